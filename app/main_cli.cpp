@@ -141,7 +141,7 @@ int commands(int argc, char** argv) {
   c->callback([&] { status = explain_command(explain_arguments); });
 
   c = pass_on(app, "bench", "Measure against eager and, with --against inductor, torch.compile");
-  c->callback([&, c] { status = fail(exec_module(places(), "vitrine.bench", c->remaining())); });
+  c->callback([&, c] { status = fail(exec_module(places(), "vitrine._tools.bench", c->remaining())); });
 
   std::vector<std::string> files;
   c = app.add_subcommand("open", "Open sessions in the application");

@@ -59,8 +59,8 @@ void EngineProcess::start(const QString& python, const QString& file, const QStr
   insisted_ = 0;
   clock_.start();
   process_.setWorkingDirectory(QFileInfo(file).absolutePath());
-  process_.start(python,
-                 engineModule("vitrine.run") + QStringList{file, "-o", session, "--events"} + arguments);
+  process_.start(
+      python, engineModule("vitrine._tools.run") + QStringList{file, "-o", session, "--events"} + arguments);
 }
 
 void EngineProcess::cancel() {

@@ -1,5 +1,5 @@
-// The engine as a child process: starts `<python> -m vitrine.run FILE -o SESSION --events`, follows its
-// events, cancels it, notices its death. What it recorded until then stays in the session file.
+// The engine as a child process: starts `<python> -m vitrine._tools.run FILE -o SESSION --events`, follows
+// its events, cancels it, notices its death. What it recorded until then stays in the session file.
 #pragma once
 
 #include <QElapsedTimer>

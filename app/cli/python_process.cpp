@@ -92,7 +92,7 @@ Error exec_module(const Places& places, const std::string& module, const std::ve
 }
 
 Error exec_doctor(const Places& places, const std::vector<std::string>& args) {
-  return exec_python(places, {places.package + "/vitrine/doctor.py"}, args);
+  return exec_python(places, {places.package + "/vitrine/_tools/doctor.py"}, args);
 }
 
 Result<Ended> run_module(const Places& places, const std::string& module, std::vector<std::string> args) {

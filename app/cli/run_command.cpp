@@ -102,7 +102,7 @@ Recorded record(const EngineArguments& engine, const std::string& file, const st
   std::vector<std::string> words = engine.words(file);
   more.insert(more.begin(), {"-o", session});
   words.insert(words.begin() + 1, more.begin(), more.end());
-  auto ended = run_module(places(), "vitrine.run", words);
+  auto ended = run_module(places(), "vitrine._tools.run", words);
   if (!ended) return {fail(ended.error())};
   std::fflush(stdout);
   nlohmann::json told = nlohmann::json::object();

@@ -85,7 +85,7 @@ void KernelRebuild::compile() {
   const auto& gpu = document_->session()->gpu_kernels;
   if (const auto found = gpu.find(kernel_); found != gpu.end())
     compiler_.start(Settings::python(),
-                    engineModule("vitrine.check_kernel") +
+                    engineModule("vitrine._tools.check_kernel") +
                         QStringList{editedFile(), QString::fromStdString(found->second.arch)});
   else
     compiler_.start(QCoreApplication::applicationDirPath() + "/vitrine-cc",

@@ -17,7 +17,7 @@ class RunController : public QObject {
   Q_OBJECT
  public:
   RunController(Document* document, QObject* parent);
-  void start(const QString& file, const QStringList& arguments = {});  // as vitrine.run takes them
+  void start(const QString& file, const QStringList& arguments = {});  // as vitrine._tools.run takes them
   void again();  // as the open session was recorded, once mayRun()
   void cancel();
   bool running() const { return engine_.running(); }

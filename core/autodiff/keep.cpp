@@ -20,11 +20,11 @@ constexpr int64_t kSlack = 64;
 
 class Keep {
  public:
-  explicit Keep(const Roles& roles) : roles_(roles) {}
+  explicit Keep(const PartitionClasses& classes) : classes_(classes) {}
 
   Kept all() {
     for (const ir::Node& n : graph().nodes())
-      if (roles_.is_backward(n.id)) ir::each_ref(n, [&](ir::Ref r) { want(r); });
+      if (classes_.is_backward(n.id)) ir::each_ref(n, [&](ir::Ref r) { want(r); });
     gradients([&](ir::Ref r) { want(r); });
     return finish(wanted_);
   }
@@ -34,7 +34,7 @@ class Keep {
     free_.insert(wanted_.begin(), wanted_.end());
     for (const Key& k : wanted_) free_.insert(key(base_of(ref(k))));
     for (const ir::Node& n : graph().nodes())
-      if (roles_.is_dropped(n.id))
+      if (classes_.is_dropped(n.id))
         ir::each_ref(n, [&](ir::Ref r) { free_.insert(key(r)), free_.insert(key(base_of(r))); });
     find_needed();
     find_distances();
@@ -44,34 +44,34 @@ class Keep {
     for (const auto& [key, vertex] : vertices_)
       if (!behind[static_cast<size_t>(vertex)] && behind[static_cast<size_t>(vertex) + 1]) values.insert(key);
     Kept found = finish(values);
-    if (roles_.has_checkpoints()) return found;
+    if (classes_.has_checkpoints()) return found;
     return found.bytes <= eager.bytes + eager.bytes / kSlack ? found : eager;
   }
 
  private:
-  const ir::Graph& graph() const { return roles_.graph(); }
+  const ir::Graph& graph() const { return classes_.graph(); }
   Key key(ir::Ref r) const { return {graph().position(r.node), r.output}; }
   ir::Ref ref(const Key& k) const { return {graph().nodes()[k.first].id, k.second}; }
   // The result of a checkpoint may be written to: eager computes it again.
   bool is_free(const Key& k) const {
     const ir::NodeId node = ref(k).node;
-    const bool is_result = roles_.result_of(ref(k)) >= 0 && !roles_.is_dropped(node);
-    return free_.contains(k) && (roles_.is_leading(node) || is_result);
+    const bool is_result = classes_.result_of(ref(k)) >= 0 && !classes_.is_dropped(node);
+    return free_.contains(k) && (classes_.is_leading(node) || is_result);
   }
   // Writing to a result is an error when eager keeps a view of it, too.
-  ir::Ref base_of(ir::Ref r) const { return roles_.viewed(r); }
+  ir::Ref base_of(ir::Ref r) const { return classes_.viewed(r); }
   template <class F>
   void gradients(F&& f) const {
-    for (size_t i = roles_.joint().results; i < graph().results().size(); ++i)
+    for (size_t i = classes_.joint().results; i < graph().results().size(); ++i)
       ir::each_ref(graph().results()[i], f);
   }
 
   // A value of the forward part that backward reads: a view of an input stands for the input.
   void want(ir::Ref r) {
-    if (roles_.is_leading(r.node)) {
+    if (classes_.is_leading(r.node)) {
       wanted_.insert(key(r));
-    } else if (roles_.is_forward(r.node)) {
-      if (!roles_.is_view_of_input(r))
+    } else if (classes_.is_forward(r.node)) {
+      if (!classes_.is_view_of_input(r))
         wanted_.insert(key(r));
       else
         ir::each_ref(graph().node(r.node), [&](ir::Ref base) { want(base); });
@@ -85,28 +85,29 @@ class Keep {
     for (const Key& k : values) {
       out.values.push_back(ref(k));
       const ir::Ref base = base_of(ref(k));
-      if (roles_.is_leading(base.node) || roles_.result_of(base) >= 0 || roles_.result_of(ref(k)) >= 0)
+      if (classes_.is_leading(base.node) || classes_.result_of(base) >= 0 || classes_.result_of(ref(k)) >= 0)
         continue;
-      if (memory.insert(key(base)).second) out.bytes += roles_.type(base).bytes();
+      if (memory.insert(key(base)).second) out.bytes += classes_.type(base).bytes();
     }
     return out;
   }
 
   bool may_repeat(ir::NodeId n) const {
-    return roles_.is_cheap(n) && (roles_.is_forward(n) || (roles_.is_backward(n) && !roles_.is_bound(n)));
+    return classes_.is_cheap(n) &&
+           (classes_.is_forward(n) || (classes_.is_backward(n) && !classes_.is_bound(n)));
   }
 
   // What a bound node reads, views looked through, and whether that node has its operands in memory.
   void need(ir::Ref r, bool in_memory) {
-    if (roles_.is_bound(r.node) || roles_.is_tangent(r.node)) return;
+    if (classes_.is_bound(r.node) || classes_.is_tangent(r.node)) return;
     auto [it, added] = needed_.try_emplace(key(r), in_memory);
     it->second = it->second || in_memory;
-    if (roles_.is_view(r.node) && may_repeat(r.node))
+    if (classes_.is_view(r.node) && may_repeat(r.node))
       ir::each_ref(graph().node(r.node), [&](ir::Ref base) { need(base, in_memory); });
   }
   void find_needed() {
     for (const ir::Node& n : graph().nodes())
-      if (roles_.is_bound(n.id)) ir::each_ref(n, [&](ir::Ref r) { need(r, !roles_.is_fusible(n.id)); });
+      if (classes_.is_bound(n.id)) ir::each_ref(n, [&](ir::Ref r) { need(r, !classes_.is_fusible(n.id)); });
     gradients([&](ir::Ref r) { need(r, true); });
   }
 
@@ -115,9 +116,9 @@ class Keep {
     distance_.assign(graph().nodes().size(), kFarthest);
     for (size_t i = graph().nodes().size(); i-- > 0;) {
       const ir::NodeId id = graph().nodes()[i].id;
-      for (ir::NodeId user : roles_.users(id)) {
+      for (ir::NodeId user : classes_.users(id)) {
         const size_t u = graph().position(user);
-        distance_[i] = std::min(distance_[i], roles_.is_bound(user) ? 0 : distance_[u] + 1);
+        distance_[i] = std::min(distance_[i], classes_.is_bound(user) ? 0 : distance_[u] + 1);
       }
     }
   }
@@ -125,9 +126,9 @@ class Keep {
   // Operators of the forward part that read a value, by whatever view of it.
   std::set<ir::NodeId> readers_of(ir::NodeId n) const {
     std::set<ir::NodeId> out;
-    for (ir::NodeId u : roles_.users(n)) {
-      if (!roles_.is_forward(u)) continue;
-      if (roles_.is_view(u))
+    for (ir::NodeId u : classes_.users(n)) {
+      if (!classes_.is_forward(u)) continue;
+      if (classes_.is_view(u))
         out.merge(readers_of(u));
       else
         out.insert(u);
@@ -136,9 +137,10 @@ class Keep {
   }
 
   bool is_in_memory(ir::NodeId n) const {
-    if (!roles_.is_cheap(n)) return true;
+    if (!classes_.is_cheap(n)) return true;
     const std::set<ir::NodeId> readers = readers_of(n);
-    return std::any_of(readers.begin(), readers.end(), [&](ir::NodeId u) { return !roles_.is_fusible(u); }) ||
+    return std::any_of(readers.begin(), readers.end(),
+                       [&](ir::NodeId u) { return !classes_.is_fusible(u); }) ||
            waits(n, readers);
   }
 
@@ -153,10 +155,10 @@ class Keep {
     while (!open.empty()) {
       const auto [from, behind] = open.back();
       open.pop_back();
-      for (ir::NodeId u : roles_.users(from)) {
-        if (!roles_.is_forward(u) || graph().position(u) > last) continue;
+      for (ir::NodeId u : classes_.users(from)) {
+        if (!classes_.is_forward(u) || graph().position(u) > last) continue;
         if (behind && readers.contains(u)) return true;
-        const std::pair<ir::NodeId, bool> next{u, behind || !roles_.is_fusible(u)};
+        const std::pair<ir::NodeId, bool> next{u, behind || !classes_.is_fusible(u)};
         if (seen.insert(next).second) open.push_back(next);
       }
     }
@@ -167,10 +169,10 @@ class Keep {
   int64_t cost(const Key& k) const {
     const ir::Ref r = ref(k);
     if (is_free(k)) return 0;
-    if (roles_.is_leading(r.node) || roles_.result_of(r) >= 0 || roles_.is_dropped(r.node))
+    if (classes_.is_leading(r.node) || classes_.result_of(r) >= 0 || classes_.is_dropped(r.node))
       return MinCut::kInfinite;
-    if (roles_.is_view(r.node) && may_repeat(r.node)) return MinCut::kInfinite;
-    double bytes = static_cast<double>(roles_.type(r).bytes() + 1) * (is_in_memory(r.node) ? 1 : 2);
+    if (classes_.is_view(r.node) && may_repeat(r.node)) return MinCut::kInfinite;
+    double bytes = static_cast<double>(classes_.type(r).bytes() + 1) * (is_in_memory(r.node) ? 1 : 2);
     for (int i = 0; i < distance_[k.first]; ++i) bytes *= kFarther;
     return static_cast<int64_t>(std::min(bytes, static_cast<double>(MinCut::kInfinite / 1024)));
   }
@@ -180,11 +182,11 @@ class Keep {
   bool reads_outside(const ir::Node& node) const {
     bool reads = false;
     const auto look = [&](ir::Ref r) {
-      const ir::Ref memory = roles_.viewed(r);
-      reads = reads || roles_.is_leading(memory.node) || roles_.result_of(memory) >= 0 ||
-              roles_.result_of(r) >= 0;
+      const ir::Ref memory = classes_.viewed(r);
+      reads = reads || classes_.is_leading(memory.node) || classes_.result_of(memory) >= 0 ||
+              classes_.result_of(r) >= 0;
     };
-    if (roles_.is_forward(node.id) && !roles_.is_view(node.id)) ir::each_ref(node, look);
+    if (classes_.is_forward(node.id) && !classes_.is_view(node.id)) ir::each_ref(node, look);
     return reads;
   }
 
@@ -197,10 +199,10 @@ class Keep {
     cut_.edge(in, out, cost(k));
     const ir::Node& node = graph().nodes()[k.first];
     auto need_of = needed_.find(k);
-    const bool in_memory = need_of != needed_.end() && need_of->second && !roles_.is_view(node.id);
+    const bool in_memory = need_of != needed_.end() && need_of->second && !classes_.is_view(node.id);
     const bool repeated =
-        roles_.is_dropped(node.id) ||
-        (may_repeat(node.id) && !in_memory && !reads_outside(node) && !roles_.leaves_checkpoint(node.id));
+        classes_.is_dropped(node.id) ||
+        (may_repeat(node.id) && !in_memory && !reads_outside(node) && !classes_.leaves_checkpoint(node.id));
     if (!repeated) cut_.edge(source_, in, MinCut::kInfinite);
     if (repeated)
       ir::each_ref(node, [&](ir::Ref r) { cut_.edge(vertex(key(r)) + 1, in, MinCut::kInfinite); });
@@ -213,7 +215,7 @@ class Keep {
     for (const auto& [k, in_memory] : needed_) cut_.edge(vertex(k) + 1, sink_, MinCut::kInfinite);
   }
 
-  const Roles& roles_;
+  const PartitionClasses& classes_;
   MinCut cut_;
   int source_ = 0, sink_ = 0;
   std::set<Key> wanted_, free_;
@@ -224,12 +226,12 @@ class Keep {
 
 }  // namespace
 
-Kept keep_all(const Roles& roles) {
-  return Keep(roles).all();
+Kept keep_all(const PartitionClasses& classes) {
+  return Keep(classes).all();
 }
 
-Kept keep_least(const Roles& roles) {
-  return Keep(roles).least();
+Kept keep_least(const PartitionClasses& classes) {
+  return Keep(classes).least();
 }
 
 }  // namespace vitrine::autodiff

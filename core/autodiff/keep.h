@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/autodiff/roles.h"
+#include "core/autodiff/partition_classes.h"
 
 namespace vitrine::autodiff {
 
@@ -13,8 +13,8 @@ struct Kept {
 };
 
 // All that backward reads of forward: what eager keeps. Views of inputs are not kept but made again.
-Kept keep_all(const Roles& roles);
+Kept keep_all(const PartitionClasses& classes);
 // As little as possible: everything else that backward reads follows from it by cheap operators.
-Kept keep_least(const Roles& roles);
+Kept keep_least(const PartitionClasses& classes);
 
 }  // namespace vitrine::autodiff

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/autodiff/keep.h"
-#include "core/autodiff/roles.h"
+#include "core/autodiff/partition_classes.h"
 #include "core/base/result.h"
 
 namespace vitrine::autodiff {
@@ -15,13 +15,13 @@ namespace {
 
 class Writer {
  public:
-  Writer(const Roles& roles, const Kept& kept, std::shared_ptr<ir::NodeIds> ids, Partition& out)
-      : roles_(roles), graph_(roles.graph()), kept_(kept.values), ids_(std::move(ids)), out_(out) {}
+  Writer(const PartitionClasses& classes, const Kept& kept, std::shared_ptr<ir::NodeIds> ids, Partition& out)
+      : classes_(classes), graph_(classes.graph()), kept_(kept.values), ids_(std::move(ids)), out_(out) {}
 
   void run() {
     for (const ir::Node& n : graph_.nodes())
       if (stays(n.id)) ir::each_ref(n, [&](ir::Ref r) { want(r); });
-    for (size_t i = roles_.joint().results; i < graph_.results().size(); ++i)
+    for (size_t i = classes_.joint().results; i < graph_.results().size(); ++i)
       ir::each_ref(graph_.results()[i], [&](ir::Ref r) { want(r); });
     order_saved();
     std::sort(again_.begin(), again_.end(),
@@ -35,22 +35,22 @@ class Writer {
   // was written to, as eager's does.
   void order_saved() {
     const auto own = std::stable_partition(saved_.begin(), saved_.end(), [&](ir::Ref r) {
-      return roles_.is_leading(r.node) || roles_.result_of(r) >= 0;
+      return classes_.is_leading(r.node) || classes_.result_of(r) >= 0;
     });
     std::sort(own, saved_.end(), [&](ir::Ref a, ir::Ref b) { return place(a) < place(b); });
   }
   std::pair<size_t, int32_t> place(ir::Ref r) const { return {graph_.position(r.node), r.output}; }
   bool is_kept(ir::Ref r) const { return std::find(kept_.begin(), kept_.end(), r) != kept_.end(); }
   // Nodes of the backward part that are bound to it; of the others, backward has what is read.
-  bool stays(ir::NodeId n) const { return roles_.is_bound(n); }
+  bool stays(ir::NodeId n) const { return classes_.is_bound(n); }
 
   void want(ir::Ref r) {
-    if (roles_.is_tangent(r.node) || stays(r.node)) return;
+    if (classes_.is_tangent(r.node) || stays(r.node)) return;
     if (is_kept(r)) {
       if (std::find(saved_.begin(), saved_.end(), r) == saved_.end()) saved_.push_back(r);
       return;
     }
-    VITRINE_CHECK(!roles_.is_leading(r.node), "backward reads an input that forward does not hand over");
+    VITRINE_CHECK(!classes_.is_leading(r.node), "backward reads an input that forward does not hand over");
     if (std::find(again_.begin(), again_.end(), r.node) != again_.end()) return;
     again_.push_back(r.node);
     want_draws(r.node);
@@ -59,7 +59,7 @@ class Writer {
 
   // A draw needs the generator as its checkpoint's first found it, and those between.
   void want_draws(ir::NodeId id) {
-    const Draws* draws = roles_.draws_of(graph_.node(id));
+    const Draws* draws = classes_.draws_of(graph_.node(id));
     if (!draws) return;
     const ir::Ref state{draws->state, 0};
     if (std::find(saved_.begin(), saved_.end(), state) == saved_.end()) saved_.push_back(state);
@@ -71,17 +71,17 @@ class Writer {
 
   // Whether a node of the backward part reads the input itself, and not only views of it.
   bool is_read(ir::NodeId input) const {
-    const auto& users = roles_.users(input);
-    return std::any_of(users.begin(), users.end(), [&](ir::NodeId u) { return roles_.is_backward(u); });
+    const auto& users = classes_.users(input);
+    return std::any_of(users.begin(), users.end(), [&](ir::NodeId u) { return classes_.is_backward(u); });
   }
 
   // Of the last of the views that forward makes, one of another, of an input.
   std::vector<int64_t> sizes_read(ir::Ref input) const {
-    const std::vector<int64_t>* sizes = &roles_.type(input).sizes;
+    const std::vector<int64_t>* sizes = &classes_.type(input).sizes;
     for (ir::NodeId at = input.node, next = -1; at >= 0; at = std::exchange(next, -1)) {
-      const auto& users = roles_.users(at);
+      const auto& users = classes_.users(at);
       const auto view = std::find_if(users.begin(), users.end(), [&](ir::NodeId u) {
-        return roles_.is_forward(u) && roles_.is_view(u) && graph_.node(u).outputs.size() == 1;
+        return classes_.is_forward(u) && classes_.is_view(u) && graph_.node(u).outputs.size() == 1;
       });
       if (view != users.end()) next = *view, sizes = &graph_.node(next).type().sizes;
     }
@@ -89,15 +89,15 @@ class Writer {
   }
 
   Crossing crossing(ir::Ref r, int& made) const {
-    if (roles_.is_leading(r.node)) {
+    if (classes_.is_leading(r.node)) {
       const auto index = static_cast<int>(graph_.position(r.node));
       if (is_read(r.node)) return {Crossing::Kind::input, r, 0, index, -1, "an input: kept anyway"};
       return {Crossing::Kind::viewed, r, 0, index, -1, "an input whose views are read: kept anyway",
               sizes_read(r)};
     }
-    if (int index = roles_.result_of(r); index >= 0)
+    if (int index = classes_.result_of(r); index >= 0)
       return {Crossing::Kind::result, r, 0, index, -1, "a result: kept anyway"};
-    return {Crossing::Kind::saved, r, roles_.type(r).bytes(), made++, -1, roles_.why_kept(r.node)};
+    return {Crossing::Kind::saved, r, classes_.type(r).bytes(), made++, -1, classes_.why_kept(r.node)};
   }
 
   // What is handed over may be computed by a node of the backward part that could move.
@@ -115,13 +115,13 @@ class Writer {
     ir::Builder b("forward", ids_);
     const std::vector<bool> move = moved();
     for (const ir::Node& n : graph_.nodes()) {
-      const bool here = roles_.is_leading(n.id) || roles_.is_forward(n.id);
+      const bool here = classes_.is_leading(n.id) || classes_.is_forward(n.id);
       const bool needed = n.op != kGeneratorState || move[graph_.position(n.id)];
-      if ((here && needed) || (roles_.is_backward(n.id) && move[graph_.position(n.id)])) b.add(n);
+      if ((here && needed) || (classes_.is_backward(n.id) && move[graph_.position(n.id)])) b.add(n);
     }
     std::vector<ir::Arg> results(
         graph_.results().begin(),
-        graph_.results().begin() + static_cast<std::ptrdiff_t>(roles_.joint().results));
+        graph_.results().begin() + static_cast<std::ptrdiff_t>(classes_.joint().results));
     int made = 0;
     std::map<std::pair<size_t, int32_t>, std::string> memory;  // whose it is
     for (ir::Ref r : saved_) {
@@ -129,10 +129,10 @@ class Writer {
       Crossing& c = out_.crossings.back();
       if (c.kind != Crossing::Kind::saved) continue;
       results.emplace_back(r);
-      const ir::Ref viewed = roles_.viewed(r);
+      const ir::Ref viewed = classes_.viewed(r);
       const auto [first, is_new] = memory.emplace(place(viewed), graph_.node(r.node).name);
       if (!is_new) c.bytes = 0, c.reason = "the same memory as " + first->second;
-      if (roles_.result_of(viewed) >= 0) c.bytes = 0, c.reason = "a view of a result: kept anyway";
+      if (classes_.result_of(viewed) >= 0) c.bytes = 0, c.reason = "a view of a result: kept anyway";
       out_.saved_bytes += c.bytes;
     }
     out_.forward = b.finish(std::move(results));
@@ -147,13 +147,13 @@ class Writer {
       node.id = c.here = ids_->next++;
       node.name = from.name;
       node.source = "saved " + from.name;
-      node.outputs = {roles_.type(c.value)};
+      node.outputs = {classes_.type(c.value)};
       node.origin = from.origin;
       node.origin.from = {from.id};
       now_[place(c.value)] = b.add(std::move(node));
     }
     for (const ir::Node& n : graph_.nodes())
-      if (roles_.is_tangent(n.id)) b.add(n);
+      if (classes_.is_tangent(n.id)) b.add(n);
     find_late();
     for (ir::NodeId id : again_)
       if (!late_.contains(id)) repeat(graph_.node(id), b);
@@ -163,9 +163,9 @@ class Writer {
       copy(n, b);
     }
     std::vector<ir::Arg> results;
-    for (size_t i = roles_.joint().results; i < graph_.results().size(); ++i)
+    for (size_t i = classes_.joint().results; i < graph_.results().size(); ++i)
       ir::each_ref(graph_.results()[i], [&](ir::Ref r) { repeat_late(r.node, b); });
-    for (size_t i = roles_.joint().results; i < graph_.results().size(); ++i)
+    for (size_t i = classes_.joint().results; i < graph_.results().size(); ++i)
       results.push_back(ir::map_refs(graph_.results()[i], [&](ir::Ref r) { return mapped(r); }));
     out_.backward = b.finish(std::move(results));
   }
@@ -174,14 +174,14 @@ class Writer {
   // is gone before that of the next is there.
   void find_late() {
     for (ir::NodeId id : again_) {
-      bool late = roles_.is_dropped(id);
+      bool late = classes_.is_dropped(id);
       ir::each_ref(graph_.node(id), [&](ir::Ref r) { late = late || late_.contains(r.node); });
       if (late) late_.insert(id);
     }
   }
   void repeat_late(ir::NodeId id, ir::Builder& b) {
     if (late_.erase(id) == 0) return;
-    const Draws* draws = roles_.draws_of(graph_.node(id));
+    const Draws* draws = classes_.draws_of(graph_.node(id));
     for (size_t i = 0; draws && draws->nodes[i] != id; ++i) repeat_late(draws->nodes[i], b);
     ir::each_ref(graph_.node(id), [&](ir::Ref r) { repeat_late(r.node, b); });
     if (!draws) return repeat(graph_.node(id), b);
@@ -211,8 +211,8 @@ class Writer {
     copy(std::move(again), b);
     for (size_t i = 0; i < node.outputs.size(); ++i)
       now_[place({node.id, static_cast<int32_t>(i)})] = {id, static_cast<int32_t>(i)};
-    if (roles_.is_backward(node.id)) return;
-    const bool view = roles_.is_view(node.id), dropped = roles_.is_dropped(node.id);
+    if (classes_.is_backward(node.id)) return;
+    const bool view = classes_.is_view(node.id), dropped = classes_.is_dropped(node.id);
     out_.crossings.push_back({Crossing::Kind::recomputed,
                               {node.id, 0},
                               view ? 0 : node.type().bytes(),
@@ -234,7 +234,7 @@ class Writer {
     return it == now_.end() ? r : it->second;
   }
 
-  const Roles& roles_;
+  const PartitionClasses& classes_;
   const ir::Graph& graph_;
   const std::vector<ir::Ref>& kept_;
   std::shared_ptr<ir::NodeIds> ids_;
@@ -270,11 +270,11 @@ size_t Partition::handed_over() const {
 }
 
 Partition partition(const JointGraph& joint, const std::shared_ptr<ir::NodeIds>& ids) {
-  const Roles roles(joint);
+  const PartitionClasses classes(joint);
   Partition out;
-  out.eager_bytes = keep_all(roles).bytes;
-  const Kept kept = keep_least(roles);
-  Writer(roles, kept, ids, out).run();
+  out.eager_bytes = keep_all(classes).bytes;
+  const Kept kept = keep_least(classes);
+  Writer(classes, kept, ids, out).run();
   return out;
 }
 

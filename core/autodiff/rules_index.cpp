@@ -1,4 +1,4 @@
-// Gradients of what is picked or written by index: what was picked is added where it was.
+// Gradients of what is gathered or written by index: what was gathered is added where it was.
 #include <optional>
 
 #include "core/autodiff/rules.h"

@@ -3,10 +3,10 @@
 #include <exception>
 
 #include "core/base/result.h"
-#include "core/capture/code_entry.h"
 #include "core/capture/concrete/machine.h"
-#include "core/capture/cpython.h"
-#include "core/capture/frame.h"
+#include "core/capture/cpython/code_entry.h"
+#include "core/capture/cpython/cpython.h"
+#include "core/capture/cpython/frame.h"
 #include "core/capture/hook.h"
 
 namespace vitrine::capture {

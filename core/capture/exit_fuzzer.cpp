@@ -1,9 +1,9 @@
 #include "core/capture/exit_fuzzer.h"
 
-#include "core/capture/code_entry.h"
 #include "core/capture/concrete/machine.h"
-#include "core/capture/cpython.h"
-#include "core/capture/frame.h"
+#include "core/capture/cpython/code_entry.h"
+#include "core/capture/cpython/cpython.h"
+#include "core/capture/cpython/frame.h"
 
 namespace vitrine::capture {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "core/capture/code_entry.h"
-#include "core/capture/cpython.h"
-#include "core/capture/frame.h"
+#include "core/capture/cpython/code_entry.h"
+#include "core/capture/cpython/cpython.h"
+#include "core/capture/cpython/frame.h"
 #include "core/capture/marks.h"
 
 namespace vitrine::capture {

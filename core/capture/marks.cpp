@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/capture/class_dict.h"
+#include "core/capture/objects/class_dict.h"
 
 namespace vitrine::capture {
 namespace {

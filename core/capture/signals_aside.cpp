@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/capture/code_entry.h"
-#include "core/capture/segment/owned.h"
-#include "core/torch_bridge/op_call.h"
+#include "core/capture/cpython/code_entry.h"
+#include "core/capture/objects/owned.h"
+#include "core/torch_api/op_call.h"
 
 namespace vitrine::capture {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 volatile std::sig_atomic_t came[NSIG];
 std::vector<std::pair<int, struct sigaction>> replaced;  // what stood there before, by signal
 bool active = false;                                     // one is alive, in the main thread
-std::unique_ptr<torch_bridge::PendingError> error;       // of a handler
+std::unique_ptr<torch_api::PendingError> error;          // of a handler
 
 void note(int number) {
   came[number] = 1;
@@ -37,7 +37,7 @@ void each_handler(Call call) {
 // Runs the handlers of what has come; keeps the first error that one raises.
 void run_handlers() {
   if (PyErr_CheckSignals() == 0) return;
-  auto raised = std::make_unique<torch_bridge::PendingError>();
+  auto raised = std::make_unique<torch_api::PendingError>();
   if (!error) error = std::move(raised);
 }
 
@@ -131,9 +131,9 @@ bool is_of_signal() {
 }
 
 bool raise_soon() {
-  auto taken = std::make_unique<torch_bridge::PendingError>();
+  auto taken = std::make_unique<torch_api::PendingError>();
   const auto raise = [](void* given) {
-    const std::unique_ptr<torch_bridge::PendingError> kept(static_cast<torch_bridge::PendingError*>(given));
+    const std::unique_ptr<torch_api::PendingError> kept(static_cast<torch_api::PendingError*>(given));
     kept->restore();
     return -1;
   };

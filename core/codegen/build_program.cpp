@@ -2,11 +2,11 @@
 
 #include <chrono>
 
-#include "core/codegen/followers.h"
+#include "core/codegen/epilogue_fusion.h"
 #include "core/codegen/program_builder.h"
 #include "core/codegen/record.h"
 #include "core/fusion/add_in_place.h"
-#include "core/fusion/alike.h"
+#include "core/fusion/horizontal.h"
 #include "core/fusion/order.h"
 #include "core/fusion/recompute.h"
 
@@ -31,7 +31,7 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
   times.loops = now_ns();
   fusion::FusedProgram fused = fusion::fuse(loops, options.gives_back);
   join_products(loops, fused, options.products.choices);
-  fusion::unite_alike(loops, fused);
+  fusion::fuse_horizontally(loops, fused);
   if (options.gives_back) fusion::run_early(loops, fused);
   fusion::run_late(loops, fused);
   times.fused = now_ns();

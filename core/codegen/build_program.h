@@ -6,10 +6,10 @@
 
 #include "core/base/result.h"
 #include "core/codegen/cuda/gpu.h"
-#include "core/codegen/edited_text.h"
 #include "core/codegen/products.h"
-#include "core/codegen/program.h"
-#include "core/codegen/size_memory.h"
+#include "core/codegen/schedule/edited_text.h"
+#include "core/codegen/schedule/program.h"
+#include "core/codegen/schedule/size_memory.h"
 #include "core/fusion/loops.h"
 #include "core/ir/recorder.h"
 
@@ -28,7 +28,7 @@ struct CodegenOptions {
   // does: a training step's activations make room for its gradients.
   bool gives_back = false;
   cuda::Gpu gpu;  // that runs the kernels of its tensors
-  fusion::DrawLayout draws;
+  fusion::RngLayout draws;
   bool ordered = false;                       // nothing is left to the order in which threads run
   std::shared_ptr<SizeMemory> sizes;          // null: all sizes are numbers of the kernels' texts
   std::shared_ptr<const EditedTexts> edited;  // may be null

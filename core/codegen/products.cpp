@@ -372,8 +372,7 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   return call;
 }
 
-void add_epilogue(ProductCall& call, const cpp::Epilogue& epilogue, const Kernel& follower,
-                  int32_t candidate) {
+void add_epilogue(ProductCall& call, const cpp::Epilogue& epilogue, const Kernel& alone, int32_t candidate) {
   Kernel& kernel = call.kernel;
   call.form.after = static_cast<int>(epilogue.arguments.size());
   const std::string product =
@@ -386,12 +385,12 @@ void add_epilogue(ProductCall& call, const cpp::Epilogue& epilogue, const Kernel
   const int32_t first = count(epilogue.text) + 1;
   kernel.lines.push_back({first, first + count(product) - 1, 0, 0, node});
   kernel.text = epilogue.text + product;
-  kernel.name += "_" + follower.name;
-  kernel.nodes.insert(kernel.nodes.end(), follower.nodes.begin(), follower.nodes.end());
+  kernel.name += "_" + alone.name;
+  kernel.nodes.insert(kernel.nodes.end(), alone.nodes.begin(), alone.nodes.end());
   // The product itself is neither written to memory nor read back.
   const cpp::ProductSpace& s = *call.space;
-  kernel.bytes += follower.bytes - 2 * s.outer * s.inner * s.m * s.n * static_cast<int64_t>(sizeof(float));
-  kernel.flops += follower.flops;
+  kernel.bytes += alone.bytes - 2 * s.outer * s.inner * s.m * s.n * static_cast<int64_t>(sizeof(float));
+  kernel.flops += alone.flops;
   call.numbers.insert(call.numbers.end(), epilogue.numbers.begin(), epilogue.numbers.end());
 }
 

@@ -13,7 +13,8 @@
 
 #include "core/codegen/cpp/epilogue_text.h"
 #include "core/codegen/cpp/product_text.h"
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/product_choice.h"
+#include "core/codegen/schedule/program.h"
 
 namespace vitrine::codegen {
 
@@ -27,23 +28,6 @@ struct ProductCandidate {
 // Position in it: the number of a candidate. The first is PyTorch's.
 std::span<const ProductCandidate> product_candidates();
 
-struct ProductTime {
-  int32_t candidate = 0;
-  int64_t ns = 0;  // the best of several calls: of the product and of what follows it, if anything may join
-  bool fused = false;  // both are one kernel
-  std::string shape;   // of a GPU's kernel: how it is laid out; the candidate is a number of a shape
-  bool operator==(const ProductTime&) const = default;
-};
-
-// What was measured for one node, and what follows from it: for a product, or for a GPU's kernel, by the
-// first value that it stores, in which shape it runs.
-struct ProductChoice {
-  int32_t candidate = 0;           // who computes it
-  bool fused = false;              // in one kernel with what follows it
-  std::vector<ProductTime> times;  // of everybody; empty: not measured
-  int threads = 0;                 // of the CPU
-  std::string source;              // measured | kept (by an earlier measurement on this machine) | dictated
-};
 using ProductChoices = std::map<ir::NodeId, ProductChoice>;
 
 // Whether the choices are offered or made.
@@ -80,7 +64,6 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
 
 // The call of both in one kernel, from that of the product. Its arguments are a, b, the accumulator, perhaps
 // the bias, and the epilogue's.
-void add_epilogue(ProductCall& call, const cpp::Epilogue& epilogue, const Kernel& follower,
-                  int32_t candidate);
+void add_epilogue(ProductCall& call, const cpp::Epilogue& epilogue, const Kernel& alone, int32_t candidate);
 
 }  // namespace vitrine::codegen

@@ -1,16 +1,17 @@
 #include "core/codegen/program_builder.h"
-#include "core/codegen/scalar_code.h"
+#include "core/codegen/schedule/scalar_code.h"
 
 #include <algorithm>
 #include <climits>
 
 #include "core/codegen/cpp/emit.h"
-#include "core/codegen/cpp/parts.h"
+#include "core/codegen/cpp/words.h"
 #include "core/codegen/cuda/emit.h"
 #include "core/codegen/cuda/pairs.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/cuda/tried_shapes.h"
-#include "core/codegen/followers.h"
+#include "core/codegen/epilogue_fusion.h"
+#include "core/codegen/schedule/parts.h"
 #include "core/fusion/classify.h"
 #include "core/fusion/types.h"
 
@@ -111,13 +112,13 @@ void ProgramBuilder::find_destinations() {
 }
 
 // The input's buffer that this argument of a kernel may be written to, or -1.
-int32_t ProgramBuilder::destination(int unit, const cpp::Schedule& schedule, const cpp::Argument& written) {
+int32_t ProgramBuilder::destination(int unit, const Schedule& schedule, const Argument& written) {
   auto it = destinations_.find(key(written.root));
   // An index out of range is known only when the kernel has run: an input must be as it was then.
-  if (it == destinations_.end() || it->second.last_read > unit || schedule.picks()) return -1;
+  if (it == destinations_.end() || it->second.last_read > unit || schedule.gathers()) return -1;
   const Destination& d = it->second;
   if (d.last_read == unit)
-    for (const cpp::Argument& read : schedule.arguments)
+    for (const Argument& read : schedule.arguments)
       if (!read.written && read.root == d.input && !same_place(schedule, read, written)) return -1;
   written_at_once_.insert(d.copy);
   const int32_t buffer = buffer_for(d.input);
@@ -175,29 +176,29 @@ void ProgramBuilder::add_step(Step step, int unit) {
 }
 
 // What waits for another launch waits in an output, or is computed again.
-cpp::Schedule ProgramBuilder::cpu_schedule(const fusion::Group& group, const std::vector<Ref>& stored) const {
-  cpp::Schedule whole = cpp::make_schedule(loops_, group, stored);
-  const int64_t parts = cpp::parts_of(whole, options_.lanes, options_.sizes != nullptr);
+Schedule ProgramBuilder::cpu_schedule(const fusion::Group& group, const std::vector<Ref>& stored) const {
+  Schedule whole = make_schedule(loops_, group, stored, {.reserved = cpp::reserved_words()});
+  const int64_t parts = parts_of(whole, options_.lanes, options_.sizes != nullptr);
   if (parts == 1) return whole;
-  cpp::Schedule split = cpp::make_schedule(loops_, group, stored, {0, true});
+  Schedule split = make_schedule(loops_, group, stored, {0, true, cpp::reserved_words()});
   split.parts = parts;
   return split;
 }
 
 // Rows that fit keep their values in registers; of the others, each phase computes them anew.
-cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std::vector<Ref>& stored) const {
+Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std::vector<Ref>& stored) const {
   constexpr int64_t kAnyNumber = int64_t{1} << 40;
-  cpp::Schedule kept = cpp::make_schedule(loops_, group, stored, {kAnyNumber, false, cuda::reserved_words()});
+  Schedule kept = make_schedule(loops_, group, stored, {kAnyNumber, false, cuda::reserved_words()});
   if (!kept.reduces) return kept;
   if (kept.both_ways()) {
-    cpp::Schedule walked = cpp::make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
+    Schedule walked = make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
     walked.walkers = cuda::choose_shape(walked, options_.gpu).blocks;
     return walked;
   }
   // A row that fits is passed over once, which is worth more than many blocks.
   const bool fits = !kept.across && cuda::choose_shape(kept, options_.gpu).registers;
   if (fits && (kept.phases.size() > 1 || cuda::parts_of(kept) == 1)) return kept;
-  cpp::Schedule walked = cpp::make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
+  Schedule walked = make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
   if (!walked.across && walked.phases.size() > 1 && cuda::choose_shape(walked, options_.gpu).registers)
     return walked;
   cuda::join_pairs(walked);
@@ -206,7 +207,7 @@ cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std
 }
 
 // In the shape that was chosen for it, if one was.
-Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const cpp::Schedule& schedule, ir::NodeId first,
+Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const Schedule& schedule, ir::NodeId first,
                                   size_t launch) const {
   cuda::Shape shape = cuda::choose_shape(schedule, options_.gpu, launch);
   auto choice = options_.products.choices.find(first);
@@ -217,10 +218,10 @@ Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const cpp::Schedule&
 
 // While they are measured: the kernel in each shape. What moves little is over before its shape tells, and
 // each shape is compiled.
-void ProgramBuilder::offer_shapes(const fusion::Unit& unit, const cpp::Schedule& schedule, Step& step) {
+void ProgramBuilder::offer_shapes(const fusion::Unit& unit, const Schedule& schedule, Step& step) {
   constexpr int64_t kLittleBytes = int64_t{1} << 20;
   int64_t moved = 0;
-  for (const cpp::Argument& a : schedule.arguments) moved += type(a.root).bytes();
+  for (const Argument& a : schedule.arguments) moved += type(a.root).bytes();
   if (moved < kLittleBytes) return;
   const std::vector<cuda::Shape> shapes = cuda::tried_shapes(schedule, options_.gpu);
   for (size_t i = 0; shapes.size() > 1 && i < shapes.size(); ++i) {
@@ -247,7 +248,7 @@ std::vector<Ref> ProgramBuilder::stored(const fusion::Group& group) const {
 }
 
 void ProgramBuilder::add_kernel(int u) {
-  if (!fused_.units[static_cast<size_t>(u)].alike.empty()) return add_alike(u);
+  if (!fused_.units[static_cast<size_t>(u)].horizontal.empty()) return add_horizontal(u);
   if (loops_.loops[fused_.units[static_cast<size_t>(u)].loops.front()].filled) return add_scattering(u);
   if (loops_.loops[fused_.units[static_cast<size_t>(u)].loops.front()].scans !=
       fusion::Statement::Reduce::none)
@@ -258,12 +259,12 @@ void ProgramBuilder::add_kernel(int u) {
   const std::vector<Ref> stored = this->stored(unit.group);
   if (stored.empty()) return;  // nobody wants what it computes
   const bool gpu = type(stored[0]).device.is_cuda();
-  cpp::Schedule schedule = gpu ? gpu_schedule(unit.group, stored) : cpu_schedule(unit.group, stored);
+  Schedule schedule = gpu ? gpu_schedule(unit.group, stored) : cpu_schedule(unit.group, stored);
   Step step;
   step.kind = Step::Kind::kernel;
   step.label = unit.label;
-  step.may_fail = !gpu && schedule.picks();
-  for (const cpp::Argument& a : schedule.arguments) {
+  step.may_fail = !gpu && schedule.gathers();
+  for (const Argument& a : schedule.arguments) {
     if (joined && a.root.node == loops_.loops[static_cast<size_t>(unit.product)].node) {
       step.buffers.push_back(-1);  // it is never in memory
       continue;
@@ -281,7 +282,7 @@ void ProgramBuilder::add_kernel(int u) {
 }
 
 // A step a launch; all get the same arguments. What passes from one to the next are partial sums.
-void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Schedule& schedule, Step step) {
+void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const Schedule& schedule, Step step) {
   const bool gpu = type(schedule.arguments.front().root).device.is_cuda(), joined = unit.product >= 0;
   // One number is computed as one.
   const bool one = schedule.row_count() * schedule.columns() == 1;
@@ -313,7 +314,7 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Sc
 }
 
 // Memory for the sums of the parts of each row, or of the rows of each walker.
-int32_t ProgramBuilder::partial_sums(const cpp::Schedule& schedule, const cpp::Value& sum) {
+int32_t ProgramBuilder::partial_sums(const Schedule& schedule, const Value& sum) {
   ir::TensorType type =
       ir::TensorType::contiguous(fusion::lane_dtype(sum.statement->dtype),
                                  schedule.both_ways() ? ir::Dims{schedule.walkers, schedule.columns()}
@@ -415,8 +416,8 @@ void ProgramBuilder::offer_algorithms(Step& step, int32_t chosen) const {
       step.instead.push_back({static_cast<int32_t>(i), -1, "", step.buffers, {}});
 }
 
-// Both in one kernel; step: the follower's, with its buffers.
-std::optional<Alternative> ProgramBuilder::with_product(size_t product, const cpp::Schedule& schedule,
+// Both in one kernel; step: the epilogue's, with its buffers.
+std::optional<Alternative> ProgramBuilder::with_product(size_t product, const Schedule& schedule,
                                                         const Step& step, const Kernel& kernel,
                                                         int32_t candidate) {
   const ir::Node& n = loops_.graph->node(loops_.loops[product].node);
@@ -438,8 +439,8 @@ std::optional<Alternative> ProgramBuilder::with_product(size_t product, const cp
   return made;
 }
 
-// While products are measured: the follower's kernel carries the alternative of both in one.
-void ProgramBuilder::offer_with_product(int u, const cpp::Schedule& schedule, Step& step) {
+// While products are measured: the epilogue's kernel carries the alternative of both in one.
+void ProgramBuilder::offer_with_product(int u, const Schedule& schedule, Step& step) {
   const ProductOptions& how = options_.products;
   auto product = how.offered ? followed_product(loops_, fused_, static_cast<size_t>(u)) : std::nullopt;
   if (!product) return;
@@ -453,7 +454,7 @@ void ProgramBuilder::offer_with_product(int u, const cpp::Schedule& schedule, St
   step.node = loops_.graph->node(loops_.loops[*product].node);
 }
 
-void ProgramBuilder::compute_with_product(int u, const cpp::Schedule& schedule, Step& step) {
+void ProgramBuilder::compute_with_product(int u, const Schedule& schedule, Step& step) {
   const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
   const auto product = static_cast<size_t>(unit.product);
   const ir::Node& n = loops_.graph->node(loops_.loops[product].node);

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/codegen/build_program.h"
-#include "core/codegen/cpp/schedule.h"
+#include "core/codegen/schedule/schedule.h"
 #include "core/fusion/fuse.h"
 
 namespace vitrine::codegen {
@@ -28,9 +28,9 @@ class ProgramBuilder {
   void add_inputs();
   void find_uses();
   void find_destinations();
-  int32_t destination(int unit, const cpp::Schedule& schedule, const cpp::Argument& written);
+  int32_t destination(int unit, const Schedule& schedule, const Argument& written);
   void add_kernel(int unit);
-  void add_alike(int unit);       // program_alike.cpp
+  void add_horizontal(int unit);  // program_alike.cpp
   void add_scattering(int unit);  // program_scatter.cpp
   void add_scan(int unit);
   void add_ordered(int unit, int32_t result, const fusion::LoopProgram& fill, const fusion::Unit& first);
@@ -38,33 +38,32 @@ class ProgramBuilder {
   void change_in_place(int unit, Step& step);
   void add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int position, int32_t result,
                 std::string label);
-  void alike_buffers(int unit, const std::vector<cpp::Schedule>& all, size_t member, Step& step);
+  void horizontal_buffers(int unit, const std::vector<Schedule>& all, size_t member, Step& step);
   std::vector<ir::Ref> stored(const fusion::Group& group) const;
-  cpp::Schedule cpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
-  cpp::Schedule gpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
-  void add_launches(const fusion::Unit& unit, int position, const cpp::Schedule& schedule, Step step);
+  Schedule cpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
+  Schedule gpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
+  void add_launches(const fusion::Unit& unit, int position, const Schedule& schedule, Step step);
   int32_t temporary(ir::TensorType type, ir::Ref value);
-  int32_t partial_sums(const cpp::Schedule& schedule, const cpp::Value& sum);
-  Kernel gpu_kernel(const fusion::Unit& unit, const cpp::Schedule& schedule, ir::NodeId first,
+  int32_t partial_sums(const Schedule& schedule, const Value& sum);
+  Kernel gpu_kernel(const fusion::Unit& unit, const Schedule& schedule, ir::NodeId first,
                     size_t launch) const;
-  void offer_shapes(const fusion::Unit& unit, const cpp::Schedule& schedule, Step& step);
+  void offer_shapes(const fusion::Unit& unit, const Schedule& schedule, Step& step);
   void offer_algorithms(Step& step, int32_t chosen) const;
   void add_call(int unit);
   bool cannot_fail(const ir::Node& node) const;
   void offer_product(const fusion::Unit& unit, Step& step);
-  std::optional<Alternative> with_product(size_t product, const cpp::Schedule& schedule, const Step& step,
+  std::optional<Alternative> with_product(size_t product, const Schedule& schedule, const Step& step,
                                           const Kernel& kernel, int32_t candidate);
-  void offer_with_product(int unit, const cpp::Schedule& schedule, Step& step);
-  void compute_with_product(int unit, const cpp::Schedule& schedule, Step& step);
+  void offer_with_product(int unit, const Schedule& schedule, Step& step);
+  void compute_with_product(int unit, const Schedule& schedule, Step& step);
   void add_results();
   void add_step(Step step, int unit);
   bool has_own_memory(const Buffer& buffer) const;
   bool may_become(int32_t source, const Buffer& target) const;
-  void reuse_in_place(int unit, const cpp::Schedule& schedule, const Step& step);
-  bool same_row(const cpp::Schedule& schedule, const cpp::Argument& read, const cpp::Argument& written) const;
-  bool read_before(const cpp::Schedule& s, const cpp::Load& load, const cpp::Value& stored) const;
-  bool same_place(const cpp::Schedule& schedule, const cpp::Argument& read,
-                  const cpp::Argument& written) const;
+  void reuse_in_place(int unit, const Schedule& schedule, const Step& step);
+  bool same_row(const Schedule& schedule, const Argument& read, const Argument& written) const;
+  bool read_before(const Schedule& s, const Load& load, const Value& stored) const;
+  bool same_place(const Schedule& schedule, const Argument& read, const Argument& written) const;
   void share(int32_t source, int32_t target);
   void plan_memory();
   int64_t plan_arena(ir::Device device);

@@ -24,20 +24,19 @@ int32_t ProgramBuilder::place(int32_t buffer) const {
 
 // An element a row, known once the row has been walked: what reads the row's element did so before, and a
 // GPU's threads, which all read it, have met since. Those of rows in parts have not, but across rows.
-bool ProgramBuilder::same_row(const cpp::Schedule& s, const cpp::Argument& read,
-                              const cpp::Argument& written) const {
+bool ProgramBuilder::same_row(const Schedule& s, const Argument& read, const Argument& written) const {
   if (s.both_ways() || (s.parts > 1 && !s.across)) return false;
-  auto is = [&](int argument, const cpp::Argument& a) {
+  auto is = [&](int argument, const Argument& a) {
     return argument >= 0 && &s.arguments[static_cast<size_t>(argument)] == &a;
   };
-  const cpp::Load* only = nullptr;
-  for (const cpp::Load& l : s.loads) {
+  const Load* only = nullptr;
+  for (const Load& l : s.loads) {
     if (!is(l.argument, read)) continue;
     if (only || !l.affine() || !l.per_row || l.offset != 0) return false;
     only = &l;
   }
-  const cpp::Value* stored = nullptr;
-  for (const cpp::Value& v : s.values)
+  const Value* stored = nullptr;
+  for (const Value& v : s.values)
     if (is(v.store, written)) stored = &v;
   return only && stored && stored->per_row && stored->statement->reduce == fusion::Statement::Reduce::none &&
          (stored->phase == static_cast<int>(s.phases.size()) || read_before(s, *only, *stored)) &&
@@ -47,16 +46,15 @@ bool ProgramBuilder::same_row(const cpp::Schedule& s, const cpp::Argument& read,
 // Whether what reads a load of the row is known before the phase of `stored`. Where several threads have a
 // row, or several launches, `stored` alone may follow from the load: it is stored once, by one that reads
 // first.
-bool ProgramBuilder::read_before(const cpp::Schedule& s, const cpp::Load& load,
-                                 const cpp::Value& stored) const {
+bool ProgramBuilder::read_before(const Schedule& s, const Load& load, const Value& stored) const {
   if (!type(s.arguments[static_cast<size_t>(load.argument)].root).device.is_cpu()) return false;
   std::vector<bool> follows(s.values.size(), false);
   for (size_t i = 0; i < s.values.size(); ++i) {
-    const cpp::Value& v = s.values[i];
+    const Value& v = s.values[i];
     bool reads = false;
-    for (const cpp::Source& from : v.sources) {
+    for (const Source& from : v.sources) {
       const auto at = static_cast<size_t>(from.index);
-      const bool is_load = from.kind == cpp::Source::Kind::load;
+      const bool is_load = from.kind == Source::Kind::load;
       if (is_load && &s.loads[at] == &load) reads = true;
       if (is_load ? &s.loads[at] == &load : follows[at]) follows[i] = true;
     }
@@ -67,8 +65,7 @@ bool ProgramBuilder::read_before(const cpp::Schedule& s, const cpp::Load& load,
 }
 
 // Whether the kernel reads each element of `read` before, and only where, it writes that of `written`.
-bool ProgramBuilder::same_place(const cpp::Schedule& s, const cpp::Argument& read,
-                                const cpp::Argument& written) const {
+bool ProgramBuilder::same_place(const Schedule& s, const Argument& read, const Argument& written) const {
   if (ir::dtype_bytes(read.dtype) != ir::dtype_bytes(written.dtype) || read.by_value) return false;
   // A kernel of one element reads all before it writes.
   if (!s.reduces && s.row_count() * s.columns() == 1 && type(read.root).numel() == 1) return true;
@@ -76,14 +73,14 @@ bool ProgramBuilder::same_place(const cpp::Schedule& s, const cpp::Argument& rea
   if (same_row(s, read, written)) return true;
   if (written.first_store < 0 || read.last_read < 0 || read.last_read > written.first_store) return false;
   if (type(read.root).numel() == 1 && read.dtype == written.dtype) return true;
-  const cpp::Load* only = nullptr;
-  for (const cpp::Load& l : s.loads) {
+  const Load* only = nullptr;
+  for (const Load& l : s.loads) {
     if (l.argument < 0 || &s.arguments[static_cast<size_t>(l.argument)] != &read) continue;
     if (only || !l.affine()) return false;
     only = &l;
   }
   if (!only || only->per_row || only->offset != 0) return false;
-  for (const cpp::Value& v : s.values)
+  for (const Value& v : s.values)
     if (v.store >= 0 && &s.arguments[static_cast<size_t>(v.store)] == &written)
       return v.store_strides == only->strides;
   return false;
@@ -110,7 +107,7 @@ bool ProgramBuilder::may_become(int32_t source, const Buffer& target) const {
 }
 
 // A value that is read for the last time gives its memory to one that is written at the same places.
-void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const Step& step) {
+void ProgramBuilder::reuse_in_place(int u, const Schedule& schedule, const Step& step) {
   std::vector<bool> taken(step.buffers.size(), false);
   for (size_t w = 0; w < schedule.arguments.size(); ++w) {
     if (!schedule.arguments[w].written) continue;
@@ -118,7 +115,7 @@ void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const 
         program_.buffers[static_cast<size_t>(step.buffers[w])].kind == BufferKind::output)
       continue;
     for (size_t r = 0; r < schedule.arguments.size(); ++r) {
-      const cpp::Argument& read = schedule.arguments[r];
+      const Argument& read = schedule.arguments[r];
       if (read.written || taken[r]) continue;
       if (program_.buffers[static_cast<size_t>(step.buffers[w])].kind == BufferKind::input) continue;
       const Buffer& source = program_.buffers[static_cast<size_t>(step.buffers[r])];

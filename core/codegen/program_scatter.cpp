@@ -34,8 +34,8 @@ void ProgramBuilder::add_scattering(int u) {
 void ProgramBuilder::add_ordered(int u, int32_t result, const fusion::LoopProgram& fill,
                                  const fusion::Unit& first) {
   const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
-  const cpp::Schedule schedule =
-      cpp::make_schedule(loops_, unit.group, stored(unit.group), {0, false, cuda::reserved_words()});
+  const Schedule schedule =
+      make_schedule(loops_, unit.group, stored(unit.group), {0, false, cuda::reserved_words()});
   const cuda::OrderedSums sums = cuda::ordered_sums(schedule, loops_.loops[unit.loops.front()]);
   const std::optional<fusion::Operand>& copied = loops_.loops[unit.loops.front()].filled->copied;
   char letter = 'a';
@@ -47,7 +47,7 @@ void ProgramBuilder::add_ordered(int u, int32_t result, const fusion::LoopProgra
   Step step;
   step.kind = Step::Kind::kernel;
   step.may_fail = false;
-  for (const cpp::Argument& a : schedule.arguments)
+  for (const Argument& a : schedule.arguments)
     step.buffers.push_back(a.written ? result : buffer_for(a.root));
   step.outs = {result};
   for (ir::TensorType& type : cuda::ordered_memory(schedule, sums)) {
@@ -78,13 +78,12 @@ void ProgramBuilder::add_scan(int u) {
 void ProgramBuilder::add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int u,
                               int32_t result, std::string label) {
   const std::vector<ir::Ref> stored = {program_.buffers[static_cast<size_t>(result)].value};
-  const cpp::Schedule schedule =
-      cpp::make_schedule(program, unit.group, stored, {0, false, cuda::reserved_words()});
+  const Schedule schedule = make_schedule(program, unit.group, stored, {0, false, cuda::reserved_words()});
   Step step;
   step.kind = Step::Kind::kernel;
   step.may_fail = false;
   step.label = std::move(label);
-  for (const cpp::Argument& a : schedule.arguments)
+  for (const Argument& a : schedule.arguments)
     step.buffers.push_back(a.written ? result : buffer_for(a.root));
   step.outs = {result};
   const fusion::Statement::Reduce scan = program.loops[unit.loops.front()].scans;

@@ -165,7 +165,7 @@ class ProgramRecorder {
 
   void decisions() {
     int64_t ordinal = 0;
-    for (const Decision& d : fused_.decisions) {
+    for (const fusion::Decision& d : fused_.decisions) {
       session::DecisionRow row;
       row.id = rec_.writer.next(vitrine::Kind::Decision);
       row.compilation = rec_.compilation;

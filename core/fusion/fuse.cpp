@@ -195,7 +195,7 @@ class Fuser {
       if (same && !c.vertical) continue;
       // A number that both read is no reason: it costs nothing, and updates of many tensors share one.
       if (!c.vertical && ir::numel(type_of(c.shared).sizes) == 1) continue;
-      codegen::Decision d{a.node, b.node, c.vertical ? "vertical" : "horizontal", "", same, c.bytes};
+      Decision d{a.node, b.node, c.vertical ? "vertical" : "horizontal", "", same, c.bytes};
       if (!a.generated() || !b.generated()) {
         if (!c.vertical) continue;
         d.kind = b.kind == Loop::Kind::library   ? "prologue"
@@ -367,7 +367,7 @@ std::string fused_text(const LoopProgram& program, const FusedProgram& fused) {
     for (size_t l : u.loops) out += " " + program.graph->node(program.loops[l].node).name;
     out += "\n";
   }
-  for (const codegen::Decision& d : fused.decisions)
+  for (const Decision& d : fused.decisions)
     out += program.graph->node(d.a).name + " + " + program.graph->node(d.b).name + ": " + d.kind +
            (d.fused ? " fused: " : " rejected: ") + d.reason + "\n";
   return out;

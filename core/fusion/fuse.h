@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "core/codegen/program.h"
 #include "core/fusion/loops.h"
 
 namespace vitrine::fusion {
@@ -35,13 +34,21 @@ struct Unit {
   std::string label;                     // "K2", "L3", "O1"
   std::vector<size_t> loops;             // in program order
   Group group;
-  int product = -1;          // loop of the product that the group follows in one kernel; -1: none
-  std::vector<Group> alike;  // what else the kernel computes: the same on other tensors
+  int product = -1;               // loop of the product that the group follows in one kernel; -1: none
+  std::vector<Group> horizontal;  // what else the kernel computes: the same on other tensors
+};
+
+struct Decision {  // one considered pair
+  ir::NodeId a, b;
+  std::string kind, reason;  // vertical | horizontal | epilogue | prologue
+  bool fused = false;
+  int64_t bytes_saved = 0;
+  int32_t kernel = -1;
 };
 
 struct FusedProgram {
   std::vector<Unit> units;  // in execution order
-  std::vector<codegen::Decision> decisions;
+  std::vector<Decision> decisions;
   std::vector<int> unit_of;  // by loop; -1 for views
 };
 

@@ -230,7 +230,7 @@ class Layout {
       for (const Access& a : m.operands)
         if (!reads_across(a, device(m.loop)))
           return no(program_.graph->node(loop(m.loop).node).name +
-                    " picks what it reads, and sums run across " + "rows");
+                    " gathers what it reads, and sums run across " + "rows");
     return true;
   }
   // Rows that are reduced, and summed over too, lie in one piece each.

@@ -5,10 +5,10 @@
 
 #include "core/fusion/bodies.h"
 #include "core/fusion/classify.h"
-#include "core/fusion/draws.h"
 #include "core/fusion/functions.h"
 #include "core/fusion/nests.h"
 #include "core/fusion/reductions.h"
+#include "core/fusion/rng.h"
 #include "core/fusion/scans.h"
 #include "core/fusion/scatters.h"
 #include "core/fusion/types.h"
@@ -34,7 +34,7 @@ const TensorType& type_of(const ir::Graph& graph, Ref ref) {
 class LoopBuilder {
  public:
   LoopBuilder(const ir::GraphPtr& graph, bool generate, const std::set<ir::NodeId>& by_pytorch,
-              const DrawLayout& draws, bool ordered)
+              const RngLayout& draws, bool ordered)
       : generate_(generate), by_pytorch_(by_pytorch), draws_(draws), ordered_(ordered) {
     out_.graph = graph;
   }
@@ -256,7 +256,7 @@ class LoopBuilder {
   LoopProgram out_;
   bool generate_;
   const std::set<ir::NodeId>& by_pytorch_;
-  const DrawLayout& draws_;
+  const RngLayout& draws_;
   bool ordered_;
   int epoch_ = 0;
 };
@@ -264,7 +264,7 @@ class LoopBuilder {
 }  // namespace
 
 LoopProgram build_loops(const ir::GraphPtr& graph, bool generate, const std::set<ir::NodeId>& by_pytorch,
-                        const DrawLayout& draws, bool ordered) {
+                        const RngLayout& draws, bool ordered) {
   return LoopBuilder(graph, generate, by_pytorch, draws, ordered).build();
 }
 

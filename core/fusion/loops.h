@@ -2,7 +2,7 @@
 // are its argument's. Every tensor is read and written at an affine place: offset + sum over dims of stride *
 // index, counted in elements of the storage's first owner (its root); so views, transposes, slices and
 // broadcasts (stride 0) are folded into the places and have no loops. An operand may also be read only within
-// a part of the nest (of what joins, pads or shifts), at a place that other operands hold (of what picks by
+// a part of the nest (of what joins, pads or shifts), at a place that other operands hold (of what gathers by
 // an index), or be no memory at all but the place itself.
 #pragma once
 
@@ -30,14 +30,14 @@ struct Range {
 
 // stride * index elements further on, where the index is what $value holds: 0 <= index < size, or, counted
 // from the end too, -size <= index < size. Anything else is an error of the user's.
-struct Picked {
+struct Gathered {
   int value = -1;
   int64_t stride = 1, size = 1;
   bool from_end = false;
-  bool operator==(const Picked&) const = default;
+  bool operator==(const Gathered&) const = default;
 };
 
-// A number that PyTorch's generator draws for an element, uniform in (0, 1] or normal; core/fusion/draws.h.
+// A number that PyTorch's generator draws for an element, uniform in (0, 1] or normal; core/fusion/rng.h.
 // The access says which element of its kernel it is. The kernel's threads take turns of `together`
 // neighbours; one: of four elements, `threads` apart.
 struct Draw {
@@ -52,7 +52,7 @@ struct Draw {
 };
 
 // How PyTorch's kernels draw on the GPU that is compiled for.
-struct DrawLayout {
+struct RngLayout {
   int64_t blocks = 132 * 8;        // of 256 threads, at most
   int together[4] = {0, 8, 4, 2};  // neighbours at most, by log2 of an element's bytes; 0: not known
   bool uniform = true;             // rand() draws as is known
@@ -67,13 +67,13 @@ struct Access {
   ir::Dims strides;
   int64_t offset = 0;
   std::vector<Range> within = {};  // memory is touched only there; the value elsewhere is 0
-  std::vector<Picked> picked = {};
+  std::vector<Gathered> gathered = {};
   std::optional<Draw> draw =
       {};  // no memory, but the number drawn for element offset + sum of stride * index
   bool in_memory() const { return root.node >= 0; }
-  bool is_affine() const { return in_memory() && within.empty() && picked.empty(); }
+  bool is_affine() const { return in_memory() && within.empty() && gathered.empty(); }
   // Or the number of the place.
-  bool is_plain() const { return within.empty() && picked.empty() && !draw; }
+  bool is_plain() const { return within.empty() && gathered.empty() && !draw; }
   bool operator==(const Access&) const = default;
 };
 
@@ -114,7 +114,7 @@ struct Loop {
   std::vector<Statement> body;
   std::vector<Access> stores;  // by output; a reduction's have stride 0 in reduced dims
   // Of what writes where an index says: the result before that, a copy or one number all over. Its store is
-  // picked; adds: to what is there.
+  // gathered; adds: to what is there.
   struct Filling {
     std::optional<Operand> copied;
     ExprPtr number;
@@ -183,7 +183,7 @@ void each_read(const LoopProgram& program, const Loop& loop, F&& f) {
 // because no kernel of theirs can be had. ordered: nothing may be left to the order in which threads run
 // (torch.use_deterministic_algorithms).
 LoopProgram build_loops(const ir::GraphPtr& graph, bool generate = true,
-                        const std::set<ir::NodeId>& by_pytorch = {}, const DrawLayout& draws = {},
+                        const std::set<ir::NodeId>& by_pytorch = {}, const RngLayout& draws = {},
                         bool ordered = false);
 
 // "[1024,3072] gelu = gelu($0)   $0 = mm_2[3072,1]": one line, for goldens and the session.

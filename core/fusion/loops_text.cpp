@@ -34,7 +34,7 @@ std::string access_text(const LoopProgram& program, const Access& a) {
   if (a.draw)
     out += " of " + std::to_string(a.draw->threads) + " threads by " + std::to_string(a.draw->together) +
            " from " + std::to_string(a.draw->from);
-  for (const Picked& p : a.picked)
+  for (const Gathered& p : a.gathered)
     out += "+$" + std::to_string(p.value) + (p.stride == 1 ? "" : "*" + std::to_string(p.stride));
   for (size_t i = 0; i < a.within.size(); ++i) {
     const Range& r = a.within[i];

@@ -87,7 +87,7 @@ ExprPtr NestWriter::choose(ExprPtr condition, ExprPtr yes, ExprPtr no) {
 namespace {
 
 const NestRow* find(std::string_view op) {
-  for (const std::vector<NestRow>* rows : {&kMoves, &kBorders, &kPicks})
+  for (const std::vector<NestRow>* rows : {&kMoves, &kBorders, &kGathers})
     for (const NestRow& row : *rows)
       if (row.op == op) return &row;
   return nullptr;

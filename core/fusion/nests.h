@@ -1,7 +1,7 @@
 // Loop nests of operators that move elements: an element of the result is one of an operand, read at another
-// place, in a part of the nest only, or where an index says. One row an operator; moves.cpp has those whose
-// places follow from sizes and numbers alone, borders.cpp the paddings among them that repeat what is within,
-// picks.cpp those that read an index tensor.
+// place, in a part of the nest only, or where an index says. One row an operator; data_movement.cpp has those
+// whose places follow from sizes and numbers alone, borders.cpp the paddings among them that repeat what is
+// within, gathers.cpp those that read an index tensor.
 #pragma once
 
 #include <functional>
@@ -68,7 +68,7 @@ struct NestRow {
   std::string_view op;
   bool (*write)(NestWriter& writer, std::string& why);
 };
-extern const std::vector<NestRow> kMoves, kBorders, kPicks;
+extern const std::vector<NestRow> kMoves, kBorders, kGathers;
 
 bool is_moving(const ir::Node& node);  // it has a row
 // nullopt: not this use of it; `why` says what of it. Every type has lanes, and the result has elements.

@@ -1,4 +1,4 @@
-// Operators that pick elements by index tensors. An index out of range is found where it is used.
+// Operators that gather elements by index tensors. An index out of range is found where it is used.
 #include "core/fusion/nests.h"
 
 namespace vitrine::fusion {
@@ -22,7 +22,7 @@ bool embedding(NestWriter& w, std::string& why) {
   Dims strides = w.type(indices).strides;
   strides.push_back(0);
   Access at = w.place(weight);
-  at.picked = {{w.index_at(indices, std::move(strides)), at.strides[0], w.type(weight).sizes[0]}};
+  at.gathered = {{w.index_at(indices, std::move(strides)), at.strides[0], w.type(weight).sizes[0]}};
   const int64_t column = at.strides[1];
   at.strides.assign(w.nest.dims.size(), 0);
   at.strides.back() = column;
@@ -32,9 +32,9 @@ bool embedding(NestWriter& w, std::string& why) {
 
 // A dim of `self` whose index is in `index`, at `strides` of the nest.
 bool along(NestWriter& w, Ref self, size_t d, Ref index, Dims strides, std::string& why) {
-  if (w.type(self).numel() == 0) return no(why, "there is nothing to pick from");
+  if (w.type(self).numel() == 0) return no(why, "there is nothing to gather from");
   Access at = w.place(self);
-  at.picked = {{w.index_at(index, std::move(strides)), at.strides[d], w.type(self).sizes[d]}};
+  at.gathered = {{w.index_at(index, std::move(strides)), at.strides[d], w.type(self).sizes[d]}};
   at.strides[d] = 0;
   w.nest.expr = w.read(self, std::move(at));
   return true;
@@ -64,7 +64,7 @@ bool index_select(NestWriter& w, std::string& why) {
 bool index_tensors(NestWriter& w, std::string& why) {
   const Ref self = w.value(0);
   const ir::TensorType& from = w.type(self);
-  if (from.numel() == 0) return no(why, "there is nothing to pick from");
+  if (from.numel() == 0) return no(why, "there is nothing to gather from");
   std::vector<size_t> indexed, rest;
   std::vector<Arg> indices = w.arg(1).as<std::vector<Arg>>();
   indices.resize(from.sizes.size());
@@ -92,7 +92,7 @@ bool index_tensors(NestWriter& w, std::string& why) {
     const size_t shift = before + together - t.sizes.size();
     for (size_t k = 0; k < t.sizes.size(); ++k)
       if (t.sizes[k] != 1) strides[shift + k] = t.strides[k];
-    at.picked.push_back(
+    at.gathered.push_back(
         {w.index_at(indices[i].as<Ref>(), std::move(strides)), place.strides[i], from.sizes[i], true});
   }
   w.nest.expr = w.read(self, std::move(at));
@@ -101,7 +101,7 @@ bool index_tensors(NestWriter& w, std::string& why) {
 
 }  // namespace
 
-const std::vector<NestRow> kPicks = {
+const std::vector<NestRow> kGathers = {
     {"aten.embedding.default", embedding},
     {"aten.gather.default", gather},
     {"aten.index_select.default", index_select},

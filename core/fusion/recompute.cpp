@@ -34,7 +34,7 @@ std::optional<std::vector<size_t>> dense_order(const Dims& dims, const Dims& str
   if (next != count) return std::nullopt;
   return order;
 }
-Dims picked(const Dims& from, const std::vector<size_t>& order) {
+Dims gathered(const Dims& from, const std::vector<size_t>& order) {
   Dims out;
   for (size_t d : order) out.push_back(from[d]);
   return out;
@@ -68,8 +68,8 @@ std::optional<Access> through(const Access& read, const Dims& dims, const Loop& 
   const Access& store = small.stores[0];
   const int64_t count = ir::numel(small.dims);
   const auto part = part_of(dims, read.within);
-  if (!part || store.offset != 0 || !read.picked.empty()) return std::nullopt;
-  if (!read.within.empty() && !operand.picked.empty()) return std::nullopt;
+  if (!part || store.offset != 0 || !read.gathered.empty()) return std::nullopt;
+  if (!read.within.empty() && !operand.gathered.empty()) return std::nullopt;
   Dims steps = read.strides;
   int64_t first = read.offset;  // element that is read at the part's begin
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -80,13 +80,13 @@ std::optional<Access> through(const Access& read, const Dims& dims, const Loop& 
   auto outer = dense_order(part->dims, steps, count);
   auto inner = dense_order(small.dims, store.strides, count);
   if (!outer || !inner) return std::nullopt;
-  const Dims to = picked(part->dims, *outer), from = picked(small.dims, *inner);
+  const Dims to = gathered(part->dims, *outer), from = gathered(small.dims, *inner);
   auto finer = refine(to, from);
   if (!finer) return std::nullopt;
   bool fits = true;
   // The strides over dims, and what they come to at the part's begin.
   auto over = [&](Dims& strides) {
-    auto joined = join_strides(split_strides(picked(strides, *inner), from, *finer), *finer, to);
+    auto joined = join_strides(split_strides(gathered(strides, *inner), from, *finer), *finer, to);
     strides.assign(dims.size(), 0);
     fits = fits && joined;
     int64_t begin = 0;
@@ -190,7 +190,7 @@ class Recomputer {
 
   // Whether the loop reads the operand where an index says, so that no kernel has both it and what computes
   // the operand, and is needed by what scatters alone: messages of a graph's edges.
-  bool only_picks(size_t l, const Operand& o) const { return !o.at.picked.empty() && is_scattered(l); }
+  bool only_gathers(size_t l, const Operand& o) const { return !o.at.gathered.empty() && is_scattered(l); }
   bool is_scattered(size_t l) const {
     return std::all_of(readers_[l].begin(), readers_[l].end(),
                        [&](size_t r) { return loop(r).filled || (small_[r] && is_scattered(r)); });
@@ -206,7 +206,7 @@ class Recomputer {
       for (const Operand& o : loop(l).operands) {
         auto p = producer(o.at.root);
         if (!p) continue;
-        if (small_[l] && !small_[*p] && !joined_[l] && !only_picks(l, o) &&
+        if (small_[l] && !small_[*p] && !joined_[l] && !only_gathers(l, o) &&
             loop(*p).kind != Loop::Kind::opaque)
           small_[l] = all = false;
         if (small_[*p] && !copy(*p, made_[l], small_[l])) small_[*p] = all = false;
@@ -272,7 +272,7 @@ class Recomputer {
     into.body = std::move(body);
     into.operands.erase(into.operands.begin() + static_cast<int64_t>(gone));
     auto renumber = [](Access& at, const std::vector<int>& to) {
-      for (Picked& p : at.picked) p.value = to[static_cast<size_t>(p.value)];
+      for (Gathered& p : at.gathered) p.value = to[static_cast<size_t>(p.value)];
     };
     for (Access& s : into.stores) renumber(s, outer);
     for (Operand& o : into.operands) renumber(o.at, outer);

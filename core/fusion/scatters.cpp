@@ -17,10 +17,10 @@ using ir::Dims;
 using ir::DType;
 using ir::Ref;
 
-// Where a row writes: the result's strides over the nest, and what picks the rest.
+// Where a row writes: the result's strides over the nest, and what gathers the rest.
 struct Target {
   Dims strides;
-  std::vector<Picked> picked;
+  std::vector<Gathered> gathered;
   bool adds = false;
   bool ordered = false;
   bool fresh = false;  // the result is 0 before: there is no tensor that it is copied from
@@ -42,7 +42,7 @@ bool along(NestWriter& w, Target& to, std::string& why) {
   w.nest.dims = type.sizes;
   to.strides = w.out().strides;
   to.strides[*d] = 0;
-  to.picked = {{w.index_at(index, type.strides), w.out().strides[*d], w.out().sizes[*d]}};
+  to.gathered = {{w.index_at(index, type.strides), w.out().strides[*d], w.out().sizes[*d]}};
   return true;
 }
 bool scatter_source(NestWriter& w, Target& to, std::string& why) {
@@ -72,7 +72,7 @@ bool index_add(NestWriter& w, Target& to, std::string& why) {
   to.adds = true;
   to.strides = w.out().strides;
   to.strides[*d] = 0;
-  to.picked = {{w.index_at(index, std::move(strides)), w.out().strides[*d], w.out().sizes[*d]}};
+  to.gathered = {{w.index_at(index, std::move(strides)), w.out().strides[*d], w.out().sizes[*d]}};
   w.nest.expr = value_at(w, source);
   return true;
 }
@@ -88,7 +88,7 @@ bool embedding_gradient(NestWriter& w, Target& to, std::string& why) {
   to.skipped = std::max<int64_t>(-1, w.integer(3, -1));
   to.strides.assign(w.nest.dims.size(), 0);
   to.strides.back() = w.out().strides[1];
-  to.picked = {{w.index_at(indices, std::move(strides)), w.out().strides[0], w.out().sizes[0]}};
+  to.gathered = {{w.index_at(indices, std::move(strides)), w.out().strides[0], w.out().sizes[0]}};
   w.nest.expr = value_at(w, gradient);
   return true;
 }
@@ -134,7 +134,7 @@ bool index_put(NestWriter& w, Target& to, std::string& why) {
     const size_t shift = before + together.size() - t.sizes.size();
     for (size_t k = 0; k < t.sizes.size(); ++k)
       if (t.sizes[k] != 1) strides[shift + k] = t.strides[k];
-    to.picked.push_back(
+    to.gathered.push_back(
         {w.index_at(indices[i].as<Ref>(), std::move(strides)), out.strides[i], out.sizes[i], true});
   }
   const ir::TensorType& v = w.type(values);
@@ -174,10 +174,10 @@ std::string cannot_order(const Loop& loop) {
   const size_t last = loop.dims.size() - 1;
   if (loop.dims.size() < 2 || store.strides.back() == 0) return "no whole rows are added";
   int64_t targets = 1;
-  for (size_t k = store.picked.size(); k-- > 0;) {
-    const Picked& p = store.picked[k];
+  for (size_t k = store.gathered.size(); k-- > 0;) {
+    const Gathered& p = store.gathered[k];
     if (loop.operands[static_cast<size_t>(p.value)].at.strides.back() != 0) return "no whole rows are added";
-    if (p.stride != store.picked.back().stride * targets) return "its indices do not count the rows";
+    if (p.stride != store.gathered.back().stride * targets) return "its indices do not count the rows";
     targets *= p.size;
   }
   for (size_t k = 0; k < last; ++k)
@@ -252,7 +252,7 @@ std::optional<Loop> scattering_loop(const LoopProgram& program, const ir::Node& 
   Access store{Ref{node.id, 0}, std::move(to.strides), 0};
   for (Operand& o : w.nest.operands) each_strides(o.at, [&](Dims& s) { drop_ones(w.nest.dims, s); });
   drop_ones(w.nest.dims, store.strides);
-  store.picked = std::move(to.picked);
+  store.gathered = std::move(to.gathered);
   loop.dims = without_ones(w.nest.dims);
   loop.operands = std::move(w.nest.operands);
   loop.stores = {std::move(store)};

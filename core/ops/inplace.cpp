@@ -1,5 +1,6 @@
-// Operators that write an argument. The output is the written tensor itself. core/passes/functionalise
-// rewrites one to its functional form ("aten.add_.Tensor" -> "aten.add.Tensor") when nobody sees the storage.
+// Operators that write an argument. The output is the written tensor itself.
+// core/passes/cleanup/functionalise rewrites one to its functional form ("aten.add_.Tensor" ->
+// "aten.add.Tensor") when nobody sees the storage.
 #include "core/ops/rules.h"
 
 namespace vitrine::ops {

@@ -1,23 +1,23 @@
 #include "core/passes/pipeline.h"
 
-#include "core/passes/attention_mask.h"
-#include "core/passes/batch_norm.h"
-#include "core/passes/canonicalise.h"
-#include "core/passes/channels_last.h"
-#include "core/passes/compute_again.h"
-#include "core/passes/convolution_relu.h"
-#include "core/passes/cse.h"
-#include "core/passes/dce.h"
-#include "core/passes/decompose.h"
-#include "core/passes/fold_views.h"
-#include "core/passes/functionalise.h"
-#include "core/passes/known_mask.h"
-#include "core/passes/library_gelu.h"
-#include "core/passes/linear_activation.h"
-#include "core/passes/pad_products.h"
-#include "core/passes/rows_in_place.h"
-#include "core/passes/rows_innermost.h"
-#include "core/passes/split_addmm_bias.h"
+#include "core/passes/cleanup/canonicalise.h"
+#include "core/passes/cleanup/cse.h"
+#include "core/passes/cleanup/dce.h"
+#include "core/passes/cleanup/functionalise.h"
+#include "core/passes/cleanup/rematerialise.h"
+#include "core/passes/decompose/batch_norm.h"
+#include "core/passes/decompose/decompose.h"
+#include "core/passes/layout/channels_last.h"
+#include "core/passes/layout/fold_views.h"
+#include "core/passes/layout/rows_in_place.h"
+#include "core/passes/layout/rows_innermost.h"
+#include "core/passes/library_calls/attention_mask.h"
+#include "core/passes/library_calls/convolution_relu.h"
+#include "core/passes/library_calls/known_mask.h"
+#include "core/passes/library_calls/library_gelu.h"
+#include "core/passes/library_calls/linear_activation.h"
+#include "core/passes/library_calls/pad_products.h"
+#include "core/passes/library_calls/split_addmm_bias.h"
 
 namespace vitrine::passes {
 
@@ -69,7 +69,7 @@ constexpr Pass kPipeline[] = {
     {"pad_f32_products", "optimised", pad_f32_products,
      "rows of large products begin at multiples of 16 bytes"},
     // Equal computations merge above.
-    {"compute_again", "optimised", compute_again,
+    {"rematerialise", "optimised", rematerialise,
      "what backward can compute again from what is held anyway is not held"},
     {"dce", "optimised", dce, "unused operators removed"},
 };

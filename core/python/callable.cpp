@@ -9,7 +9,7 @@
 #include "core/capture/segment/store.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
-#include "core/torch_bridge/border.h"
+#include "core/torch_api/border.h"
 
 namespace vitrine::python {
 namespace {
@@ -84,11 +84,11 @@ PyObject* new_compiled(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *wrapped = nullptr, *settings = nullptr;
   if (!PyArg_ParseTuple(args, "OO!:CompiledFunction", &wrapped, &PyDict_Type, &settings)) return nullptr;
   capture::Settings call = settings_from(settings);
-  PyObject* self = call ? make(type, wrapped, torch_bridge::border<call_compiled>) : nullptr;
+  PyObject* self = call ? make(type, wrapped, torch_api::border<call_compiled>) : nullptr;
   if (!self) return nullptr;
   as_callable(self)->settings = Py_NewRef(settings);
   as_callable(self)->handler = new capture::CaptureHandler(engine(), std::move(call));
-  if (PyObject* code = code_of(wrapped)) capture::CaptureHandler::insist(code);
+  if (PyObject* code = code_of(wrapped)) capture::CaptureHandler::always_capture(code);
   return self;
 }
 
@@ -96,7 +96,7 @@ PyObject* new_disabled(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *wrapped = nullptr, *reason = Py_None;
   int recursive = 1;
   if (!PyArg_ParseTuple(args, "O|pO:DisabledFunction", &wrapped, &recursive, &reason)) return nullptr;
-  PyObject* self = make(type, wrapped, torch_bridge::border<call_disabled>);
+  PyObject* self = make(type, wrapped, torch_api::border<call_disabled>);
   if (!self) return nullptr;
   as_callable(self)->recursive = recursive != 0;
   as_callable(self)->reason = Py_NewRef(reason);
@@ -188,8 +188,8 @@ PyGetSetDef kGetSet[] = {
 };
 
 PyMethodDef kMethods[] = {
-    {"__reduce__", torch_bridge::border<reduce>, METH_NOARGS, nullptr},
-    {"__deepcopy__", torch_bridge::border<deepcopy>, METH_O, nullptr},
+    {"__reduce__", torch_api::border<reduce>, METH_NOARGS, nullptr},
+    {"__deepcopy__", torch_api::border<deepcopy>, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -216,10 +216,10 @@ PyTypeObject make_type(const char* name, const char* doc, newfunc create, PyMemb
 }
 
 PyTypeObject compiled_type = make_type("vitrine._engine.CompiledFunction", "A callable that runs compiled.",
-                                       torch_bridge::border<new_compiled>, kMembers);
+                                       torch_api::border<new_compiled>, kMembers);
 PyTypeObject disabled_type =
     make_type("vitrine._engine.DisabledFunction", "A callable that is never captured.",
-              torch_bridge::border<new_disabled>, kDisabledMembers);
+              torch_api::border<new_disabled>, kDisabledMembers);
 
 }  // namespace
 

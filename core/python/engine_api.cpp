@@ -5,7 +5,7 @@
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
 #include "core/runtime/kernels/sealed_folder.h"
-#include "core/torch_bridge/border.h"
+#include "core/torch_api/border.h"
 
 namespace vitrine::python {
 namespace {
@@ -108,10 +108,10 @@ PyObject* reset(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// insist(function): its code is captured wherever its file lies
-PyObject* insist(PyObject*, PyObject* function) {
+// always_capture(function): its code is captured wherever its file lies
+PyObject* always_capture(PyObject*, PyObject* function) {
   if (PyMethod_Check(function)) function = PyMethod_GET_FUNCTION(function);
-  if (PyFunction_Check(function)) capture::CaptureHandler::insist(PyFunction_GET_CODE(function));
+  if (PyFunction_Check(function)) capture::CaptureHandler::always_capture(PyFunction_GET_CODE(function));
   Py_RETURN_NONE;
 }
 
@@ -121,22 +121,22 @@ PyObject* cancel(PyObject*, PyObject*) {
 }
 
 PyMethodDef kMethods[] = {
-    {"forget", torch_bridge::border<forget>, METH_O,
+    {"forget", torch_api::border<forget>, METH_O,
      "forget(observer): drops what was compiled for an observer."},
-    {"reset", torch_bridge::border<reset>, METH_NOARGS, "Drops everything that was compiled."},
-    {"insist", torch_bridge::border<insist>, METH_O,
-     "insist(function): captures it although it is a library's."},
-    {"cancel", torch_bridge::border<cancel>, METH_NOARGS,
+    {"reset", torch_api::border<reset>, METH_NOARGS, "Drops everything that was compiled."},
+    {"always_capture", torch_api::border<always_capture>, METH_O,
+     "always_capture(function): captures it although it is a library's."},
+    {"cancel", torch_api::border<cancel>, METH_NOARGS,
      "Ends compilation as soon as possible; what is not compiled runs eagerly."},
-    {"configure", torch_bridge::border<configure>, METH_VARARGS,
+    {"configure", torch_api::border<configure>, METH_VARARGS,
      "configure(name, value): a setting of vitrine.config."},
-    {"private_folder_problem", torch_bridge::border<private_folder_problem>, METH_O,
+    {"private_folder_problem", torch_api::border<private_folder_problem>, METH_O,
      "private_folder_problem(path): makes the folder for this user alone; None, or why it cannot be used."},
-    {"edited_kernels", torch_bridge::border<edited_kernels>, METH_NOARGS,
+    {"edited_kernels", torch_api::border<edited_kernels>, METH_NOARGS,
      "The pairs that edit_kernel was given."},
-    {"edit_kernel", torch_bridge::border<edit_kernel>, METH_VARARGS,
+    {"edit_kernel", torch_api::border<edit_kernel>, METH_VARARGS,
      "edit_kernel(generated, edited): a kernel's text from now on."},
-    {"take_differences", torch_bridge::border<take_differences>, METH_NOARGS,
+    {"take_differences", torch_api::border<take_differences>, METH_NOARGS,
      "What checked calls found since the last call."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -4,13 +4,14 @@
 #include <string>
 
 #include "core/python/parts.h"
-#include "core/torch_bridge/border.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/border.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/library/list_call.h"
 
 namespace vitrine::python {
 namespace {
 
-namespace tb = torch_bridge;
+namespace tb = torch_api;
 
 PyObject* strings(const std::vector<std::pair<std::string, std::string>>& rows) {
   PyObject* out = PyList_New(0);
@@ -28,9 +29,11 @@ PyObject* tuple_of(const int64_t* values, int64_t n) {
   return out;
 }
 
+constexpr tb::SelfTest kSelfTests[] = {{"lists of tensors", tb::test_list_calls}};
+
 // bridge_init() -> {"version", "ready", "tests": [(name, result)], "error", "hint"}
 PyObject* bridge_init(PyObject*, PyObject*) {
-  const Status error = tb::init();
+  const Status error = tb::init(kSelfTests);
   const tb::Facts& facts = tb::facts();
   return Py_BuildValue("{s:s,s:O,s:N,s:s,s:s}", "version", facts.torch_version.c_str(), "ready",
                        facts.ready ? Py_True : Py_False, "tests", strings(facts.self_tests), "error",
@@ -111,16 +114,16 @@ PyObject* parallel_visits(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kMethods[] = {
-    {"bridge_init", torch_bridge::border<bridge_init>, METH_NOARGS,
+    {"bridge_init", torch_api::border<bridge_init>, METH_NOARGS,
      "Finds PyTorch's functions and layout; runs the self-tests."},
-    {"tensor_facts", torch_bridge::border<tensor_facts>, METH_O, "What guards read of a tensor."},
-    {"tensor_view", torch_bridge::border<tensor_view>, METH_VARARGS,
+    {"tensor_facts", torch_api::border<tensor_facts>, METH_O, "What guards read of a tensor."},
+    {"tensor_view", torch_api::border<tensor_view>, METH_VARARGS,
      "A view by sizes, strides and offset, outside autograd."},
-    {"tensor_empty_like", torch_bridge::border<tensor_empty_like>, METH_O, "A new tensor of the same type."},
-    {"tensor_bump_version", torch_bridge::border<tensor_bump_version>, METH_O,
+    {"tensor_empty_like", torch_api::border<tensor_empty_like>, METH_O, "A new tensor of the same type."},
+    {"tensor_bump_version", torch_api::border<tensor_bump_version>, METH_O,
      "Adds one to a tensor's version."},
-    {"global_state", torch_bridge::border<global_state>, METH_NOARGS, "PyTorch's state that guards compare."},
-    {"parallel_visits", torch_bridge::border<parallel_visits>, METH_VARARGS,
+    {"global_state", torch_api::border<global_state>, METH_NOARGS, "PyTorch's state that guards compare."},
+    {"parallel_visits", torch_api::border<parallel_visits>, METH_VARARGS,
      "Runs a loop on PyTorch's thread pool."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -1,5 +1,5 @@
-// A GPU's own counters and samples of its instructions, for vitrine/counters.py. A refusal is (what, hint);
-// every other answer is no tuple.
+// A GPU's own counters and samples of its instructions, for vitrine/_tools/counters.py. A refusal is (what,
+// hint); every other answer is no tuple.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/python/parts.h"
-#include "core/torch_bridge/border.h"
+#include "core/torch_api/border.h"
 #include "profiler/analysis/metrics.h"
 #include "profiler/cupti/counters.h"
 #include "profiler/cupti/library.h"
@@ -168,17 +168,17 @@ PyObject* profiler_reset(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kMethods[] = {
-    {"gpu_profiler_reset", torch_bridge::border<profiler_reset>, METH_VARARGS,
+    {"gpu_profiler_reset", torch_api::border<profiler_reset>, METH_VARARGS,
      "CUPTI learns of this process anew."},
-    {"gpu_counters_open", torch_bridge::border<counters_open>, METH_VARARGS,
+    {"gpu_counters_open", torch_api::border<counters_open>, METH_VARARGS,
      "Prepares to read the GPU's counters."},
-    {"gpu_counters_begin", torch_bridge::border<counters_begin>, METH_O, "Begins a pass."},
-    {"gpu_counters_end", torch_bridge::border<counters_end>, METH_O, "Ends it: whether it was the last."},
-    {"gpu_counters_read", torch_bridge::border<counters_read>, METH_O, "What was counted of each kernel."},
-    {"gpu_sampling_open", torch_bridge::border<sampling_open>, METH_VARARGS,
+    {"gpu_counters_begin", torch_api::border<counters_begin>, METH_O, "Begins a pass."},
+    {"gpu_counters_end", torch_api::border<counters_end>, METH_O, "Ends it: whether it was the last."},
+    {"gpu_counters_read", torch_api::border<counters_read>, METH_O, "What was counted of each kernel."},
+    {"gpu_sampling_open", torch_api::border<sampling_open>, METH_VARARGS,
      "Prepares to sample the GPU's instructions."},
-    {"gpu_sampling_start", torch_bridge::border<sampling_start>, METH_O, "Begins to sample."},
-    {"gpu_sampling_stop", torch_bridge::border<sampling_stop>, METH_O, "Ends, and gives the samples."},
+    {"gpu_sampling_start", torch_api::border<sampling_start>, METH_O, "Begins to sample."},
+    {"gpu_sampling_stop", torch_api::border<sampling_stop>, METH_O, "Ends, and gives the samples."},
     {nullptr, nullptr, 0, nullptr},
 };
 

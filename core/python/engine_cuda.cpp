@@ -8,7 +8,7 @@
 #include "core/python/parts.h"
 #include "core/runtime/cuda/nvrtc.h"
 #include "core/runtime/cuda/occupancy.h"
-#include "core/torch_bridge/border.h"
+#include "core/torch_api/border.h"
 #include "profiler/cupti/cupti.h"
 #include "profiler/events/activity.h"
 
@@ -116,17 +116,17 @@ PyObject* gpu_activities(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kMethods[] = {
-    {"cuda_target_problem", torch_bridge::border<cuda_target_problem>, METH_VARARGS,
+    {"cuda_target_problem", torch_api::border<cuda_target_problem>, METH_VARARGS,
      "Why NVRTC does not compile for a GPU, or None."},
-    {"cuda_compile", torch_bridge::border<cuda_compile>, METH_VARARGS,
+    {"cuda_compile", torch_api::border<cuda_compile>, METH_VARARGS,
      "A kernel's CUDA C++ to machine code, through NVRTC."},
-    {"cuda_occupancy", torch_bridge::border<cuda_occupancy>, METH_VARARGS,
+    {"cuda_occupancy", torch_api::border<cuda_occupancy>, METH_VARARGS,
      "Theoretical occupancy of a kernel on a GPU."},
-    {"gpu_recording_start", torch_bridge::border<gpu_recording_start>, METH_VARARGS,
+    {"gpu_recording_start", torch_api::border<gpu_recording_start>, METH_VARARGS,
      "Begins to record through CUPTI; None, or (what, hint)."},
-    {"gpu_recording_stop", torch_bridge::border<gpu_recording_stop>, METH_NOARGS,
+    {"gpu_recording_stop", torch_api::border<gpu_recording_stop>, METH_NOARGS,
      "Ends it: (log, lost records)."},
-    {"gpu_activities", torch_bridge::border<gpu_activities>, METH_VARARGS, "What a log tells, by start."},
+    {"gpu_activities", torch_api::border<gpu_activities>, METH_VARARGS, "What a log tells, by start."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -3,14 +3,14 @@
 #include <Python.h>
 
 #include "core/base/result.h"
-#include "core/capture/bytecode.h"
-#include "core/capture/code_entry.h"
+#include "core/capture/cpython/bytecode.h"
+#include "core/capture/cpython/code_entry.h"
+#include "core/capture/cpython/frame.h"
 #include "core/capture/driver.h"
 #include "core/capture/exit_fuzzer.h"
-#include "core/capture/frame.h"
 #include "core/capture/hook.h"
 #include "core/python/parts.h"
-#include "core/torch_bridge/border.h"
+#include "core/torch_api/border.h"
 
 namespace vitrine::python {
 namespace {
@@ -199,17 +199,17 @@ PyObject* drive(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kMethods[] = {
-    {"instructions", torch_bridge::border<instructions>, METH_O,
+    {"instructions", torch_api::border<instructions>, METH_O,
      "The instructions of a code object, as both interpreters see them."},
-    {"skip_code", torch_bridge::border<skip_code>, METH_O, "Never capture frames of this code object."},
+    {"skip_code", torch_api::border<skip_code>, METH_O, "Never capture frames of this code object."},
     {"call_paused", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_paused)),
      METH_FASTCALL | METH_KEYWORDS, "Call a function with capture off."},
-    {"switch_capture_off", torch_bridge::border<switch_capture_off>, METH_O,
+    {"switch_capture_off", torch_api::border<switch_capture_off>, METH_O,
      "Turn capture off or on in this thread."},
-    {"hook_state", torch_bridge::border<hook_state>, METH_NOARGS, "(installed, active, capturing)"},
-    {"fuzz", torch_bridge::border<fuzz>, METH_VARARGS,
+    {"hook_state", torch_api::border<hook_state>, METH_NOARGS, "(installed, active, capturing)"},
+    {"fuzz", torch_api::border<fuzz>, METH_VARARGS,
      "Call a function, leaving its frames at random instructions."},
-    {"drive", torch_bridge::border<drive>, METH_VARARGS,
+    {"drive", torch_api::border<drive>, METH_VARARGS,
      "Call a function with a segment store written in Python."},
     {nullptr, nullptr, 0, nullptr},
 };

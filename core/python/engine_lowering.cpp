@@ -5,18 +5,18 @@
 #include <memory>
 #include <string>
 
+#include "core/autograd/joint.h"
 #include "core/ir/print.h"
 #include "core/python/parts.h"
-#include "core/torch_bridge/border.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/joint.h"
-#include "core/torch_bridge/lowering.h"
-#include "core/torch_bridge/python_ref.h"
+#include "core/recording/lowering.h"
+#include "core/torch_api/border.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/python_ref.h"
 
 namespace vitrine::python {
 namespace {
 
-namespace tb = torch_bridge;
+namespace tb = torch_api;
 using tb::Py;
 
 struct LoweringObject {
@@ -104,7 +104,7 @@ tb::Lowering& lowering(PyObject* self) {
   return *reinterpret_cast<LoweringObject*>(self)->lowering;
 }
 
-// input(tensor, kind="placeholder", source="") -> stand-in
+// input(tensor, kind="placeholder", source="") -> fake tensor
 PyObject* lowering_input(PyObject* self, PyObject* args) {
   PyObject* tensor = nullptr;
   const char *kind = "placeholder", *source = "";
@@ -158,8 +158,8 @@ PyObject* lowering_joint(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!s", &PyList_Type, &results, &who)) return nullptr;
   std::vector<PyObject*> list;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) list.push_back(PyList_GET_ITEM(results, i));
-  auto joint = lowering(self).joint(
-      list, std::string_view(who) == "own" ? tb::Gradients::own : tb::Gradients::borrowed);
+  auto joint = tb::make_joint(lowering(self), list,
+                              std::string_view(who) == "own" ? tb::Gradients::own : tb::Gradients::borrowed);
   if (!joint) return PyUnicode_FromString(joint.error().what.c_str());
   PyObject *inputs = PyList_New(0), *tangents = PyList_New(0), *constants = PyList_New(0);
   for (const auto& g : joint.value()->gradients)
@@ -178,17 +178,17 @@ PyObject* lowering_joint(PyObject* self, PyObject* args) {
 PyObject* lowering_finish(PyObject* self, PyObject* results);
 
 PyMethodDef kLoweringMethods[] = {
-    {"input", torch_bridge::border<lowering_input>, METH_VARARGS, "A stand-in for a real tensor."},
-    {"constant", torch_bridge::border<lowering_constant>, METH_O,
-     "A stand-in for a tensor whose value is known."},
-    {"call", torch_bridge::border<lowering_call>, METH_VARARGS, "Records one call."},
-    {"is_traced", torch_bridge::border<lowering_is_traced>, METH_O,
+    {"input", torch_api::border<lowering_input>, METH_VARARGS, "A fake tensor for a real tensor."},
+    {"constant", torch_api::border<lowering_constant>, METH_O,
+     "A fake tensor for a tensor whose value is known."},
+    {"call", torch_api::border<lowering_call>, METH_VARARGS, "Records one call."},
+    {"is_traced", torch_api::border<lowering_is_traced>, METH_O,
      "Whether an object is a tensor of this recording."},
-    {"effects", torch_bridge::border<lowering_effects>, METH_NOARGS,
+    {"effects", torch_api::border<lowering_effects>, METH_NOARGS,
      "What the recorded program does besides computing."},
-    {"joint", torch_bridge::border<lowering_joint>, METH_VARARGS,
+    {"joint", torch_api::border<lowering_joint>, METH_VARARGS,
      "Forward and derivative of the program so far."},
-    {"finish", torch_bridge::border<lowering_finish>, METH_O, "The program so far: a Recorded."},
+    {"finish", torch_api::border<lowering_finish>, METH_O, "The program so far: a Recorded."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot kLoweringSlots[] = {{Py_tp_new, reinterpret_cast<void*>(lowering_new)},
@@ -228,11 +228,10 @@ PyObject* recorded_replay(PyObject* self, PyObject* list) {
   return out;
 }
 PyMethodDef kRecordedMethods[] = {
-    {"captured", torch_bridge::border<recorded_captured>, METH_NOARGS, "The torch-level graph."},
-    {"aten", torch_bridge::border<recorded_aten>, METH_NOARGS, "The ATen graph."},
-    {"constants", torch_bridge::border<recorded_constants>, METH_NOARGS,
-     "Tensors that follow the real inputs."},
-    {"replay", torch_bridge::border<recorded_replay>, METH_O, "Runs the torch-level graph on real tensors."},
+    {"captured", torch_api::border<recorded_captured>, METH_NOARGS, "The torch-level graph."},
+    {"aten", torch_api::border<recorded_aten>, METH_NOARGS, "The ATen graph."},
+    {"constants", torch_api::border<recorded_constants>, METH_NOARGS, "Tensors that follow the real inputs."},
+    {"replay", torch_api::border<recorded_replay>, METH_O, "Runs the torch-level graph on real tensors."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot kRecordedSlots[] = {

@@ -9,7 +9,7 @@
 #include "core/ops/node.h"
 #include "core/passes/pipeline.h"
 #include "core/python/parts.h"
-#include "core/torch_bridge/border.h"
+#include "core/torch_api/border.h"
 
 namespace vitrine::python {
 namespace {
@@ -98,10 +98,10 @@ PyObject* run_passes(PyObject*, PyObject* text) {
 }
 
 PyMethodDef kMethods[] = {
-    {"op_types", torch_bridge::border<op_types>, METH_O,
+    {"op_types", torch_api::border<op_types>, METH_O,
      "Types that the operator table derives for a graph's nodes."},
-    {"op_table", torch_bridge::border<op_table>, METH_NOARGS, "The operator table's rows."},
-    {"run_passes", torch_bridge::border<run_passes>, METH_O, "A graph after each pass of the pipeline."},
+    {"op_table", torch_api::border<op_table>, METH_NOARGS, "The operator table's rows."},
+    {"run_passes", torch_api::border<run_passes>, METH_O, "A graph after each pass of the pipeline."},
     {nullptr, nullptr, 0, nullptr},
 };
 

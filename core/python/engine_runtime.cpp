@@ -9,7 +9,7 @@
 #include "core/runtime/compile.h"
 #include "core/runtime/kernel_stage.h"
 #include "core/runtime/plan.h"
-#include "core/torch_bridge/border.h"
+#include "core/torch_api/border.h"
 
 namespace vitrine::python {
 namespace {
@@ -181,13 +181,12 @@ PyObject* plan_facts(PyObject*, PyObject* capsule) {
 }
 
 PyMethodDef kMethods[] = {
-    {"plan_compile", torch_bridge::border<plan_compile>, METH_VARARGS, "Compiles a graph given as text."},
-    {"plan_kernel", torch_bridge::border<plan_kernel>, METH_VARARGS,
-     "A plan of one kernel given as C++ text."},
-    {"plan_run", torch_bridge::border<plan_run>, METH_VARARGS, "Runs a plan on a list of tensors."},
-    {"plan_times", torch_bridge::border<plan_times>, METH_VARARGS,
+    {"plan_compile", torch_api::border<plan_compile>, METH_VARARGS, "Compiles a graph given as text."},
+    {"plan_kernel", torch_api::border<plan_kernel>, METH_VARARGS, "A plan of one kernel given as C++ text."},
+    {"plan_run", torch_api::border<plan_run>, METH_VARARGS, "Runs a plan on a list of tensors."},
+    {"plan_times", torch_api::border<plan_times>, METH_VARARGS,
      "Runs a plan and gives the time of each launch."},
-    {"plan_facts", torch_bridge::border<plan_facts>, METH_O,
+    {"plan_facts", torch_api::border<plan_facts>, METH_O,
      "Launches, generated kernels and Python calls of a plan."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -11,7 +11,7 @@
 #include "core/session/recording_place.h"
 #include "core/session/rows.h"
 #include "core/session/speed_up.h"
-#include "core/torch_bridge/border.h"
+#include "core/torch_api/border.h"
 
 namespace vitrine::python {
 namespace {
@@ -280,35 +280,35 @@ PyObject* is_user_file(PyObject*, PyObject* path) {
 }
 
 PyMethodDef kMethods[] = {
-    {"is_user_file", torch_bridge::border<is_user_file>, METH_O,
+    {"is_user_file", torch_api::border<is_user_file>, METH_O,
      "is_user_file(path): neither a library's nor Vitrine's own."},
-    {"session_open", torch_bridge::border<session_open>, METH_O,
+    {"session_open", torch_api::border<session_open>, METH_O,
      "session_open(path): records into a new session; None, or the error."},
-    {"session_close", torch_bridge::border<session_close>, METH_O,
+    {"session_close", torch_api::border<session_close>, METH_O,
      "session_close(status): finished | failed | cancelled."},
-    {"session_put", torch_bridge::border<session_put>, METH_VARARGS,
+    {"session_put", torch_api::border<session_put>, METH_VARARGS,
      "session_put(table, row) -> id: writes or replaces a row."},
-    {"session_run", torch_bridge::border<session_run>, METH_O, "session_run(row) -> id: begins a run."},
-    {"session_commit", torch_bridge::border<session_commit>, METH_NOARGS,
+    {"session_run", torch_api::border<session_run>, METH_O, "session_run(row) -> id: begins a run."},
+    {"session_commit", torch_api::border<session_commit>, METH_NOARGS,
      "Makes what was written so far visible to readers."},
-    {"session_path", torch_bridge::border<session_path>, METH_NOARGS, "Where the session is being written."},
-    {"session_compilations", torch_bridge::border<session_compilations>, METH_NOARGS,
+    {"session_path", torch_api::border<session_path>, METH_NOARGS, "Where the session is being written."},
+    {"session_compilations", torch_api::border<session_compilations>, METH_NOARGS,
      "How many compilations were recorded."},
-    {"session_settle", torch_bridge::border<session_settle>, METH_O,
+    {"session_settle", torch_api::border<session_settle>, METH_O,
      "session_settle(target) -> (what, path, status): moves a finished recording to where it belongs."},
-    {"session_started", torch_bridge::border<session_started>, METH_NOARGS,
+    {"session_started", torch_api::border<session_started>, METH_NOARGS,
      "When the session was opened, in ns on CLOCK_MONOTONIC."},
-    {"session_blob", torch_bridge::border<session_blob>, METH_VARARGS,
+    {"session_blob", torch_api::border<session_blob>, METH_VARARGS,
      "session_blob(bytes) -> row of the table blob."},
-    {"session_name", torch_bridge::border<session_name>, METH_VARARGS,
+    {"session_name", torch_api::border<session_name>, METH_VARARGS,
      "session_name(text, family) -> row of the table name."},
-    {"profile", torch_bridge::border<profile>, METH_O,
+    {"profile", torch_api::border<profile>, METH_O,
      "profile(calls): of each compilation the next so many calls note when each launch begins and ends; 0: "
      "none."},
-    {"speed_up", torch_bridge::border<speed_up>, METH_VARARGS,
+    {"speed_up", torch_api::border<speed_up>, METH_VARARGS,
      "speed_up(eager, compiled) -> dict of ratio, low, high, calls, known, words, interval; lists of ns, the "
      "i-th of both from one round."},
-    {"profile_take", torch_bridge::border<profile_take>, METH_NOARGS, "What was noted since the last call."},
+    {"profile_take", torch_api::border<profile_take>, METH_NOARGS, "What was noted since the last call."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -61,7 +61,7 @@ capture::Settings settings_from(PyObject* dict) {
     settings->products = capture::text_of(products);
   if (PyObject* who = PyDict_GetItemString(dict, "gradients"))
     settings->gradients =
-        capture::text_of(who) == "own" ? torch_bridge::Gradients::own : torch_bridge::Gradients::borrowed;
+        capture::text_of(who) == "own" ? torch_api::Gradients::own : torch_api::Gradients::borrowed;
   if (PyObject* target = PyDict_GetItemString(dict, "target")) settings->target = capture::text_of(target);
   settings->observer = capture::share(PyDict_GetItemString(dict, "observer"));
   if (PyObject* mode = PyDict_GetItemString(dict, "mode")) settings->mode = capture::text_of(mode);

@@ -5,20 +5,20 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/capture/cpython/frame.h"
 #include "core/capture/driver.h"
-#include "core/capture/frame.h"
 #include "core/capture/hook.h"
 #include "core/capture/segment_store.h"
-#include "core/capture/trace.h"
+#include "core/capture/trace/trace.h"
 #include "core/ir/print.h"
 #include "core/python/parts.h"
-#include "core/torch_bridge/border.h"
-#include "core/torch_bridge/python_ref.h"
+#include "core/torch_api/border.h"
+#include "core/torch_api/python_ref.h"
 
 namespace vitrine::python {
 namespace {
 
-using torch_bridge::Py;
+using torch_api::Py;
 
 void put(PyObject* dict, const char* key, PyObject* steals) {
   if (!steals) PyErr_Clear();
@@ -58,7 +58,7 @@ PyObject* replayed(const capture::Trace& trace) {
   for (const capture::Source* source : trace.inputs) inputs.push_back(seen.at(source));
   for (size_t i = 0; inputs.size() < trace.graphs.captured->inputs().size(); ++i)
     inputs.push_back(trace.graphs.constants.at(i));
-  if (!torch_bridge::Replayer(trace.graphs).run(inputs, outputs)) return nullptr;
+  if (!torch_api::Replayer(trace.graphs).run(inputs, outputs)) return nullptr;
   PyObject* list = PyList_New(0);
   for (PyObject* output : outputs) {
     PyList_Append(list, output);
@@ -82,7 +82,7 @@ PyObject* python_trace(const capture::Trace& trace) {
   put(out, "needs_grad", PyBool_FromLong(trace.needs_grad));
   put(out, "steps", PyLong_FromSize_t(trace.steps.size()));
   PyObject* outputs = replayed(trace);
-  if (!outputs) put(out, "replay_error", text(torch_bridge::take_python_error()));
+  if (!outputs) put(out, "replay_error", text(torch_api::take_python_error()));
   put(out, "outputs", outputs ? outputs : Py_NewRef(Py_None));
   PyObject* inputs = PyList_New(0);
   for (const capture::Source* source : trace.inputs)
@@ -156,7 +156,7 @@ PyObject* trace_call(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kMethods[] = {
-    {"trace_call", torch_bridge::border<trace_call>, METH_VARARGS,
+    {"trace_call", torch_api::border<trace_call>, METH_VARARGS,
      "Call a function and tell what the symbolic interpreter made of it from its start."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 #include "core/runtime/arena_pool.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/cuda_random.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/cuda/cuda_random.h"
 
 struct _object;
 
@@ -58,7 +58,7 @@ class CallState {
     return e.pointer ? e.pointer : find_pointer(b);
   }
   // Borrowed; nullptr: a Python error is set.
-  torch_bridge::Handle handle(int32_t b) {
+  torch_api::Handle handle(int32_t b) {
     Entry& e = entries_[static_cast<size_t>(b)];
     return e.handle ? e.handle : make_handle(b);
   }
@@ -68,7 +68,7 @@ class CallState {
   }
   bool allocate(int32_t b);  // false: a Python error is set
   void take_object(int32_t b, _object* owned);
-  void take_handle(int32_t b, torch_bridge::Handle owned);
+  void take_handle(int32_t b, torch_api::Handle owned);
   void release(int32_t b);
   // PyTorch's current stream on a GPU; asked once a call.
   void* stream(int gpu);
@@ -83,35 +83,35 @@ class CallState {
   struct Saved {
     int32_t buffer;
     _object* tensor;                  // about to be written; owned
-    torch_bridge::Handle copy;        // owned
+    torch_api::Handle copy;           // owned
     std::optional<uint32_t> version;  // the caller's tensor's
   };
   std::vector<Saved> saved;
-  std::vector<torch_bridge::CudaGenerator::State> draws;  // of the GPU's generator, by segment of the draws
-  _object* random_state = nullptr;                        // owned
-  std::vector<_object*>* given_up = nullptr;              // Plan::run()
-  GraphLaunches* recording = nullptr;                     // where launches are noted, if at all
+  std::vector<torch_api::CudaGenerator::State> draws;  // of the GPU's generator, by segment of the draws
+  _object* random_state = nullptr;                     // owned
+  std::vector<_object*>* given_up = nullptr;           // Plan::run()
+  GraphLaunches* recording = nullptr;                  // where launches are noted, if at all
 
  private:
   struct Entry {
     void* pointer = nullptr;
-    torch_bridge::Handle handle = nullptr;
+    torch_api::Handle handle = nullptr;
     _object* object = nullptr;
     bool owns_handle = false, owns_object = false;
     bool lasting = false;  // pointer and handle belong to the arena: they outlive the call, until it moves
   };
   struct Kept {  // the memory of an output of an earlier call
     int32_t buffer;
-    torch_bridge::Handle tensor;  // a tensor of our own on it, owned
+    torch_api::Handle tensor;  // a tensor of our own on it, owned
     void* data;
   };
-  torch_bridge::Handle reuse(int32_t b);  // owned; nullptr: no memory is free for it
-  void keep(int32_t b, torch_bridge::Handle fresh);
+  torch_api::Handle reuse(int32_t b);  // owned; nullptr: no memory is free for it
+  void keep(int32_t b, torch_api::Handle fresh);
   bool has_lent_arena() const;
   void take_arena();
   void* find_pointer(int32_t b);
-  torch_bridge::Handle make_handle(int32_t b);
-  torch_bridge::Handle view_handle(int32_t b);  // owned
+  torch_api::Handle make_handle(int32_t b);
+  torch_api::Handle view_handle(int32_t b);  // owned
   _object* make_object(int32_t b);
 
   const BufferTable& table_;
@@ -122,7 +122,7 @@ class CallState {
   _object* const* inputs_ = nullptr;
   char *arena_ = nullptr, *host_ = nullptr;
   char* lasting_at_ = nullptr;                  // where the arena was at the last call
-  torch_bridge::Handle gpu_arena_ = nullptr;    // a GPU's is PyTorch's, taken for one call
+  torch_api::Handle gpu_arena_ = nullptr;       // a GPU's is PyTorch's, taken for one call
   std::vector<std::pair<int, void*>> streams_;  // by GPU
 };
 

@@ -6,7 +6,7 @@
 #include "core/base/sha256.h"
 #include "core/runtime/kernels/host_cpu.h"
 #include "core/runtime/kernels/sealed_folder.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::runtime {
 
@@ -57,13 +57,13 @@ ChoiceStore::ChoiceStore(const std::string& cache_dir)
     : dir_(cache_dir.empty() ? "" : cache_dir + "/choices") {}
 
 std::string ChoiceStore::key(const std::string& product, int threads) {
-  return sha256_hex("format 2\n" + host_cpu_identity() + "\nPyTorch " + torch_bridge::facts().torch_version +
+  return sha256_hex("format 2\n" + host_cpu_identity() + "\nPyTorch " + torch_api::facts().torch_version +
                     "\nthreads " + std::to_string(threads) + "\n" + product)
       .substr(0, 40);
 }
 
 std::string ChoiceStore::gpu_key(const std::string& work, const std::string& machine) {
-  return sha256_hex("format 3\n" + machine + "\nPyTorch " + torch_bridge::facts().torch_version + "\n" + work)
+  return sha256_hex("format 3\n" + machine + "\nPyTorch " + torch_api::facts().torch_version + "\n" + work)
       .substr(0, 40);
 }
 

@@ -5,7 +5,7 @@
 
 #include "core/codegen/build_program.h"
 #include "core/ops/node.h"
-#include "core/passes/library_gelu.h"
+#include "core/passes/library_calls/library_gelu.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/arena_pool.h"
 #include "core/runtime/cuda/driver.h"
@@ -15,9 +15,9 @@
 #include "core/runtime/plan.h"
 #include "core/runtime/product_choice.h"
 #include "core/runtime/write_counts.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/cuda_random.h"
-#include "core/torch_bridge/library.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/cuda/cuda_random.h"
+#include "core/torch_api/library/library.h"
 
 namespace vitrine::runtime {
 
@@ -58,15 +58,15 @@ class Compilation {
     how.verify = options_.verify;
     how.disabled = options_.disabled_passes;
     // Without TF32 products of f32 are not for the matrix units, which alone ask for such rows.
-    if (torch_bridge::global_state().matmul_precision == 0) how.disabled.emplace_back("pad_f32_products");
-    if (!torch_bridge::cudnn_allows_tf32()) how.disabled.emplace_back("channels_last");
+    if (torch_api::global_state().matmul_precision == 0) how.disabled.emplace_back("pad_f32_products");
+    if (!torch_api::cudnn_allows_tf32()) how.disabled.emplace_back("channels_last");
     for (const auto& [pass, dtype] : passes::kLibraryGelus)
-      if (!passes::asks_library_gelu(*aten_, dtype) || !torch_bridge::gelu_loses_infinity(dtype))
+      if (!passes::asks_library_gelu(*aten_, dtype) || !torch_api::gelu_loses_infinity(dtype))
         how.disabled.emplace_back(pass);
     // Its small kernels and calls cost the host more than they save the GPU, unless a graph launches them.
-    if (!options_.graphs || !torch_bridge::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
+    if (!options_.graphs || !torch_api::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
     if (!options_.trains || options_.is_backward || options_.kept_results >= 0)
-      how.disabled.emplace_back("compute_again");
+      how.disabled.emplace_back("rematerialise");
     how.cancelled = cancelled_;
     aten_recorded_ = true;
     auto graph = passes::optimise(aten_, how, recorder_);
@@ -78,7 +78,7 @@ class Compilation {
   codegen::CodegenOptions codegen_options() const {
     codegen::CodegenOptions how;
     how.lanes = options_.lanes ? options_.lanes : host_lanes();
-    how.products.threads = options_.threads ? options_.threads : torch_bridge::num_threads();
+    how.products.threads = options_.threads ? options_.threads : torch_api::num_threads();
     how.products.offered = options_.products != "library";
     if (options_.products != "measured") how.products.least_flops = 0;
     const auto candidates = codegen::product_candidates();
@@ -94,8 +94,8 @@ class Compilation {
     how.sizes = options_.sizes;
     how.edited = options_.edited;
     how.gpu = codegen::cuda::gpu_of(gpu_architecture());
-    how.draws = draw_layout();
-    how.ordered = torch_bridge::deterministic_algorithms();
+    how.draws = rng_layout();
+    how.ordered = torch_api::deterministic_algorithms();
     return how;
   }
 
@@ -110,12 +110,12 @@ class Compilation {
 
   // How numbers are drawn on the GPU on which the graph draws them; that of a GPU that is not here is taken
   // for granted, since nothing runs there.
-  fusion::DrawLayout draw_layout() const {
-    fusion::DrawLayout layout;
+  fusion::RngLayout rng_layout() const {
+    fusion::RngLayout layout;
     if (!options_.target.empty()) return layout;
     for (const ir::Node& node : aten_->nodes()) {
       if (!ops::is_random(node) || node.outputs.empty() || !node.type().device.is_cuda()) continue;
-      const torch_bridge::CudaDraws found = torch_bridge::cuda_draws(node.type().device.index);
+      const torch_api::CudaRng found = torch_api::cuda_rng(node.type().device.index);
       layout.blocks = std::max<int64_t>(1, found.blocks);
       std::copy(std::begin(found.together), std::end(found.together), std::begin(layout.together));
       layout.uniform = found.uniform;

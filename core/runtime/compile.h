@@ -1,5 +1,5 @@
 // ATen graph in, runnable plan out: passes, fusion, memory plan, kernels. No Python here but through
-// core/torch_bridge.
+// core/torch_api.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/codegen/edited_text.h"
+#include "core/codegen/schedule/edited_text.h"
 #include "core/ir/graph.h"
 #include "core/ir/recorder.h"
 #include "core/runtime/problem.h"
@@ -16,7 +16,7 @@
 struct _object;
 
 namespace vitrine::codegen {
-class SizeMemory;  // core/codegen/size_memory.h
+class SizeMemory;  // core/codegen/schedule/size_memory.h
 }
 
 namespace vitrine::runtime {

@@ -14,7 +14,7 @@ void GraphLaunches::add(const cuda::Function& function, const codegen::Grid& gri
 
 std::string GraphLaunches::point_at(void* executable, const std::vector<void*>& inputs,
                                     const std::vector<void*>& results, const std::vector<void*>& numbers,
-                                    const torch_bridge::CudaGenerator::State& draws) {
+                                    const torch_api::CudaGenerator::State& draws) {
   std::vector<void*> addresses;
   for (Launch& launch : launches_) {
     bool moved = launch.form == Form::draws;

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 #include "core/runtime/cuda/driver.h"
-#include "core/torch_bridge/cuda_random.h"
+#include "core/torch_api/cuda/cuda_random.h"
 
 namespace vitrine::runtime {
 
@@ -37,7 +37,7 @@ class GraphLaunches {
   // Gives the launches of an instantiated graph these tensors, these numbers of the host (each in the bytes
   // of a pointer) and this state of the generator. "" or what the driver says.
   std::string point_at(void* executable, const std::vector<void*>& inputs, const std::vector<void*>& results,
-                       const std::vector<void*>& numbers, const torch_bridge::CudaGenerator::State& draws);
+                       const std::vector<void*>& numbers, const torch_api::CudaGenerator::State& draws);
   size_t size() const { return launches_.size(); }
 
  private:

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "core/torch_bridge/library.h"
-#include "core/torch_bridge/op_call.h"
+#include "core/torch_api/library/library.h"
+#include "core/torch_api/op_call.h"
 
 namespace vitrine::runtime {
 
-namespace bridge = torch_bridge;
+namespace bridge = torch_api;
 
 namespace {
 

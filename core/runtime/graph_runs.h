@@ -18,8 +18,8 @@
 
 #include "core/runtime/compile.h"
 #include "core/runtime/graph_launches.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/cuda_graph.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/cuda/cuda_graph.h"
 
 struct _object;
 
@@ -41,8 +41,8 @@ class GraphRuns {
     std::vector<bool> written;                  // by input: the plan writes to it
     std::vector<size_t> counted;             // inputs whose version is counted up after a call, once an entry
     std::vector<size_t> counted_by_pytorch;  // the same, by PyTorch where it records
-    torch_bridge::CudaGenerator* generator = nullptr;  // whose numbers its kernels draw; null: they draw none
-    int64_t advance = 0;                               // of its offset, by a call
+    torch_api::CudaGenerator* generator = nullptr;  // whose numbers its kernels draw; null: they draw none
+    int64_t advance = 0;                            // of its offset, by a call
     int calls_before = 2;  // in these libraries choose their kernels and take their memory
   };
   GraphRuns(int device, Roles roles) : device_(device), roles_(std::move(roles)) {}
@@ -80,11 +80,11 @@ class GraphRuns {
   std::string off_;                               // why there is no graph, for good
   std::vector<void*> last_;                       // by input: its address in the call before
   std::vector<bool> changes_;                     // by input: it has come at several addresses
-  std::unique_ptr<torch_bridge::CudaGraph> graph_;
-  std::vector<torch_bridge::Handle> copies_;  // by input: the memory read instead of its own (owned), or null
-  std::vector<_object*> copied_;              // the same as objects, owned
-  std::vector<_object*> results_;             // what the recorded call returned, owned
-  void* stream_ = nullptr;                    // where it was replayed last: replays share memory
+  std::unique_ptr<torch_api::CudaGraph> graph_;
+  std::vector<torch_api::Handle> copies_;  // by input: the memory read instead of its own (owned), or null
+  std::vector<_object*> copied_;           // the same as objects, owned
+  std::vector<_object*> results_;          // what the recorded call returned, owned
+  void* stream_ = nullptr;                 // where it was replayed last: replays share memory
   int64_t bytes_copied_ = 0;
 };
 

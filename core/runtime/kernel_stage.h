@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 #include "core/runtime/compile.h"
 #include "core/runtime/cuda/nvrtc.h"
 #include "core/runtime/kernels/kernel_service.h"

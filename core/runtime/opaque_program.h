@@ -2,7 +2,7 @@
 // way back when a kernel or a pass fails, and the reference when a compiler bug is bisected.
 #pragma once
 
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 #include "core/ir/graph.h"
 #include "core/ir/recorder.h"
 

@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 #include "core/runtime/call_state.h"
 #include "core/runtime/compile.h"
 #include "core/runtime/graph_runs.h"
 #include "core/runtime/held_weight.h"
 #include "core/runtime/kernels/object_cache.h"
 #include "core/runtime/scratch.h"
-#include "core/torch_bridge/cuda_random.h"
-#include "core/torch_bridge/library.h"
-#include "core/torch_bridge/op_call.h"
+#include "core/torch_api/cuda/cuda_random.h"
+#include "core/torch_api/library/library.h"
+#include "core/torch_api/op_call.h"
 
 namespace vitrine::runtime {
 
@@ -67,14 +67,14 @@ class ProgramPlan : public Plan {
     int draws_next = -1;             // segment that begins after it
     bool asks_grad_mode = false;     // the operator computes otherwise where nothing is differentiated
     bool makes_new = false;          // ir::Node::makes_new
-    std::unique_ptr<torch_bridge::LibraryCall> library;
-    std::unique_ptr<torch_bridge::PreparedOp> op;
+    std::unique_ptr<torch_api::LibraryCall> library;
+    std::unique_ptr<torch_api::PreparedOp> op;
   };
   struct ResultItem {
-    int32_t buffer = -1;                             // or:
-    _object* constant = nullptr;                     // owned
-    int32_t version = -1;                            // set at the end; -1: it is not of this plan's making
-    std::unique_ptr<torch_bridge::PreparedOp> view;  // makes the result from its base, as PyTorch's own view
+    int32_t buffer = -1;                          // or:
+    _object* constant = nullptr;                  // owned
+    int32_t version = -1;                         // set at the end; -1: it is not of this plan's making
+    std::unique_ptr<torch_api::PreparedOp> view;  // makes the result from its base, as PyTorch's own view
     bool alone = false;  // an operator's view of what nobody else gets: becomes a tensor like any other
   };
 
@@ -124,8 +124,8 @@ class ProgramPlan : public Plan {
   bool launch(const Step& step, CallState& state);
   bool run_library(const Step& step, CallState& state);
   enum class Made : uint8_t { as_planned, elsewhere, otherwise };  // otherwise: a Python error is set
-  Made judge(int32_t out, torch_bridge::Handle made) const;
-  bool take_made(int32_t out, torch_bridge::Handle made, CallState& state);
+  Made judge(int32_t out, torch_api::Handle made) const;
+  bool take_made(int32_t out, torch_api::Handle made, CallState& state);
   bool run_opaque(const Step& step, CallState& state);
   bool call_operator(const Step& step, CallState& state, std::vector<_object*>& returned);
   bool run_view(const Step& step, CallState& state);
@@ -144,7 +144,7 @@ class ProgramPlan : public Plan {
   std::vector<LoadedKernel> kernels_;
   std::vector<Step> steps_;
   std::vector<ResultItem> results_;
-  std::unique_ptr<torch_bridge::CudaGenerator> generator_;  // while kernels draw
+  std::unique_ptr<torch_api::CudaGenerator> generator_;  // while kernels draw
   std::vector<std::unique_ptr<CallState>> free_;
   std::vector<Problem> problems_;
   int python_calls_ = 0;

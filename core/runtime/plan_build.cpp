@@ -4,11 +4,11 @@
 
 #include "core/ops/node.h"
 #include "core/runtime/plan.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::runtime {
 
-namespace bridge = torch_bridge;
+namespace bridge = torch_api;
 using BufferKind = codegen::Buffer::Kind;
 using StepKind = codegen::Step::Kind;
 

@@ -49,7 +49,7 @@ std::string ProgramPlan::why_no_graph() const {
     for (const auto& [name, value] : step.node.kwargs)
       if (step.random && name == "generator" && !value.is_none())
         return step.label + " draws from a generator of its own";
-    if (step.random && program_.draws_on >= 0 && !torch_bridge::cuda_draws(program_.draws_on).skips)
+    if (step.random && program_.draws_on >= 0 && !torch_api::cuda_rng(program_.draws_on).skips)
       return step.label + " draws random numbers between those that kernels draw";
     if (step.random && steps_[s].on_host) return step.label + " draws random numbers on the CPU";
   }

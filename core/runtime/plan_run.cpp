@@ -7,15 +7,15 @@
 #include <exception>
 #include <utility>
 
-#include "core/codegen/scalar_code.h"
+#include "core/codegen/schedule/scalar_code.h"
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/plan.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/errors_aside.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/errors_aside.h"
 
 namespace vitrine::runtime {
 
-namespace bridge = torch_bridge;
+namespace bridge = torch_api;
 using StepKind = codegen::Step::Kind;
 
 namespace {

@@ -9,18 +9,18 @@
 #include <optional>
 #include <string>
 
-#include "core/codegen/size_memory.h"
+#include "core/codegen/schedule/size_memory.h"
 #include "core/runtime/choice_store.h"
 #include "core/runtime/cuda/tuning.h"
 #include "core/runtime/scratch.h"
 #include "core/runtime/small_product.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/library.h"
-#include "core/torch_bridge/op_call.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/library/library.h"
+#include "core/torch_api/op_call.h"
 
 namespace vitrine::runtime {
 
-namespace bridge = torch_bridge;
+namespace bridge = torch_api;
 
 namespace {
 
@@ -224,7 +224,7 @@ codegen::ProductChoice try_any_product(const codegen::Program& program, const co
 }
 
 // step: a kernel that follows a product, and one that computes both. The times are those of the two.
-codegen::ProductChoice try_follower(const codegen::Program& program, const codegen::Step& step,
+codegen::ProductChoice try_epilogue(const codegen::Program& program, const codegen::Step& step,
                                     const std::vector<CompiledKernel>& kernels) {
   codegen::ProductChoice choice;
   choice.threads = bridge::num_threads();
@@ -360,15 +360,15 @@ class Chooser {
     if (auto kept = store_.find(key)) return at->second = std::move(*kept);
     at->second = step.kind == codegen::Step::Kind::library
                      ? try_any_product(program_, step, kernels_, processor_)
-                     : try_follower(program_, step, kernels_);
+                     : try_epilogue(program_, step, kernels_);
     if (!at->second.times.empty()) store_.insert(key, at->second);
     return at->second;
   }
-  // Each way to compute the product takes its own time and the follower's; one kernel takes its own.
-  static void join(codegen::ProductChoice& choice, const codegen::ProductChoice& follower) {
-    if (follower.times.empty()) return;
-    for (codegen::ProductTime& time : choice.times) time.ns += follower.times[0].ns;
-    choice.times.push_back(follower.times[1]);
+  // Each way to compute the product takes its own time and the epilogue's; one kernel takes its own.
+  static void join(codegen::ProductChoice& choice, const codegen::ProductChoice& epilogue) {
+    if (epilogue.times.empty()) return;
+    for (codegen::ProductTime& time : choice.times) time.ns += epilogue.times[0].ns;
+    choice.times.push_back(epilogue.times[1]);
     choose_least(choice);
   }
 

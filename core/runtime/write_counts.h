@@ -2,7 +2,7 @@
 // before any pass has joined writes or dropped them.
 #pragma once
 
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 #include "core/ir/graph.h"
 
 namespace vitrine::runtime {

@@ -18,7 +18,7 @@ from torch.testing._internal.common_optimizers import optim_db
 from torch.utils._pytree import tree_flatten, tree_map
 
 import vitrine
-from vitrine.accuracy import compare, widened
+from vitrine._tools.accuracy import compare, widened
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 from op_cases import own  # noqa: E402

@@ -171,7 +171,7 @@ def test_what_becomes_a_graph(way, dtype, p, recorded, tmp_path):
     file, session = tmp_path / "train.py", tmp_path / "s.vitrine"
     folder = __file__.rpartition("/")[0]
     file.write_text(STEP.replace("FOLDER", folder).replace("DTYPE", dtype).replace("WAY", way).replace("P)", f"{p})"))
-    done = subprocess.run([sys.executable, "-m", "vitrine.run", str(file), "-o", str(session)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "vitrine._tools.run", str(file), "-o", str(session)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with contextlib.closing(sqlite3.connect(session)) as db:
         rows = db.execute("SELECT state, reason FROM cuda_graph").fetchall()

@@ -87,7 +87,7 @@ print(*(w.message for w in said), sep="\\n")
 def test_an_architecture_that_nvrtc_does_not_know_is_named(tmp_path):
     file = tmp_path / "model.py"
     file.write_text("import torch\nmodel = torch.nn.ReLU()\ninputs = (torch.randn(4),)\n")
-    words = [sys.executable, "-m", "vitrine.run", str(file), "-o", str(tmp_path / "s.vitrine"), "--target", "sm_10"]
+    words = [sys.executable, "-m", "vitrine._tools.run", str(file), "-o", str(tmp_path / "s.vitrine"), "--target", "sm_10"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 1 and "sm_10" in done.stderr and "sm_90" in done.stderr
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from vitrine import config, counters
+from vitrine import config
+from vitrine._tools import counters
 
 pytestmark = pytest.mark.gpu
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ inputs = (torch.randn(16384, 2048, device="cuda"),)
 def recorded(folder, *words):
     (folder / "model.py").write_text(MODEL)
     path = folder / "s.vitrine"
-    command = [sys.executable, "-m", "vitrine.run", str(folder / "model.py"), "-o", str(path), "--repeats", "2", *words]
+    command = [sys.executable, "-m", "vitrine._tools.run", str(folder / "model.py"), "-o", str(path), "--repeats", "2", *words]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     db = sqlite3.connect(path)

@@ -129,7 +129,7 @@ def get_inputs():
 def test_what_only_our_kernels_touch_follows_the_call(tmp_path):
     file, session = tmp_path / "block.py", tmp_path / "s.vitrine"
     file.write_text(PROGRAM)
-    words = [sys.executable, "-m", "vitrine.run", str(file), "-o", str(session), "--mode", "reduce-overhead"]
+    words = [sys.executable, "-m", "vitrine._tools.run", str(file), "-o", str(session), "--mode", "reduce-overhead"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with contextlib.closing(sqlite3.connect(session)) as db:
@@ -144,7 +144,7 @@ def test_what_only_our_kernels_touch_follows_the_call(tmp_path):
 def graph_row(tmp_path, program):
     file, session = tmp_path / "block.py", tmp_path / "s.vitrine"
     file.write_text(program)
-    words = [sys.executable, "-m", "vitrine.run", str(file), "-o", str(session), "--mode", "reduce-overhead"]
+    words = [sys.executable, "-m", "vitrine._tools.run", str(file), "-o", str(session), "--mode", "reduce-overhead"]
     assert subprocess.run(words, capture_output=True, text=True).returncode in (0, 3)
     with contextlib.closing(sqlite3.connect(session)) as db:
         (row,) = db.execute("SELECT state, reason FROM cuda_graph").fetchall()
@@ -283,7 +283,7 @@ for _ in range(12):
 def test_forward_and_backward_are_recorded(program, tmp_path):
     file, session = tmp_path / "train.py", tmp_path / "s.vitrine"
     file.write_text(program)
-    done = subprocess.run([sys.executable, "-m", "vitrine.run", str(file), "-o", str(session)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "vitrine._tools.run", str(file), "-o", str(session)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with contextlib.closing(sqlite3.connect(session)) as db:
         db.row_factory = sqlite3.Row

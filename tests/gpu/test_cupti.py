@@ -7,7 +7,8 @@ import time
 
 import pytest
 import torch
-from vitrine import _engine, config, gpu
+from vitrine import _engine, config
+from vitrine._tools import gpu
 
 pytestmark = pytest.mark.gpu
 
@@ -82,7 +83,7 @@ def test_another_profiler_is_named():
 def test_a_recorded_run_has_the_gpu_on_both_sides(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     path = tmp_path / "s.vitrine"
-    done = subprocess.run([sys.executable, "-m", "vitrine.run", str(tmp_path / "model.py"), "-o", str(path)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "vitrine._tools.run", str(tmp_path / "model.py"), "-o", str(path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     db = sqlite3.connect(path)
     messages = [text for (text,) in db.execute("SELECT text FROM message")]

@@ -108,7 +108,7 @@ def test_a_profiler_that_is_refused(shim, monkeypatch, tmp_path, what, code, tex
     refusing(shim, monkeypatch, what, code)
     file, path = tmp_path / "model.py", tmp_path / "s.vitrine"
     file.write_text(MODEL)
-    done = subprocess.run([sys.executable, "-m", "vitrine.run", str(file), "-o", str(path)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "vitrine._tools.run", str(file), "-o", str(path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     db = sqlite3.connect(path)
     said = [f"{text} {hint}" for text, hint in db.execute("SELECT text, hint FROM message")]

@@ -76,7 +76,7 @@ for i in range(10):
 def test_a_whole_step_is_recorded(tmp_path):
     file, session = tmp_path / "train.py", tmp_path / "s.vitrine"
     file.write_text(STEP)
-    done = subprocess.run([sys.executable, "-m", "vitrine.run", str(file), "-o", str(session)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "vitrine._tools.run", str(file), "-o", str(session)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with contextlib.closing(sqlite3.connect(session)) as db:
         rows = db.execute("SELECT state, reason FROM cuda_graph").fetchall()

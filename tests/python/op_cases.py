@@ -9,8 +9,8 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 import vitrine
 from op_values import VALUES, differences, with_layout, with_values
-from vitrine import accuracy
-from vitrine.accuracy import widened
+from vitrine._tools import accuracy
+from vitrine._tools.accuracy import widened
 
 # What eager itself does not determine: memory nobody has written. Only types, sizes and strides are compared.
 UNWRITTEN = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_"}

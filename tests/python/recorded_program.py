@@ -25,7 +25,7 @@ class _Calls(TorchFunctionMode):
 
 
 class Program:
-    """fn(*args, **kwargs) recorded once, with stand-ins for the tensors inside the arguments."""
+    """fn(*args, **kwargs) recorded once, with fake tensors for the tensors inside the arguments."""
 
     def __init__(self, fn, args=(), kwargs=None, each_call=True, as_if=None, joints=()):
         assert _engine.bridge_init()["ready"]
@@ -46,10 +46,10 @@ class Program:
         self.recorded = self.lowering.finish(self.results)
 
     def _input(self, tensor):
-        stand_in = self.lowering.input(tensor, "placeholder", f"L['x{len(self.inputs)}']")
-        if all(stand_in is not known for _, known in self.inputs):
-            self.inputs.append((tensor, stand_in))
-        return stand_in
+        fake_tensor = self.lowering.input(tensor, "placeholder", f"L['x{len(self.inputs)}']")
+        if all(fake_tensor is not known for _, known in self.inputs):
+            self.inputs.append((tensor, fake_tensor))
+        return fake_tensor
 
     def call(self, name, func, args, kwargs):
         out = self.lowering.call(name, func, tuple(args), kwargs or None)
@@ -71,7 +71,7 @@ class Program:
 
 
 def kind_of(tensor):
-    """What a stand-in promises about a tensor."""
+    """What a fake tensor promises about a tensor."""
     if tensor is None:  # an undefined tensor takes an output's place
         return ("float32", (0,), (1,), 0)
     return (str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
@@ -143,7 +143,7 @@ def tensors_of(tree):
 
 
 def check(fn, args=(), kwargs=None, each_call=True, tolerance=0):
-    """Records fn; the stand-ins' types, the replay and the ATen graph must agree with eager."""
+    """Records fn; the fake tensors' types, the replay and the ATen graph must agree with eager."""
     tree = (tuple(args), kwargs or {})
     with torch.no_grad():
         program = Program(fn, args, kwargs, each_call)

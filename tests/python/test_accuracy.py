@@ -4,7 +4,7 @@ import pytest
 import torch
 from command_line import said, vitrine, write
 
-from vitrine.accuracy import compare, nudge, widened
+from vitrine._tools.accuracy import compare, nudge, widened
 
 
 def off_by(error, size=256):

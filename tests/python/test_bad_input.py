@@ -61,7 +61,7 @@ def test_files_at_fault(tmp_path, text, words, what, where, line):
     result = vitrine("run", path, "-o", tmp_path / "s.vitrine", *words)
     assert result.returncode == (5 if "sys.exit(5)" in text else 1)
     assert what in result.stderr and where in result.stderr and line in result.stderr, result.stderr
-    for ours in ("vitrine/run.py", "vitrine/loading.py", "vitrine/measuring.py", "<frozen", "runpy", "Traceback (most recent call last):\n\n"):
+    for ours in ("vitrine/_tools/run.py", "vitrine/_tools/loading.py", "vitrine/_tools/measuring.py", "<frozen", "runpy", "Traceback (most recent call last):\n\n"):
         assert ours not in result.stderr
     assert result.stderr.count("Traceback") <= 1
     assert readable(tmp_path / "s.vitrine")
@@ -259,7 +259,7 @@ def test_a_killed_writers_log_is_read(tmp_path):
     """A session whose engine was killed beside a live reader keeps its write-ahead log; it opens all the same."""
     text = "import os, signal, torch, vitrine\nf = vitrine.compile(lambda x: x + 1)\nf(torch.ones(2))\nos.kill(os.getpid(), signal.SIGKILL)\n"
     write(tmp_path, "m.py", text)
-    end = subprocess.run([sys.executable, "-m", "vitrine.run", "m.py", "-o", "m.vitrine"], cwd=tmp_path)
+    end = subprocess.run([sys.executable, "-m", "vitrine._tools.run", "m.py", "-o", "m.vitrine"], cwd=tmp_path)
     assert end.returncode == -signal.SIGKILL and (tmp_path / "m.vitrine-wal").stat().st_size > 0
     assert readable(tmp_path / "m.vitrine") and "add" in vitrine("show", tmp_path / "m.vitrine", "aten").stdout
     write(tmp_path, "n.py", TINY)  # and it may be replaced
@@ -293,7 +293,7 @@ def test_cancelling_from_the_application(tmp_path):
     """A line on stdin ends the run where a stage, or a round of the measurement, ends; the user's code sees an empty stdin."""
     text = "import sys, torch\nprint('stdin:', repr(sys.stdin.read()))\n" + TINY
     write(tmp_path, "m.py", text)
-    command = [sys.executable, "-m", "vitrine.run", "m.py", "-o", "m.vitrine", "--events", "--repeats", "100000000"]
+    command = [sys.executable, "-m", "vitrine._tools.run", "m.py", "-o", "m.vitrine", "--events", "--repeats", "100000000"]
     process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     seen = []
     for line in process.stdout:

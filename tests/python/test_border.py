@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import vitrine
-from vitrine._training import Region
+from vitrine._autograd.training import Region
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 import torch
 from command_line import said, vitrine as run, write
 from recorded import Session
-from vitrine import _engine, config, counters, gpu, timeline
+from vitrine import _engine, config
+from vitrine._tools import counters, gpu, timeline
 
 needs_sass = pytest.mark.skipif(bool(_engine.cuda_target_problem("sm_90", config.nvrtc)) or not config.nvdisasm, reason="NVRTC or nvdisasm is not here")
 
@@ -135,6 +136,6 @@ def test_what_is_refused_is_a_message_and_the_rest_stays(monkeypatch, compiled_f
 
 
 def test_the_number_of_kernels_is_checked():
-    result = subprocess.run([sys.executable, "-m", "vitrine.run", "x.py", "-o", "x.vitrine", "--counters", "-1"], capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-m", "vitrine._tools.run", "x.py", "-o", "x.vitrine", "--counters", "-1"], capture_output=True, text=True)
     assert result.returncode == 2 and "--counters" in result.stderr
     assert "--counters" in run("run", "--help").stdout

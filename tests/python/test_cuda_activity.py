@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from vitrine import _engine, gpu
-from vitrine.timeline import Slice
+from vitrine import _engine
+from vitrine._tools import gpu
+from vitrine._tools.timeline import Slice
 
 KERNEL, COPY, SET, RUNTIME, DRIVER, OVERHEAD, WAIT, GRAPH = 10, 1, 2, 5, 4, 17, 38, 51
 

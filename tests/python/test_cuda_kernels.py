@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import test_codegen as programs
-import test_moving_kernels as moving
+import test_data_movement as moving
 import test_reductions as reductions
 import torch
 from codegen_harness import TOOL, tool

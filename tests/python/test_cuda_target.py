@@ -13,7 +13,7 @@ import vitrine
 from command_line import said, vitrine as run, write
 from recorded import Session, recorded
 from vitrine import _engine, config
-from vitrine.target import compiled_for
+from vitrine._tools.target import compiled_for
 
 NVRTC = not _engine.cuda_target_problem("sm_90", config.nvrtc)
 pytestmark = pytest.mark.skipif(not NVRTC, reason="NVRTC is not here")

@@ -165,7 +165,7 @@ def test_what_a_killed_run_had_recorded_is_kept_beside(folder, recorded):
 
 
 def test_a_recording_whose_engine_and_command_were_killed_is_found_by_the_next_run(folder, recorded):
-    process = started(folder, HALF_WAY + READY + "time.sleep(60)\n", sys.executable, "-m", "vitrine.run", "m.py", "-o", "m.vitrine")
+    process = started(folder, HALF_WAY + READY + "time.sleep(60)\n", sys.executable, "-m", "vitrine._tools.run", "m.py", "-o", "m.vitrine")
     process.kill()
     process.communicate()
     assert as_it_was(folder, recorded)
@@ -176,7 +176,7 @@ def test_a_recording_whose_engine_and_command_were_killed_is_found_by_the_next_r
 
 
 def test_showing_a_session_tells_of_a_recording_that_was_cut_short(folder, recorded):
-    process = started(folder, HALF_WAY + READY + "time.sleep(60)\n", sys.executable, "-m", "vitrine.run", "m.py", "-o", "m.vitrine")
+    process = started(folder, HALF_WAY + READY + "time.sleep(60)\n", sys.executable, "-m", "vitrine._tools.run", "m.py", "-o", "m.vitrine")
     process.kill()
     process.communicate()
     result = vitrine("show", "m.vitrine", "runs", cwd=folder)

@@ -78,7 +78,7 @@ def test_what_does_not_compile_runs_through_pytorch(generated):
 
 
 def test_a_gpu_that_an_edited_text_has_ended_is_no_error_of_vitrines():
-    from vitrine.run import failed_by
+    from vitrine._tools.run import failed_by
 
     error = RuntimeError("CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be ...")
     what, hint, whose = failed_by(error, ["a.cu=b.cu"])

@@ -35,7 +35,7 @@ print("right")
 SERVER = """
 import ctypes, json, os, runpy, sys, traceback
 import torch, vitrine
-import vitrine.run, vitrine.recording, vitrine.measuring, vitrine.timeline, vitrine.loading
+import vitrine._tools.run, vitrine._tools.recording, vitrine._tools.measuring, vitrine._tools.timeline, vitrine._tools.loading
 torch.set_num_threads(1)
 faults = ctypes.CDLL(None)
 
@@ -47,7 +47,7 @@ def act(case):
     os.environ["XDG_STATE_HOME"] = case["state"]
     faults.fault_arm(case["kind"].encode(), case["word"].encode(), case["nth"], case["error"])
     try:
-        code = vitrine.run.main(case["words"]) if case["words"] else runpy.run_path("program.py") and 0
+        code = vitrine._tools.run.main(case["words"]) if case["words"] else runpy.run_path("program.py") and 0
     except BaseException:
         traceback.print_exc()
         code = 99
@@ -67,7 +67,7 @@ for line in sys.stdin:
     settled = ""
     if case["words"]:
         try:
-            settled = vitrine.recording.settle(os.path.join(case["folder"], "m.vitrine"))[0]
+            settled = vitrine._tools.recording.settle(os.path.join(case["folder"], "m.vitrine"))[0]
         except OSError as error:
             settled = str(error)
     print(json.dumps({"signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, "settled": settled}), flush=True)

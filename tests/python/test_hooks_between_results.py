@@ -6,7 +6,7 @@ import itertools
 import pytest
 import torch
 import vitrine
-from vitrine import _training
+from vitrine._autograd import training as _training
 
 
 class Refused(Exception):

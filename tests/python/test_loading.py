@@ -5,7 +5,7 @@ import sys
 import pytest
 import torch
 from command_line import TINY, write
-from vitrine.loading import LoadError, UsageError, load, make_input
+from vitrine._tools.loading import LoadError, UsageError, load, make_input
 
 
 @pytest.fixture(autouse=True)
@@ -165,7 +165,7 @@ def test_files_that_cannot_be_used(tmp_path, text, entry, what, detail):
         load(str(write(tmp_path, "m.py", text)), entry, [])
     error = caught.value
     assert what in error.what and error.hint and detail in error.detail
-    assert "vitrine/loading.py" not in error.detail and "<frozen" not in error.detail
+    assert "vitrine/_tools/loading.py" not in error.detail and "<frozen" not in error.detail
 
 
 def test_the_cause_of_an_error_is_told_too(tmp_path):

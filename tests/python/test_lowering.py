@@ -306,7 +306,7 @@ def test_inputs_that_share_memory_are_seen():
         return a + b
 
     program = Program(fn, (base[:5], base[3:8]), each_call=True)
-    a, b = (stand_in for _, stand_in in program.inputs)
+    a, b = (fake_tensor for _, fake_tensor in program.inputs)
     assert a.untyped_storage()._cdata == b.untyped_storage()._cdata
     check(fn, (base[:5], base[3:8]))
 
@@ -358,8 +358,8 @@ def test_recording_touches_nothing():
 def test_grad_mode_of_the_program_is_its_own():
     w = torch.randn(6, 3, requires_grad=True)
     lowering = Program(lambda x: x, (X,)).lowering
-    stand_in = lowering.input(w, "parameter", "L['w']")
-    y = lowering.call("mul", torch.mul, (stand_in, 2))[0]
+    fake_tensor = lowering.input(w, "parameter", "L['w']")
+    y = lowering.call("mul", torch.mul, (fake_tensor, 2))[0]
     assert lowering.call("off", torch._C._set_grad_enabled, (False,)) == (None, 1)
     assert torch.is_grad_enabled()
     assert lowering.call("asked", torch.is_grad_enabled, ()) == (False, 0)
@@ -391,11 +391,11 @@ def test_gradients_of_a_replay_are_eagers():
         assert torch.equal(mine, theirs.grad)
 
 
-def test_stand_ins_carry_requires_grad():
+def test_fake_tensors_carry_requires_grad():
     leaf = torch.randn(3, requires_grad=True)
     result = leaf * 2
     program = Program(lambda a, b: b.add_(1), (leaf, result))
-    a, b = (stand_in for _, stand_in in program.inputs)
+    a, b = (fake_tensor for _, fake_tensor in program.inputs)
     assert (a.requires_grad, a.is_leaf) == (True, True)
     assert b.requires_grad
     with pytest.raises(RuntimeError, match="leaf"):

@@ -63,7 +63,7 @@ if __name__ == "__main__":
 def test_a_script_is_compiled_as_it_stands(tmp_path):
     script, session = tmp_path / "program.py", tmp_path / "s.vitrine"
     script.write_text(SCRIPT)
-    command = [sys.executable, "-m", "vitrine.run", script, "-o", session, "--take-over", "--", "its", "arguments"]
+    command = [sys.executable, "-m", "vitrine._tools.run", script, "-o", session, "--take-over", "--", "its", "arguments"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ)
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
@@ -93,7 +93,7 @@ def test_the_scripts_own_arguments_pass_the_command(tmp_path):
 def test_without_the_option_torch_compile_is_torchs(tmp_path):
     script = tmp_path / "program.py"
     script.write_text("import torch\nprint(torch.compile.__module__)\n")
-    command = [sys.executable, "-m", "vitrine.run", script, "-o", tmp_path / "s.vitrine"]
+    command = [sys.executable, "-m", "vitrine._tools.run", script, "-o", tmp_path / "s.vitrine"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert result.returncode == 1 and result.stdout == "torch\n", result.stderr
     assert "--take-over" in result.stderr

@@ -10,7 +10,7 @@ import pytest
 import torch
 from command_line import TINY, said, vitrine, write
 
-from vitrine import bench, ceilings, evidence, timeline
+from vitrine._tools import bench, ceilings, evidence, timeline
 
 
 @pytest.fixture(scope="module")

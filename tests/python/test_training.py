@@ -212,7 +212,7 @@ def test_create_graph_is_an_error_that_names_the_region():
 
 
 def test_a_gradient_of_another_layout_is_laid_out_anew_on_its_own_device():
-    from vitrine._in_autograd import as_traced
+    from vitrine._autograd.in_autograd import as_traced
 
     expanded = torch.ones((), device="meta").expand(3, 5)
     made = as_traced(expanded, (3, 5), (1, 3), torch.float32, "meta")

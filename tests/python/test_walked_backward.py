@@ -1,4 +1,4 @@
-"""Backward passes over stand-ins of a GPU that is not there: what PyTorch's engine would record, node by node."""
+"""Backward passes over fake tensors of a GPU that is not there: what PyTorch's engine would record, node by node."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from test_training import leaf
 from torch import nn
 from torch.nn import functional as F
 
-from vitrine import _in_autograd, _walked_backward
+from vitrine._autograd import in_autograd as _in_autograd, walked_backward as _walked_backward
 
 torch.manual_seed(0)
 NET = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.GELU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 8), nn.LayerNorm(8))

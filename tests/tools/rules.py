@@ -1,16 +1,35 @@
 """The rules of the tree, as data: who may include whom, which headers are confined, how large a file may be."""
 
+GRAPHS = ["core/base", "core/ir", "core/ops"]
+FUSED = ["core/base", "core/ir", "core/ops", "core/fusion"]
+CAPTURE_BELOW = ["core/capture/objects", "core/capture/cpython", "core/capture/concrete"]
+TRACED = ["core/torch_api", "core/recording", "core/autograd"]
+INTERPRETED = ["core/base", "core/ir", "core/ops", "core/autodiff", *TRACED, "core/capture/*", "core/capture/objects", "core/capture/cpython"]
+INTERPRETER = [*INTERPRETED, "core/capture/trace", "core/capture/guards", "core/capture/interpreter/*"]
+
 # folder: project folders (or single headers) its files may include besides itself. The longest prefix wins.
 ALLOWED = {
     "core/base": [],
     "core/session": ["core/base"],
     "core/ir": ["core/base", "core/session"],
     "core/ops": ["core/base", "core/session", "core/ir"],
-    "core/autodiff": ["core/base", "core/session", "core/ir", "core/ops"],
-    "core/passes": ["core/base", "core/session", "core/ir", "core/ops"],
-    "core/fusion": ["core/base", "core/session", "core/ir", "core/ops", "core/codegen/program.h"],
+    "core/autodiff": ["core/base", "core/session", "core/ir", "core/ops", "core/passes"],
+    # What passes are written with; the passes, by what they are for; the table of them and its runner.
+    "core/passes/rewrite": [*GRAPHS],
+    "core/passes/cleanup": [*GRAPHS, "core/passes/rewrite"],
+    "core/passes/decompose": [*GRAPHS, "core/passes/rewrite", "core/passes/cleanup"],
+    "core/passes/layout": [*GRAPHS, "core/passes/rewrite"],
+    "core/passes/library_calls": [*GRAPHS, "core/passes/rewrite", "core/passes/decompose"],
+    "core/passes": [*GRAPHS, "core/session", "core/passes"],
+    "core/fusion": ["core/base", "core/session", "core/ir", "core/ops", "core/codegen/schedule/program.h"],
     "core/codegen": ["core/base", "core/session", "core/ir", "core/ops", "core/fusion"],
-    "core/torch_bridge": ["core/base", "core/ir", "core/ops", "core/autodiff", "core/passes"],
+    # PyTorch through its exported functions; calls of its kernels without Python; what is of its CUDA alone.
+    "core/torch_api": ["core/base", "core/ir", "core/ops"],
+    "core/torch_api/library": ["core/base", "core/ir", "core/ops", "core/torch_api"],
+    "core/torch_api/cuda": ["core/base", "core/ir", "core/torch_api"],
+    # Torch calls on storage-less tensors, written down as ATen graphs; their derivatives.
+    "core/recording": ["core/base", "core/ir", "core/ops", "core/passes", "core/torch_api"],
+    "core/autograd": ["core/base", "core/ir", "core/ops", "core/passes", "core/autodiff", "core/recording", "core/torch_api"],
     "core/kernel_compiler": ["core/base"],
     "core/runtime": [
         "core/base",
@@ -20,18 +39,24 @@ ALLOWED = {
         "core/passes",
         "core/fusion",
         "core/codegen",
-        "core/torch_bridge",
+        "core/torch_api",
+        "core/recording",
         "core/kernel_compiler/protocol",
     ],
-    "core/capture": [
-        "core/base",
-        "core/session",
-        "core/ir",
-        "core/ops",
-        "core/autodiff",
-        "core/torch_bridge",
-        "core/runtime",
-    ],
+    # The rooms of capture, from the bottom up. The folder itself holds the frame hook and the frame loop.
+    "core/capture/objects": ["core/base", "core/ir", "core/torch_api"],
+    "core/capture/cpython": ["core/base", "core/capture/objects"],
+    "core/capture/concrete": ["core/base", "core/capture/cpython", "core/capture/objects"],
+    "core/capture": ["core/base", "core/torch_api", *CAPTURE_BELOW],
+    "core/capture/trace": ["core/base", "core/ir", *TRACED, "core/capture/objects"],
+    "core/capture/guards": [*INTERPRETED, "core/capture/trace"],
+    "core/capture/interpreter": [*INTERPRETED, "core/capture/trace", "core/capture/guards"],
+    "core/capture/interpreter/commit": [*INTERPRETER],
+    "core/capture/interpreter/machine": [*INTERPRETER, "core/capture/interpreter/commit"],
+    "core/capture/interpreter/symbolic": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/machine"],
+    "core/capture/interpreter/types": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/symbolic"],
+    "core/capture/interpreter/library": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/symbolic"],
+    "core/capture/segment": [*INTERPRETED, "core/session", "core/runtime", "core/capture/concrete", "core/capture/trace", "core/capture/guards", "core/capture/interpreter"],
     "core/python": ["core", "profiler"],
     "profiler": ["core/base", "core/session"],
     "views/kit": ["core/base", "core/session"],
@@ -44,7 +69,9 @@ ALLOWED = {
 CONFINED = {
     r"^(Python\.h|internal/pycore_|frameobject\.h|opcode\.h|structmember\.h)": [
         "core/capture",
-        "core/torch_bridge",
+        "core/torch_api",
+        "core/recording",
+        "core/autograd",
         "core/python",
     ],
     r"^(llvm|clang|lld)/": ["core/kernel_compiler"],
@@ -105,7 +132,7 @@ LARGE_FOLDERS = {
     "core/ops": (26, 35),
     "core/passes": (32, 63),
     "core/python/vitrine": (57, 57),
-    "core/torch_bridge": (44, 86),
+    "core/torch_api": (44, 86),
     "samples": (34, 34),
     "tests/gpu": (27, 27),
     "tests/gui": (31, 36),

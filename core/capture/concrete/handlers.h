@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/capture/concrete/machine.h"
-#include "core/capture/cpython.h"
+#include "core/capture/cpython/cpython.h"
 
 namespace vitrine::capture::handlers {
 

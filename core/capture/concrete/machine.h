@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "core/capture/bytecode.h"
-#include "core/capture/frame.h"
+#include "core/capture/cpython/bytecode.h"
+#include "core/capture/cpython/frame.h"
 
 namespace vitrine::capture {
 

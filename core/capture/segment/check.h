@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/capture/segment/owned.h"
-#include "core/capture/trace.h"
+#include "core/capture/objects/owned.h"
+#include "core/capture/trace/trace.h"
 #include "core/runtime/compile.h"
 
 namespace vitrine::capture {
@@ -38,9 +38,9 @@ class RandomState {
 
 struct CheckedCall {
   runtime::Plan& plan;
-  const torch_bridge::Replayer& replayer;
+  const torch_api::Replayer& replayer;
   const Trace& trace;
-  const torch_bridge::ViewProgram* views;             // may be null
+  const torch_api::ViewProgram* views;                // may be null
   std::vector<PyObject*> plan_inputs, replay_inputs;  // borrowed
 };
 

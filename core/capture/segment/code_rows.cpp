@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "core/base/once.h"
-#include "core/capture/segment/values.h"
+#include "core/capture/objects/values.h"
 
 namespace vitrine::capture {
 

@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "core/base/ids.h"
-#include "core/capture/bytecode.h"
-#include "core/capture/segment/owned.h"
+#include "core/capture/cpython/bytecode.h"
+#include "core/capture/objects/owned.h"
 #include "core/session/writer.h"
 
 namespace vitrine::capture {

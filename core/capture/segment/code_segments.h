@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/capture/code_entry.h"
+#include "core/capture/cpython/code_entry.h"
 #include "core/capture/segment/segment.h"
-#include "core/torch_bridge/observed_operators.h"
+#include "core/torch_api/observed_operators.h"
 
 namespace vitrine::capture {
 
@@ -24,7 +24,7 @@ struct Place {
   bool tracing = false;                            // some thread is at it; others run eagerly meanwhile
   bool observed = true;                            // whether a profiler saw operators before it was
   bool eager = false;                              // nothing can be captured here, whatever the values
-  bool takes_for_granted = true;                   // no branch that only raises was taken here
+  bool speculates = true;                          // no branch that only raises was taken here
   bool eager_rest = false;                         // nor behind it
   std::vector<std::shared_ptr<Segment>> segments;  // most recently used first
   std::unordered_map<int32_t, SizeHistory> sizes;  // what its compilations saw, by number of the settings
@@ -64,7 +64,7 @@ class Tracing {
 
  private:
   Place& place_;
-  const torch_bridge::ObservedOperators unseen_{false};
+  const torch_api::ObservedOperators unseen_{false};
 };
 
 class CodeSegments : public CodeData {

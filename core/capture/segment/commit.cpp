@@ -1,5 +1,5 @@
 // The end of a segment's run: all that the frame and others will hold is made first, then it is handed over.
-#include "core/capture/frame.h"
+#include "core/capture/cpython/frame.h"
 #include "core/capture/segment/recipe.h"
 #include "core/capture/segment/segment.h"
 

@@ -1,4 +1,6 @@
 // From a frame to a new segment: trace, guards, plan, and the record of all of it.
+#include "core/autograd/joint.h"
+#include "core/capture/interpreter/signals.h"
 #include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/marked_sizes.h"
 #include "core/capture/segment/observer.h"
@@ -6,10 +8,8 @@
 #include "core/capture/segment/training.h"
 #include "core/capture/segment/version_questions.h"
 #include "core/capture/signals_aside.h"
-#include "core/capture/trace/signals.h"
 #include "core/ir/print.h"
 #include "core/runtime/reproducer_file.h"
-#include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 
@@ -72,8 +72,8 @@ void mark_eager(Place& place, const Trace& trace) {
 }
 
 // A size of the segment's inputs that is marked, and that its operators fix.
-std::optional<MarkError> fixed_mark(Segment& segment, const Frame& frame,
-                                    const torch_bridge::GlobalState& state, const std::string& target) {
+std::optional<MarkError> fixed_mark(Segment& segment, const Frame& frame, const torch_api::GlobalState& state,
+                                    const std::string& target) {
   const auto& symbolic = segment.trace().symbolic;
   const auto is_enforced = [](const Symbolic::Origin& origin) { return origin.mark.enforced; };
   if (!symbolic || std::none_of(symbolic->origins.begin(), symbolic->origins.end(), is_enforced)) return {};
@@ -87,7 +87,7 @@ std::optional<MarkError> fixed_mark(Segment& segment, const Frame& frame,
 
 }  // namespace
 
-std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_bridge::GlobalState& state,
+std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_api::GlobalState& state,
                                         CompilationRecord* record) {
   TraceOptions options;
   options.record_steps = record != nullptr;
@@ -98,7 +98,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   if (settings_->backend) options.backward_for_real = "the backend is given graphs that are differentiated";
   const bool versions = asks_for_versions();
   if (versions) options.backward_for_real = kAsksForVersions;
-  options.takes_for_granted = place.takes_for_granted;
+  options.speculates = place.speculates;
   options.checks_behind_writes = !settings_->backend && !settings_->replay && !engine_.config.check;
   options.checks_on_gpu = !settings_->graphs();
   options.sizes = &place.sizes[number_];
@@ -139,7 +139,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
 }
 
 std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame, Place& place,
-                                      const torch_bridge::GlobalState& state, CompilationRecord* record) {
+                                      const torch_api::GlobalState& state, CompilationRecord* record) {
   Recording* recording = engine_.live_recording();
   const bool nothing = found->end == Trace::End::Nothing;
   const bool rest = !found->broke;
@@ -161,7 +161,7 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
   }
   std::string status = nothing ? "eager" : "no_graph", message;
   if (segment->has_graph() && settings_->backend) {
-    const torch_bridge::ObservedOperators seen(place.observed);  // the backend is the user's
+    const torch_api::ObservedOperators seen(place.observed);  // the backend is the user's
     if (!give_backend(*segment, frame, state, record, message)) return nullptr;
     status = "ok";
   } else if (segment->has_graph()) {
@@ -179,7 +179,7 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
 }
 
 // false: a Python error is set; it is the user's.
-bool Store::give_backend(Segment& segment, const Frame& frame, const torch_bridge::GlobalState& state,
+bool Store::give_backend(Segment& segment, const Frame& frame, const torch_api::GlobalState& state,
                          CompilationRecord* record, std::string& message) {
   const Trace& trace = segment.trace();
   const std::vector<Owned> examples = segment.read_inputs(frame, state);
@@ -271,7 +271,7 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
       instance.training = std::move(region);
       return;
     }
-    plan = Error{"the node of autograd could not be made: " + torch_bridge::take_python_error(), "", ""};
+    plan = Error{"the node of autograd could not be made: " + torch_api::take_python_error(), "", ""};
   }
   const bool stopped = interrupted || engine_.cancelled;
   status = stopped ? "cancelled" : "failed";

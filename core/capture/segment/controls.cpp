@@ -1,7 +1,7 @@
 #include "core/capture/segment/controls.h"
 
 #include "core/capture/hook.h"
-#include "core/capture/segment/values.h"
+#include "core/capture/objects/values.h"
 #include "core/capture/signals_aside.h"
 
 namespace vitrine::capture {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/capture/segment/owned.h"
+#include "core/capture/objects/owned.h"
 
 namespace vitrine::capture {
 

@@ -1,7 +1,7 @@
 // Replaying effects: the changes that a traced piece of program makes to objects that others can see.
-#include "core/capture/frame.h"
+#include "core/capture/cpython/frame.h"
+#include "core/capture/objects/values.h"
 #include "core/capture/segment/recipe.h"
-#include "core/capture/segment/values.h"
 
 namespace vitrine::capture {
 

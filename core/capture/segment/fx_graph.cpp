@@ -3,16 +3,16 @@
 #include <set>
 
 #include "core/base/result.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/replay.h"
+#include "core/recording/replay.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
 namespace {
 
-using torch_bridge::Py;
-using torch_bridge::ReplayCall;
-using torch_bridge::ReplayProgram;
+using torch_api::Py;
+using torch_api::ReplayCall;
+using torch_api::ReplayProgram;
 
 PyObject* ints(const std::vector<int>& values) {
   PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
@@ -42,7 +42,7 @@ Owned types_of(const ir::Node& node) {
 // Walks a replay program with the values of vitrine._fx.GraphBuilder in its slots.
 class FxWalk {
  public:
-  FxWalk(const torch_bridge::Lowering::Graphs& graphs, const BackendSizes& sizes, PyObject* builder)
+  FxWalk(const torch_api::Lowering::Graphs& graphs, const BackendSizes& sizes, PyObject* builder)
       : program_(*graphs.replay),
         captured_(*graphs.captured),
         sizes_(sizes),
@@ -123,10 +123,10 @@ class FxWalk {
   }
 
   bool call(const ir::Node& node, const ReplayCall& call) {
-    Py args = Py::steal(torch_bridge::fill(call.args, slots_, &filled_));
+    Py args = Py::steal(torch_api::fill(call.args, slots_, &filled_));
     Py kwargs;
     if (args && (call.kwargs.object || call.kwargs.has_slot()))
-      kwargs = Py::steal(torch_bridge::fill(call.kwargs, slots_, &filled_));
+      kwargs = Py::steal(torch_api::fill(call.kwargs, slots_, &filled_));
     if (PyErr_Occurred()) return false;
     Owned paths(PyList_New(0)), types = types_of(node);
     for (const auto& [path, slot] : call.outputs) {
@@ -149,7 +149,7 @@ class FxWalk {
   const BackendSizes& sizes_;
   PyObject* builder_;
   std::vector<Py> slots_;
-  torch_bridge::Integers filled_;
+  torch_api::Integers filled_;
 };
 
 // Throws where the text is none of sizes, which is our error.
@@ -244,7 +244,7 @@ bool run_by_backend(PyObject* compiled, const std::vector<PyObject*>& inputs, si
                     std::vector<PyObject*>& results) {
   Owned returned(PyObject_Vectorcall(compiled, inputs.data(), inputs.size(), nullptr));
   if (!returned) return false;
-  if (expected == 1 && torch_bridge::is_tensor(returned.get())) {
+  if (expected == 1 && torch_api::is_tensor(returned.get())) {
     results.push_back(returned.release());
     return true;
   }
@@ -260,7 +260,7 @@ bool run_by_backend(PyObject* compiled, const std::vector<PyObject*>& inputs, si
   }
   for (size_t i = 0; i < n; ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(returned.get(), static_cast<Py_ssize_t>(i));
-    if (!torch_bridge::is_tensor(item)) {
+    if (!torch_api::is_tensor(item)) {
       PyErr_Format(PyExc_TypeError, "a backend's callable returned a %s where the graph has a tensor",
                    Py_TYPE(item)->tp_name);
       return false;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/capture/segment/owned.h"
-#include "core/capture/trace.h"
+#include "core/capture/objects/owned.h"
+#include "core/capture/trace/trace.h"
 
 namespace vitrine::capture {
 

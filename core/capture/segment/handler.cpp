@@ -47,7 +47,7 @@ bool CaptureHandler::wants(PyObject* object) {
   return !is_library_code(text_of(code->co_filename)) && !is_of_dataclass(code);
 }
 
-void CaptureHandler::insist(PyObject* code) {
+void CaptureHandler::always_capture(PyObject* code) {
   CodeEntry& entry = entry_of(code);
   entry.chosen = true;
   constexpr int kSuspends = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;

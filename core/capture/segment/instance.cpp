@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "core/torch_bridge/joint.h"
+#include "core/autograd/joint.h"
 
 namespace vitrine::capture {
 
 namespace {
 
 void make_replayer(Instance& instance) {
-  if (instance.graphs.captured) instance.replayer = std::make_unique<torch_bridge::Replayer>(instance.graphs);
+  if (instance.graphs.captured) instance.replayer = std::make_unique<torch_api::Replayer>(instance.graphs);
 }
 
 }  // namespace
@@ -94,14 +94,13 @@ NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::
   auto instance = std::make_shared<Instance>();
   instance->key = sizes.key;
   if (trace.graphs.captured) {
-    torch_bridge::Lowering lowering;
+    torch_api::Lowering lowering;
     Answers answers(symbolic, values, known);
     std::vector<PyObject*> results;
-    const auto how = torch_bridge::relower(trace.graphs, inputs, answers, lowering, results);
-    if (how != torch_bridge::Relowered::Done)
-      return {nullptr, by_key && how == torch_bridge::Relowered::Other};
+    const auto how = torch_api::relower(trace.graphs, inputs, answers, lowering, results);
+    if (how != torch_api::Relowered::Done) return {nullptr, by_key && how == torch_api::Relowered::Other};
     if (trace.joint) {
-      auto joint = lowering.joint(results, trace.gradients);
+      auto joint = torch_api::make_joint(lowering, results, trace.gradients);
       if (joint)
         instance->joint = joint.take();
       else

@@ -9,24 +9,24 @@
 #include <string>
 #include <vector>
 
-#include "core/capture/segment/owned.h"
-#include "core/capture/trace.h"
+#include "core/capture/objects/owned.h"
+#include "core/capture/trace/trace.h"
+#include "core/recording/relower.h"
 #include "core/runtime/compile.h"
-#include "core/torch_bridge/relower.h"
 
 namespace vitrine::capture {
 
 struct Instance {
   std::vector<int64_t> key;  // GuardTree::read_sizes
   int64_t uses = 0;          // since meetings are counted (Segment::is_rare)
-  torch_bridge::Lowering::Graphs graphs;
-  std::shared_ptr<const torch_bridge::Joint> joint;  // as Trace's
+  torch_api::Lowering::Graphs graphs;
+  std::shared_ptr<const torch_api::Joint> joint;  // as Trace's
   std::string no_joint;
-  std::vector<int64_t> values;                       // by symbol
-  std::vector<Owned> integers;                       // by number (Symbolic::integers)
-  std::unique_ptr<torch_bridge::Replayer> replayer;  // null: there is no graph
-  std::shared_ptr<runtime::Plan> plan;               // or:
-  Owned training;                                    // a region of vitrine._training
+  std::vector<int64_t> values;                    // by symbol
+  std::vector<Owned> integers;                    // by number (Symbolic::integers)
+  std::unique_ptr<torch_api::Replayer> replayer;  // null: there is no graph
+  std::shared_ptr<runtime::Plan> plan;            // or:
+  Owned training;                                 // a region of vitrine._autograd.training
 };
 
 // What the inputs with symbols are in a call (GuardTree::read_sizes).
@@ -47,7 +47,7 @@ std::shared_ptr<Instance> first_instance(const Trace& trace, const CallSizes& si
 
 // The trace's questions asked again, for sizes whose values by symbol these are: others that follow from the
 // answers are put in. false of answered(): the trace does not serve them.
-class Answers : public torch_bridge::NewSizes {
+class Answers : public torch_api::NewSizes {
  public:
   Answers(const Symbolic& symbolic, std::vector<int64_t>& values, std::vector<bool>& known)
       : symbolic_(symbolic), values_(values), known_(known) {}

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/capture/segment/owned.h"
+#include "core/capture/objects/owned.h"
 
 namespace vitrine::capture {
 

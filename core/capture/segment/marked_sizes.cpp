@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "core/capture/cpython.h"
+#include "core/capture/cpython/cpython.h"
+#include "core/capture/objects/owned.h"
 #include "core/capture/segment/instance.h"
-#include "core/capture/segment/owned.h"
-#include "core/torch_bridge/relower.h"
+#include "core/recording/relower.h"
 
 namespace vitrine::capture {
 
@@ -15,7 +15,7 @@ using Values = std::vector<int64_t>;   // by symbol
 constexpr int64_t kLargest = 1 << 20;  // of the ends of a range that are tried
 
 // The program for one set of other sizes, and the operator that raises.
-class Attempt : public torch_bridge::NewSizes {
+class Attempt : public torch_api::NewSizes {
  public:
   Attempt(const Symbolic& symbolic, Values values, std::vector<bool> known)
       : values_(std::move(values)), known_(std::move(known)), answers_(symbolic, values_, known_) {}
@@ -62,8 +62,8 @@ class Probe {
     for (const Values& values : candidates(symbol)) {
       Attempt attempt(symbolic_, values, known_);
       const auto how = record(values, attempt);
-      if (how == torch_bridge::Relowered::Done) return at_ends(symbol);
-      if (how != torch_bridge::Relowered::Other || !attempt.failure) return {};  // it cannot be told
+      if (how == torch_api::Relowered::Done) return at_ends(symbol);
+      if (how != torch_api::Relowered::Other || !attempt.failure) return {};  // it cannot be told
       if (!failure) failure = attempt.failure;
     }
     if (!failure) return {};
@@ -88,7 +88,7 @@ class Probe {
       add(one, [&](size_t, int64_t) { return end; });
       for (const Values& values : one) {
         Attempt attempt(symbolic_, values, known_);
-        if (record(values, attempt) == torch_bridge::Relowered::Other && attempt.failure)
+        if (record(values, attempt) == torch_api::Relowered::Other && attempt.failure)
           return MarkError{s.source,
                            "Not all values of " + s.source + " in the specified range " +
                                ir::range_text(range) + " are possible: at " + std::to_string(end) + " " +
@@ -127,15 +127,15 @@ class Probe {
       out.push_back(std::move(values));
   }
 
-  torch_bridge::Relowered record(const Values& values, Attempt& attempt) const {
-    using torch_bridge::Relowered;
+  torch_api::Relowered record(const Values& values, Attempt& attempt) const {
+    using torch_api::Relowered;
     const Owned sized = resized(values);
     if (!sized || sized.get() == Py_None) return Relowered::Unsure;
     std::vector<PyObject*> inputs, results;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(sized.get()); ++i)
       inputs.push_back(PyList_GET_ITEM(sized.get(), i));
-    torch_bridge::Lowering lowering(as_if_);
-    return torch_bridge::relower(trace_.graphs, inputs, attempt, lowering, results);
+    torch_api::Lowering lowering(as_if_);
+    return torch_api::relower(trace_.graphs, inputs, attempt, lowering, results);
   }
 
   // Tensors like the inputs, of these sizes; None: there are none.

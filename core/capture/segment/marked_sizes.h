@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/capture/trace.h"
+#include "core/capture/trace/trace.h"
 
 namespace vitrine::capture {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/capture/objects/values.h"
 #include "core/capture/segment/code_rows.h"
-#include "core/capture/segment/values.h"
 
 #include "core/ir/print.h"
 
@@ -71,7 +71,7 @@ const BreakInfo::At* cause_of(const BreakInfo& broke) {
   return broke.at.empty() || !broke.at.front().code ? nullptr : &broke.at.front();
 }
 
-std::string gradients_sentence(const torch_bridge::Joint& joint) {
+std::string gradients_sentence(const torch_api::Joint& joint) {
   if (joint.borrowed.empty()) {
     std::string text = "the derivative is written by our own rules", sign = ", but for ";
     for (const std::string& op : joint.borrowed_operators) text += std::exchange(sign, ", ") + op;

@@ -3,14 +3,14 @@
 
 #include <string>
 
+#include "core/autograd/joint.h"
 #include "core/capture/segment/settings.h"
-#include "core/capture/trace.h"
-#include "core/torch_bridge/joint.h"
+#include "core/capture/trace/trace.h"
 
 namespace vitrine::capture {
 
 // Who wrote the derivative, and why not we, as a sentence.
-std::string gradients_sentence(const torch_bridge::Joint& joint);
+std::string gradients_sentence(const torch_api::Joint& joint);
 
 // What causes a break, among the instructions that were being interpreted: the user's that is deepest in the
 // calls, or the deepest where none is the user's. nullptr: not known.

@@ -1,6 +1,6 @@
 #include "core/capture/segment/owner.h"
 
-#include "core/capture/trace/torch_names.h"
+#include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
 

@@ -3,8 +3,8 @@
 // first when it is called again, and does not count against the limit of another.
 #pragma once
 
-#include "core/capture/frame.h"
-#include "core/capture/segment/owned.h"
+#include "core/capture/cpython/frame.h"
+#include "core/capture/objects/owned.h"
 
 namespace vitrine::capture {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/capture/segment/owned.h"
+#include "core/capture/objects/owned.h"
 #include "core/ops/node.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/remade_views.h"
+#include "core/recording/view_replay.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
@@ -57,7 +57,7 @@ bool make_distinct(const Trace& trace, std::span<PyObject* const> inputs, std::v
     const auto here = results.begin() + static_cast<std::ptrdiff_t>(i);
     const auto earlier = std::find(results.begin(), here, results[i]);
     const bool is_input = std::find(inputs.begin(), inputs.end(), results[i]) != inputs.end();
-    if ((earlier == here && !is_input) || !torch_bridge::is_tensor(results[i])) continue;
+    if ((earlier == here && !is_input) || !torch_api::is_tensor(results[i])) continue;
     if (made_by.empty()) made_by = makers(trace, results.size());
     auto at = static_cast<size_t>(earlier - results.begin());
     if (is_input || !is_view(made_by[at]) || is_view(made_by[i])) at = i;
@@ -75,15 +75,15 @@ bool use_up(const Trace& trace, std::span<PyObject* const> inputs, std::vector<P
   if (!trace.differentiates) return true;
   std::vector<bool> wanted = trace.consumed;
   for (size_t i = 0; i < results.size(); ++i)
-    wanted[i] = wanted.at(i) && !torch_bridge::requires_grad(results[i]);
+    wanted[i] = wanted.at(i) && !torch_api::requires_grad(results[i]);
   Owned list(PyList_New(0));
   for (size_t i = 0; list && i < results.size(); ++i)
     if (wanted[i] && PyList_Append(list.get(), results[i]) < 0) return false;
   if (!list || PyList_GET_SIZE(list.get()) == 0) return static_cast<bool>(list);
-  Owned module(PyImport_ImportModule("vitrine._training"));
+  Owned module(PyImport_ImportModule("vitrine._autograd.training"));
   Owned from(PyList_New(0));
   for (PyObject* o : inputs)
-    if (from && torch_bridge::is_tensor(o) && PyList_Append(from.get(), o) < 0) return false;
+    if (from && torch_api::is_tensor(o) && PyList_Append(from.get(), o) < 0) return false;
   Owned made(module && from ? PyObject_CallMethod(module.get(), "consumed", "OO", list.get(), from.get())
                             : nullptr);
   if (!made) return false;
@@ -98,14 +98,14 @@ bool use_up(const Trace& trace, std::span<PyObject* const> inputs, std::vector<P
 
 bool run_plan(runtime::Plan& plan, const Trace& trace, std::span<PyObject* const> inputs,
               std::vector<PyObject*>& results, std::vector<runtime::LaunchTime>* times) {
-  std::optional<torch_bridge::NoGradScope> no_grad;
+  std::optional<torch_api::NoGradScope> no_grad;
   if (trace.differentiates) no_grad.emplace();
   return plan.run(inputs.data(), inputs.size(), results, times);
 }
 
-bool tell_apart(const Trace& trace, const torch_bridge::ViewProgram* views, std::span<PyObject* const> inputs,
+bool tell_apart(const Trace& trace, const torch_api::ViewProgram* views, std::span<PyObject* const> inputs,
                 std::vector<PyObject*>& results) {
-  std::optional<torch_bridge::NoGradScope> no_grad;
+  std::optional<torch_api::NoGradScope> no_grad;
   if (trace.differentiates) no_grad.emplace();
   if (!views) return make_distinct(trace, inputs, results);
   std::vector<PyObject*> given(inputs.begin(), inputs.end()), made;
@@ -116,7 +116,7 @@ bool tell_apart(const Trace& trace, const torch_bridge::ViewProgram* views, std:
   return true;
 }
 
-bool finish_results(const Trace& trace, const torch_bridge::ViewProgram* views,
+bool finish_results(const Trace& trace, const torch_api::ViewProgram* views,
                     std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
   return tell_apart(trace, views, inputs, results) && use_up(trace, inputs, results);
 }

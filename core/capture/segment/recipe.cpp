@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/capture/segment/values.h"
+#include "core/capture/objects/values.h"
 
 namespace vitrine::capture {
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/capture/segment/owned.h"
-#include "core/capture/trace.h"
+#include "core/capture/objects/owned.h"
+#include "core/capture/trace/trace.h"
 
 namespace vitrine::capture {
 

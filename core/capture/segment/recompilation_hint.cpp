@@ -89,7 +89,7 @@ constexpr OfKind kOfKind[] = {
     {GuardKind::PlainLeaf,
      "Register hooks on tensors before the first call, and pass tensors that nothing computed."},
     {GuardKind::NoHooks, "Register a module's hooks before the first call."},
-    {GuardKind::EndsQuietly,
+    {GuardKind::NoFinalizer,
      "Something is told when that object ends (a finalizer, a weak reference): keep such objects out of what "
      "the "
      "function replaces."},

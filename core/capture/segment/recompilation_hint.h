@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/capture/segment/guard_tree.h"
-#include "core/capture/sizes.h"
+#include "core/capture/guards/guard_tree.h"
+#include "core/capture/trace/sizes.h"
 
 namespace vitrine::capture {
 

@@ -3,12 +3,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/autograd/joint.h"
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/segment.h"
 #include "core/capture/segment/training.h"
 #include "core/session/recording_place.h"
 #include "core/session/stages.h"
-#include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 
@@ -45,7 +45,7 @@ const char* guard_word(GuardKind kind) {
     case GuardKind::AbcRegistry:
       return "version";
     case GuardKind::PlainLeaf:
-    case GuardKind::EndsQuietly:
+    case GuardKind::NoFinalizer:
     case GuardKind::NoHooks:
       return "hooks";
     case GuardKind::NotAliased:
@@ -429,10 +429,10 @@ void Recording::recompilation(const CompilationRecord& record, Id previous, cons
 // One that held others ends after them.
 void Recording::tell(Interval interval) {
   while (!told_.empty() && told_.back().start_ns >= interval.start_ns) {
-    told_ns_ -= told_.back().duration_ns;
+    recorded_ns_ -= told_.back().duration_ns;
     told_.pop_back();
   }
-  told_ns_ += interval.duration_ns;
+  recorded_ns_ += interval.duration_ns;
   if (told_.size() == kIntervalsHeld) told_.erase(told_.begin(), told_.begin() + kIntervalsHeld / 2);
   told_.push_back(interval);
 }
@@ -446,7 +446,8 @@ void Recording::call(Id compilation, const char* kind, int64_t start_ns, int64_t
 }
 
 void Recording::break_begins(const Frame& frame, std::shared_ptr<Segment> segment, bool steady) {
-  running_breaks_[frame.raw()] = {std::move(segment), frame.code(), now(), told_ns_, steady, compilations_};
+  running_breaks_[frame.raw()] = {std::move(segment), frame.code(), now(),
+                                  recorded_ns_,       steady,       compilations_};
 }
 
 void Recording::frame_asks(const Frame& frame, bool at_start) {
@@ -457,7 +458,7 @@ void Recording::frame_asks(const Frame& frame, bool at_start) {
   if (!at_start && broke.code == frame.code()) {
     const int64_t elapsed = now() - broke.start_ns;
     if (broke.steady && broke.compilations == compilations_)
-      broke.segment->add_break_ns(std::max<int64_t>(0, elapsed - (told_ns_ - broke.told_ns)));
+      broke.segment->add_break_ns(std::max<int64_t>(0, elapsed - (recorded_ns_ - broke.recorded_ns)));
     tell({broke.start_ns, elapsed});
   }
   running_breaks_.erase(it);

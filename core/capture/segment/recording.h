@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/capture/guards/guard_tree.h"
 #include "core/capture/segment/code_rows.h"
-#include "core/capture/segment/guard_tree.h"
 #include "core/capture/segment/step_origins.h"
-#include "core/capture/trace.h"
+#include "core/capture/trace/trace.h"
 #include "core/ir/recorder.h"
 #include "core/session/writer.h"
 
@@ -108,7 +108,7 @@ class Recording {
   struct RunningBreak {
     std::shared_ptr<Segment> segment;
     PyObject* code = nullptr;  // borrowed, only compared
-    int64_t start_ns = 0, told_ns = 0;
+    int64_t start_ns = 0, recorded_ns = 0;
     bool steady = false;
     int64_t compilations = 0;
   };
@@ -133,7 +133,7 @@ class Recording {
   std::unique_ptr<CodeRows> codes_;
   Id run_ = 0;
   int64_t start_ns_ = 0, calls_ = 0, compilations_ = 0;
-  int64_t told_ns_ = 0;         // in compilations, compiled calls and breaks so far, each moment once
+  int64_t recorded_ns_ = 0;     // in compilations, compiled calls and breaks so far, each moment once
   std::vector<Interval> told_;  // the last of them, of which no one holds another
   std::map<std::pair<Id, PyObject*>, Id> frames_;             // by run and code
   std::map<std::tuple<Id, int32_t, int32_t>, Place> places_;  // by frame, pc and depth

@@ -6,16 +6,16 @@
 #include <set>
 #include <utility>
 
+#include "core/capture/objects/owned.h"
+#include "core/capture/objects/values.h"
 #include "core/capture/segment/code_segments.h"
-#include "core/capture/segment/draws.h"
-#include "core/capture/segment/owned.h"
 #include "core/capture/segment/plan_call.h"
+#include "core/capture/segment/python_rng.h"
 #include "core/capture/segment/training.h"
-#include "core/capture/segment/values.h"
 #include "core/capture/signals_aside.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/lowering_guards.h"
-#include "core/torch_bridge/op_call.h"
+#include "core/recording/lowering_guards.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/op_call.h"
 
 namespace vitrine::capture {
 
@@ -38,12 +38,12 @@ class Sources {
   std::vector<Owned> many_;
 };
 
-// A float that is an input of the graph (core/capture/trace/floats.cpp).
+// A float that is an input of the graph (core/capture/interpreter/symbolic/floats.cpp).
 bool is_number(PyObject* input) {
   return input && PyFloat_CheckExact(input);
 }
 Owned as_tensor(PyObject* number) {
-  return Owned(torch_bridge::number_tensor(PyFloat_AS_DOUBLE(number)));
+  return Owned(torch_api::number_tensor(PyFloat_AS_DOUBLE(number)));
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ void read_from_lifeline(Recipe& recipe, SourcePool& sources) {
 }  // namespace
 
 Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, const Frame& frame,
-                                               const torch_bridge::GlobalState& state) {
+                                               const torch_api::GlobalState& state) {
   std::unique_ptr<Segment> s(new Segment);
   RecipeSources sources;
   each_recipe(*trace, [&](Recipe& recipe) { read_from_lifeline(recipe, *trace->sources); });
@@ -144,20 +144,20 @@ void Segment::let_go() {
 }
 
 // What was read for a segment that does not run is let go: it may be large.
-Segment::Fit Segment::fits(const Frame& frame, const torch_bridge::GlobalState& state) {
+Segment::Fit Segment::fits(const Frame& frame, const torch_api::GlobalState& state) {
   Fit fit = judge(frame, state);
   if (fit == Fit::New) fit = judge_new_sizes();
   if (fit == Fit::No || fit == Fit::Rare) guards_.drop_temporaries();
   return fit;
 }
 
-Segment::Fit Segment::fits_planned(const Frame& frame, const torch_bridge::GlobalState& state) {
+Segment::Fit Segment::fits_planned(const Frame& frame, const torch_api::GlobalState& state) {
   const Fit fit = judge(frame, state);
   if (fit != Fit::Yes) guards_.drop_temporaries();
   return fit;
 }
 
-Segment::Fit Segment::judge(const Frame& frame, const torch_bridge::GlobalState& state) {
+Segment::Fit Segment::judge(const Frame& frame, const torch_api::GlobalState& state) {
   if (!guards_.check(frame, state)) return Fit::No;
   if (!trace_->symbolic) return Fit::Yes;
   if (!guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart)) return Fit::No;
@@ -251,13 +251,13 @@ std::string named(const ir::SymbolTable& table, const std::string& text) {
 
 }  // namespace
 
-GuardFailure Segment::explain(const Frame& frame, const torch_bridge::GlobalState& state) {
+GuardFailure Segment::explain(const Frame& frame, const torch_api::GlobalState& state) {
   GuardFailure out = find_failure(frame, state);
   guards_.drop_temporaries();
   return out;
 }
 
-GuardFailure Segment::find_failure(const Frame& frame, const torch_bridge::GlobalState& state) {
+GuardFailure Segment::find_failure(const Frame& frame, const torch_api::GlobalState& state) {
   if (!trace_->symbolic || !guards_.check(frame, state) ||
       !guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart))
     return guards_.explain(frame, state);
@@ -294,7 +294,7 @@ GuardFailure Segment::find_failure(const Frame& frame, const torch_bridge::Globa
   return {-1, "what the program does with its sizes", "as at capture", "otherwise"};
 }
 
-std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_bridge::GlobalState& state) {
+std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_api::GlobalState& state) {
   if (!guards_.check(frame, state)) return {};
   std::vector<Owned> out;
   for (int32_t i : inputs_) {
@@ -387,7 +387,7 @@ Outcome Segment::run_backend(std::span<const Owned> sources, const std::vector<i
     inputs.push_back(numbers.emplace_back(PyLong_FromLongLong(values.at(static_cast<size_t>(symbol)))).get());
   if (!add_inputs(sources, inputs, numbers)) return Outcome::raised();
   const size_t expected = trace_->graphs.captured->results().size();
-  const torch_bridge::ModesAsBefore modes;
+  const torch_api::ModesAsBefore modes;
   if (run_by_backend(backend_.get(), inputs, expected, results)) return Outcome::ran();
   return is_refuted() ? failed() : Outcome::raised();
 }
@@ -396,7 +396,7 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
                            std::vector<PyObject*>& results, std::vector<runtime::LaunchTime>* times,
                            Check* check) {
   std::vector<PyObject*> inputs;
-  const torch_bridge::Lowering::Graphs& graphs = instance.graphs;
+  const torch_api::Lowering::Graphs& graphs = instance.graphs;
   const std::shared_ptr<runtime::Plan> plan = instance.plan;  // alive, whatever its run does
   inputs.reserve(inputs_.size() + graphs.constants.size());
   std::vector<Owned> numbers;
@@ -458,12 +458,12 @@ void Segment::free_gradients(std::span<const Owned> sources) {
 // The error that is set says that the program takes a way which it was taken not to take. Nothing was written
 // before that check.
 bool Segment::is_refuted() const {
-  if (!trace_->takes_for_granted || !PyErr_ExceptionMatches(PyExc_RuntimeError)) return false;
+  if (!trace_->speculates || !PyErr_ExceptionMatches(PyExc_RuntimeError)) return false;
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   const Owned text(value ? PyObject_Str(value) : nullptr);
-  const bool is = text && text_of(text.get()).starts_with(kTakenForGranted);
+  const bool is = text && text_of(text.get()).starts_with(kSpeculated);
   PyErr_Restore(type, value, traceback);
   return is;
 }

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "core/capture/frame.h"
+#include "core/capture/cpython/frame.h"
+#include "core/capture/guards/guard_tree.h"
 #include "core/capture/segment/check.h"
 #include "core/capture/segment/fx_graph.h"
-#include "core/capture/segment/guard_tree.h"
 #include "core/capture/segment/instance.h"
 #include "core/capture/segment/lifeline.h"
 #include "core/capture/segment/owner.h"
 #include "core/capture/segment/recipe.h"
 #include "core/capture/segment_store.h"
-#include "core/capture/trace.h"
+#include "core/capture/trace/trace.h"
 #include "core/runtime/compile.h"
 
 namespace vitrine::capture {
@@ -30,7 +30,7 @@ class Segment {
   // Takes a trace whose frame still stands where capture began. Errors: see GuardTree::build; a graph input
   // without a source.
   static Result<std::unique_ptr<Segment>> make(std::unique_ptr<Trace> trace, const Frame& frame,
-                                               const torch_bridge::GlobalState& state);
+                                               const torch_api::GlobalState& state);
 
   // From now on it keeps nothing alive that it was compiled for, nor what only its making needed.
   void let_go();
@@ -44,15 +44,15 @@ class Segment {
   // A backend's code serves all instances.
   void set_backend(BackendCode code, const BackendSizes& sizes);
   // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
-  std::vector<Owned> read_inputs(const Frame& frame, const torch_bridge::GlobalState& state);
+  std::vector<Owned> read_inputs(const Frame& frame, const torch_api::GlobalState& state);
 
   // Whether it may run here. New: its guards hold, but it has no instance for these sizes yet. Rare: nor are
   // they worth one; they are run as eager runs them.
   enum class Fit : uint8_t { No, Yes, New, Rare };
-  Fit fits(const Frame& frame, const torch_bridge::GlobalState& state);
+  Fit fits(const Frame& frame, const torch_api::GlobalState& state);
   // The same for sizes that it has met; New for all others, which leave no trace.
-  Fit fits_planned(const Frame& frame, const torch_bridge::GlobalState& state);
-  bool check(const Frame& frame, const torch_bridge::GlobalState& state) {
+  Fit fits_planned(const Frame& frame, const torch_api::GlobalState& state);
+  bool check(const Frame& frame, const torch_api::GlobalState& state) {
     return fits(frame, state) == Fit::Yes;
   }
   // Right after Fit::New: the instance for these sizes, without a plan; null: the segment does not fit them.
@@ -63,7 +63,7 @@ class Segment {
   // What the kernels of its instances share; null where sizes are fixed.
   const std::shared_ptr<codegen::SizeMemory>& sizes() const { return sizes_; }
   // Why it does not fit.
-  GuardFailure explain(const Frame& frame, const torch_bridge::GlobalState& state);
+  GuardFailure explain(const Frame& frame, const torch_api::GlobalState& state);
   // Right after a check that passed. Outcome::None: the graph failed with nothing written; eager raises what
   // there is to raise. `times` (may be null) receives one entry a launch. `check` (may be null): the graph is
   // compared with eager, whose results are used where they differ.
@@ -92,12 +92,12 @@ class Segment {
   static constexpr size_t kBreaksKept = 64;
   Segment() = default;
   void bury();
-  Fit judge(const Frame& frame, const torch_bridge::GlobalState& state);
+  Fit judge(const Frame& frame, const torch_api::GlobalState& state);
   Fit judge_new_sizes();
   bool knows_sizes();
   bool holds() const;
   Owned input_at_rest(int32_t ordinal);
-  GuardFailure find_failure(const Frame& frame, const torch_bridge::GlobalState& state);
+  GuardFailure find_failure(const Frame& frame, const torch_api::GlobalState& state);
   bool choose_instance();  // for the sizes of the check; false: there is none yet
   bool is_rare();          // whether sizes without an instance come less often than those that have one
   Outcome run_graph(Instance& instance, std::span<const Owned> sources, std::vector<PyObject*>& results,

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/capture/segment/owned.h"
-#include "core/capture/sizes.h"
+#include "core/autograd/joint.h"
+#include "core/capture/objects/owned.h"
+#include "core/capture/trace/sizes.h"
 #include "core/runtime/compile.h"
-#include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 
@@ -19,7 +19,7 @@ struct PlainSettings {
   bool replay = false;  // backend "eager": run the captured graph through PyTorch
   std::string mode = "default";
   bool fuse = true, verify = false, freezing = false;
-  torch_bridge::Gradients gradients = torch_bridge::Gradients::own;
+  torch_api::Gradients gradients = torch_api::Gradients::own;
   std::string products = "measured";  // as runtime::CompileOptions
   std::string target;                 // as runtime::CompileOptions; every tensor is then taken to be on a GPU
   std::vector<std::string> disabled_passes;

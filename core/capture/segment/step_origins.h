@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/capture/segment/code_rows.h"
-#include "core/capture/trace.h"
+#include "core/capture/trace/trace.h"
 
 namespace vitrine::capture {
 

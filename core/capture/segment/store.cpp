@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "core/capture/break_kinds.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/capture/objects/values.h"
 #include "core/capture/segment/code_rows.h"
-#include "core/capture/segment/values.h"
 #include "core/capture/signals_aside.h"
-#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/break_kinds.h"
 
 namespace vitrine::capture {
 
@@ -124,7 +124,7 @@ Outcome Store::give_up(Frame& frame, Place& place, const char* why) {
 // What is planned for a call's sizes comes before what could be: a loop whose last batch was smaller goes on
 // with what was compiled for the others.
 Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
-  const torch_bridge::GlobalState state = torch_bridge::global_state();
+  const torch_api::GlobalState state = torch_api::global_state();
   std::vector<std::shared_ptr<Segment>>& all = place.segments;
   std::vector<std::shared_ptr<Segment>> for_other_sizes;
   place.bring_forward(frame);
@@ -139,7 +139,7 @@ Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
 }
 
 Outcome Store::look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
-                                 const torch_bridge::GlobalState& state,
+                                 const torch_api::GlobalState& state,
                                  const std::vector<std::shared_ptr<Segment>>& candidates) {
   for (const std::shared_ptr<Segment>& segment : candidates) {
     const Segment::Fit fit = segment->fits(frame, state);
@@ -236,7 +236,7 @@ Outcome Store::entered(Place& place, const std::shared_ptr<Segment>& segment, Ou
   outcome.plain_call = segment->trace().fills_caches;
   if (!segment->refuted || outcome.kind != Outcome::Kind::None) return outcome;
   if (settings_->fullgraph) return Outcome::eager_throughout();
-  place.takes_for_granted = false;
+  place.speculates = false;
   place.take([&](const auto& s) { return s == segment; });
   return outcome;
 }
@@ -248,7 +248,7 @@ std::shared_ptr<Segment> Store::newest(const Place& place) const {
 }
 
 bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place,
-                    const torch_bridge::GlobalState& state) {
+                    const torch_api::GlobalState& state) {
   const int64_t of_place =
       settings_->recompile_limit ? settings_->recompile_limit : engine_.config.recompile_limit;
   const bool here = place.compilations(number_, frame) >= of_place;
@@ -274,7 +274,7 @@ bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place,
 }
 
 std::optional<Outcome> Store::held_back(Frame& frame, const Place& place,
-                                        const torch_bridge::GlobalState& state) {
+                                        const torch_api::GlobalState& state) {
   const Stance stance = engine_.controls.stance();
   if (stance == Stance::EagerOnRecompile) return Outcome::eager();
   if (stance != Stance::FailOnRecompile) return {};
@@ -287,7 +287,7 @@ std::optional<Outcome> Store::held_back(Frame& frame, const Place& place,
 }
 
 RecompilationCause Store::cause_of(Frame& frame, const CodeSegments& code, const Place& place,
-                                   Segment& previous, const torch_bridge::GlobalState& state) const {
+                                   Segment& previous, const torch_api::GlobalState& state) const {
   RecompilationCause out;
   out.failure = previous.explain(frame, state);
   out.dynamic = settings_->dynamic;
@@ -311,9 +311,9 @@ RecompilationCause Store::cause_of(Frame& frame, const CodeSegments& code, const
   return out;
 }
 
-Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state) {
+Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_api::GlobalState& state) {
   if (place.eager) return place.eager_rest ? Outcome::eager() : Outcome::none();
-  if (std::string why = torch_bridge::unsupported_state(); !why.empty()) return Outcome::eager();
+  if (std::string why = torch_api::unsupported_state(); !why.empty()) return Outcome::eager();
   if (const std::optional<Outcome> outcome = held_back(frame, place, state)) return *outcome;
   if (limited(frame, code, place, state)) return PyErr_Occurred() ? Outcome::raised() : Outcome::none();
   const bool off = engine_.controls.switched_off();
@@ -350,12 +350,11 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
   ++code.compilations;
   segment->settings = number_;
   segment->owner = Owner::of(frame);
-  if (record)
-    recording->watch(*record, segment, segment->guards().measure(frame, torch_bridge::global_state()));
+  if (record) recording->watch(*record, segment, segment->guards().measure(frame, torch_api::global_state()));
   segment->let_go();
   if (!segment->is_over()) place.add(segment);
   // Compiling may have let other threads run.
-  if (!segment->check(frame, torch_bridge::global_state())) return Outcome::none();
+  if (!segment->check(frame, torch_api::global_state())) return Outcome::none();
   return entered(place, segment, enter(frame, segment, "compile", start));
 }
 

@@ -23,7 +23,7 @@ class Store : public SegmentStore {
   Outcome look_up(Frame& frame, CodeSegments& code, Place& place);
   // None is planned for this call's sizes: one of the candidates, whose guards hold, or a new one.
   Outcome look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
-                            const torch_bridge::GlobalState& state,
+                            const torch_api::GlobalState& state,
                             const std::vector<std::shared_ptr<Segment>>& candidates);
   Outcome enter_fitting(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment, const char* how,
                         int64_t start = -1);
@@ -34,22 +34,22 @@ class Store : public SegmentStore {
   // on.
   void report(Frame& frame, Segment& segment, const Check& check);
   // What a stance says that lets nothing be compiled now; nothing: it lets it.
-  std::optional<Outcome> held_back(Frame& frame, const Place& place, const torch_bridge::GlobalState& state);
-  Outcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state);
+  std::optional<Outcome> held_back(Frame& frame, const Place& place, const torch_api::GlobalState& state);
+  Outcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_api::GlobalState& state);
   // Whether it was compiled as often as it may be. That is told once, and under fullgraph an error is set.
   Outcome entered(Place& place, const std::shared_ptr<Segment>& segment, Outcome outcome);
   bool limited(Frame& frame, const CodeSegments& code, const Place& place,
-               const torch_bridge::GlobalState& state);
+               const torch_api::GlobalState& state);
   // What was compiled last for the place under these settings; nullptr: nothing.
   std::shared_ptr<Segment> newest(const Place& place) const;
   // Why what was compiled before does not serve this call.
   RecompilationCause cause_of(Frame& frame, const CodeSegments& code, const Place& place, Segment& previous,
-                              const torch_bridge::GlobalState& state) const;
-  std::shared_ptr<Segment> compile(Frame& frame, Place& place, const torch_bridge::GlobalState& state,
+                              const torch_api::GlobalState& state) const;
+  std::shared_ptr<Segment> compile(Frame& frame, Place& place, const torch_api::GlobalState& state,
                                    CompilationRecord* record);
   std::shared_ptr<Segment> build(std::unique_ptr<Trace> trace, Frame& frame, Place& place,
-                                 const torch_bridge::GlobalState& state, CompilationRecord* record);
-  bool give_backend(Segment& segment, const Frame& frame, const torch_bridge::GlobalState& state,
+                                 const torch_api::GlobalState& state, CompilationRecord* record);
+  bool give_backend(Segment& segment, const Frame& frame, const torch_api::GlobalState& state,
                     CompilationRecord* record, std::string& message);
   // The plan of an instance, or why it has none.
   void give_plan(const Segment& segment, Instance& instance, CompilationRecord* record, std::string& status,
@@ -74,7 +74,7 @@ class CaptureHandler : public FrameHandler {
   PyObject* run(_ts* thread, _PyInterpreterFrame* frame) noexcept override;
   const CallSettings& settings() const { return store_.settings(); }
   // Captures this code wherever it comes from: it is what the user gave to vitrine.compile.
-  static void insist(PyObject* code);
+  static void always_capture(PyObject* code);
 
  private:
   static constexpr uint32_t kPolicy = 1;

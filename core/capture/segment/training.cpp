@@ -7,19 +7,19 @@
 #include <vector>
 
 #include "core/autodiff/layouts.h"
-#include "core/torch_bridge/border.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/half_way.h"
-#include "core/torch_bridge/observed_operators.h"
-#include "core/torch_bridge/run_operators.h"
-#include "core/torch_bridge/undefined_tangents.h"
+#include "core/autodiff/undefined_tangents.h"
+#include "core/autograd/partial_backward.h"
+#include "core/torch_api/border.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/observed_operators.h"
+#include "core/torch_api/run_operators.h"
 
 namespace vitrine::capture {
 
 namespace {
 
 using autodiff::Crossing;
-using torch_bridge::Joint;
+using torch_api::Joint;
 
 struct Backward {
   std::shared_ptr<runtime::Plan> plan;
@@ -60,14 +60,14 @@ Plans* plans_of_region(PyObject* region) {
 
 // A list of what the plan gives. `constants` follow the given inputs. own, by input: the list's reference
 // goes over to the plan, and None takes its place.
-PyObject* run(runtime::Plan& plan, PyObject* given, const std::vector<torch_bridge::Py>& constants,
+PyObject* run(runtime::Plan& plan, PyObject* given, const std::vector<torch_api::Py>& constants,
               std::vector<runtime::LaunchTime>* times = nullptr, const std::vector<bool>& own = {}) {
   Owned inputs(PySequence_Fast(given, "inputs of a plan"));
   if (!inputs) return nullptr;
   std::vector<PyObject*> all, results;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(inputs.get()); ++i)
     all.push_back(PySequence_Fast_GET_ITEM(inputs.get(), i));
-  for (const torch_bridge::Py& c : constants) all.push_back(c.get());
+  for (const torch_api::Py& c : constants) all.push_back(c.get());
   std::vector<PyObject*> given_up(own.empty() ? 0 : all.size(), nullptr);
   for (size_t i = 0; i < own.size(); ++i)
     if (own[i]) {
@@ -110,14 +110,14 @@ ir::GraphPtr backward_of(const Joint& joint, const Asked& asked) {
   std::unordered_set<ir::NodeId> undefined;
   for (size_t i = 0; i < asked.defined.size(); ++i)
     if (!asked.defined[i]) undefined.insert(inputs.at(first + i)->id);
-  return undefined.empty() ? backward : torch_bridge::without_tangents(backward, undefined);
+  return undefined.empty() ? backward : autodiff::without_tangents(backward, undefined);
 }
 
 // "" or how a saved value, an input, has not the layout any more that the graph was made for.
 std::string why_changed(const Joint& joint, size_t i, PyObject* tensor) {
   if (joint.halves.crossings[i].kind != Crossing::Kind::input) return "";
   const ir::Node& input = *joint.halves.backward->inputs()[i];
-  const ir::TensorType is = torch_bridge::type_of(tensor), &was = input.type();
+  const ir::TensorType is = torch_api::type_of(tensor), &was = input.type();
   if (is.dtype == was.dtype && is.sizes == was.sizes && is.strides == was.strides) return "";
   return input.name + " was " + was.text() + " in forward and is " + is.text() + " in backward";
 }
@@ -134,7 +134,7 @@ std::string why_changed(const Joint& joint, PyObject* given) {
 // gives. Autograd converts them to their inputs' types.
 PyObject* run_changed(const Plans& plans, const ir::GraphPtr& graph, PyObject* given,
                       const std::string& why) {
-  auto results = torch_bridge::run_operators(
+  auto results = torch_api::run_operators(
       *graph, {PySequence_Fast_ITEMS(given), static_cast<size_t>(PySequence_Fast_GET_SIZE(given))});
   if (!results) {
     if (!PyErr_Occurred())
@@ -143,7 +143,7 @@ PyObject* run_changed(const Plans& plans, const ir::GraphPtr& graph, PyObject* g
     return nullptr;
   }
   PyObject* list = PyList_New(0);
-  for (const torch_bridge::Py& r : results.value()) PyList_Append(list, r ? r.get() : Py_None);
+  for (const torch_api::Py& r : results.value()) PyList_Append(list, r ? r.get() : Py_None);
   return list;
 }
 
@@ -163,7 +163,7 @@ std::string tangents_text(const Joint& joint, const Asked& asked) {
 
 // Errors: a Python error is set, and nothing is returned.
 Backward compile_backward(const Plans& plans, const Asked& asked) {
-  const torch_bridge::ObservedOperators unseen(false);
+  const torch_api::ObservedOperators unseen(false);
   Recording* recording = plans.place.engine.live_recording();
   std::unique_ptr<CompilationRecord> record;
   const std::string tangents = tangents_text(*plans.joint, asked);
@@ -248,22 +248,22 @@ PyObject* run_backward(PyObject* self, PyObject* arguments) {
 
 // Gradients that are complete when a backward pass fails, None for the others. arguments: (list of saved and
 // tangents, which of the tangents are defined, which an earlier pass has used up; by saved, whether it has
-// changed, and whether another tensor is in its place). See torch_bridge::Failure.
-PyObject* run_half_way(PyObject* self, PyObject* arguments) {
+// changed, and whether another tensor is in its place). See torch_api::Failure.
+PyObject* run_partial_backward(PyObject* self, PyObject* arguments) {
   const Plans* plans = plans_of(self);
   PyObject *given = nullptr, *defined = nullptr, *used = nullptr, *changed = nullptr, *missing = nullptr;
   if (!plans || !PyArg_ParseTuple(arguments, "O!O!O!O!O!", &PyList_Type, &given, &PyTuple_Type, &defined,
                                   &PyTuple_Type, &used, &PyTuple_Type, &changed, &PyTuple_Type, &missing))
     return nullptr;
   const Joint& joint = *plans->joint;
-  torch_bridge::Failure failure{truths(defined), truths(used), truths(changed), truths(missing)};
+  torch_api::Failure failure{truths(defined), truths(used), truths(changed), truths(missing)};
   for (size_t i = 0; i < joint.halves.handed_over(); ++i)
     if (!failure.missing.at(i) &&
         !why_changed(joint, i, PyList_GET_ITEM(given, static_cast<Py_ssize_t>(i))).empty())
       failure.changed.at(i) = true;
   const ir::GraphPtr backward = backward_of(joint, {failure.defined, false});
   const ir::GraphPtr part =
-      torch_bridge::part_of(*backward, torch_bridge::complete_before(joint, *backward, failure));
+      torch_api::part_of(*backward, torch_api::complete_before(joint, *backward, failure));
   return run_changed(*plans, part, given, "a backward pass failed");
 }
 
@@ -349,13 +349,14 @@ PyObject* gradient_layouts(PyObject* self, PyObject* arguments) {
   return out.release();
 }
 
-PyMethodDef kForward = {"forward", torch_bridge::border<run_forward>, METH_O, nullptr};
-PyMethodDef kBackward = {"backward", torch_bridge::border<run_backward>, METH_VARARGS, nullptr};
-PyMethodDef kHalfWay = {"half_way", torch_bridge::border<run_half_way>, METH_VARARGS, nullptr};
-PyMethodDef kLayouts = {"layouts", torch_bridge::border<gradient_layouts>, METH_VARARGS, nullptr};
-PyMethodDef kViews = {"views", torch_bridge::border<make_views>, METH_O, nullptr};
-PyMethodDef kAdvance = {"advance", torch_bridge::border<advance_views>, METH_O, nullptr};
-PyMethodDef kFinish = {"finish", torch_bridge::border<finish_views>, METH_O, nullptr};
+PyMethodDef kForward = {"forward", torch_api::border<run_forward>, METH_O, nullptr};
+PyMethodDef kBackward = {"backward", torch_api::border<run_backward>, METH_VARARGS, nullptr};
+PyMethodDef kPartialBackward = {"partial_backward", torch_api::border<run_partial_backward>, METH_VARARGS,
+                                nullptr};
+PyMethodDef kLayouts = {"layouts", torch_api::border<gradient_layouts>, METH_VARARGS, nullptr};
+PyMethodDef kViews = {"views", torch_api::border<make_views>, METH_O, nullptr};
+PyMethodDef kAdvance = {"advance", torch_api::border<advance_views>, METH_O, nullptr};
+PyMethodDef kFinish = {"finish", torch_api::border<finish_views>, METH_O, nullptr};
 
 }  // namespace
 
@@ -398,7 +399,7 @@ static Owned tangents_of(const Joint& j) {
   });
 }
 
-// What vitrine._training.Region says of these.
+// What vitrine._autograd.training.Region says of these.
 static void describe(const Joint& j, Keywords& out) {
   const std::span handed_over(j.halves.crossings.data(), j.halves.handed_over());
   out.set("requires_grad",
@@ -425,13 +426,13 @@ static void describe(const Joint& j, Keywords& out) {
   out.set("made", numbers(j.made));
   out.set("complete", numbers(j.complete));
   out.set("constants",
-          tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); }));
+          tuple_of(j.constants, [](const torch_api::Py& c) { return torch_api::Py(c).release(); }));
   out.set("reentrant", Owned(PyBool_FromLong(j.reentrant)));
 }
 
 // What it calls. Those of views are None where the results are the program's own.
 static void hand_over_functions(PyObject* plans, bool has_views, Keywords& out) {
-  for (PyMethodDef* method : {&kForward, &kBackward, &kHalfWay, &kLayouts})
+  for (PyMethodDef* method : {&kForward, &kBackward, &kPartialBackward, &kLayouts})
     out.set(method->ml_name, Owned(PyCFunction_New(method, plans)));
   for (PyMethodDef* method : {&kViews, &kAdvance, &kFinish})
     out.set(method->ml_name, has_views ? Owned(PyCFunction_New(method, plans)) : Owned(Py_NewRef(Py_None)));
@@ -439,7 +440,7 @@ static void hand_over_functions(PyObject* plans, bool has_views, Keywords& out) 
 
 Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place) {
-  const Owned module(PyImport_ImportModule("vitrine._training"));
+  const Owned module(PyImport_ImportModule("vitrine._autograd.training"));
   const Owned region(module ? PyObject_GetAttrString(module.get(), "Region") : nullptr),
       nothing(PyTuple_New(0));
   if (!region || !nothing) return {};

@@ -1,14 +1,14 @@
 // A graph that needs gradients as a callable: a node of PyTorch's autograd whose forward and backward are
-// compiled plans (vitrine._training).
+// compiled plans (vitrine._autograd.training).
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "core/autograd/joint.h"
+#include "core/capture/objects/owned.h"
 #include "core/capture/segment/engine.h"
-#include "core/capture/segment/owned.h"
 #include "core/runtime/compile.h"
-#include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 
@@ -21,7 +21,7 @@ struct RegionPlace {
 
 // `forward` is the plan of the forward half; the backward graph is compiled when a gradient is first asked
 // for. Null: a Python error is set.
-Owned make_region(std::shared_ptr<const torch_bridge::Joint> joint, std::shared_ptr<runtime::Plan> forward,
+Owned make_region(std::shared_ptr<const torch_api::Joint> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place);
 
 // Whether the forward plan of a region's last call came to its end: what it writes to inputs is written.

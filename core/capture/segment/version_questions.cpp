@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/capture/cpython.h"
+#include "core/capture/cpython/cpython.h"
+#include "core/capture/objects/owned.h"
 #include "core/capture/segment/code_rows.h"
-#include "core/capture/segment/owned.h"
 
 namespace vitrine::capture {
 namespace {

@@ -5,9 +5,9 @@
 #include <functional>
 
 #include "core/codegen/cpp/emit_across.h"
-#include "core/codegen/cpp/parts.h"
-#include "core/codegen/cpp/segments.h"
 #include "core/codegen/cpp/vector_text.h"
+#include "core/codegen/schedule/parts.h"
+#include "core/codegen/schedule/segments.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cpp {
@@ -261,7 +261,7 @@ class Emitter : VectorText {
   }
   void pointers() {
     for (const Load& l : s_.loads) {
-      if (!l.per_row && !l.picked_by_row && !s_.turned(l)) row_pointer(l);
+      if (!l.per_row && !l.gathered_by_row && !s_.turned(l)) row_pointer(l);
     }
     for (const Value& v : s_.values)
       if (v.store >= 0 && !v.per_row)
@@ -287,7 +287,7 @@ class Emitter : VectorText {
       store_once(v, static_cast<size_t>(p));
     }
     for (const Load& l : s_.loads)
-      if (l.picked_by_row && !l.per_row && l.phase == p) row_pointer(l);
+      if (l.gathered_by_row && !l.per_row && l.phase == p) row_pointer(l);
   }
   // known: the first phase before which the value is known. With parts, the launch of that phase stores it.
   void store_once(const Value& v, size_t known) {
@@ -458,7 +458,7 @@ class Emitter : VectorText {
                       " + (r - first_row) * " + std::to_string(kTileColumns) + " + (c - from), " + part +
                       ");",
                   l.node);
-    const bool row = s_.block == 0 || l.picked_by_row;
+    const bool row = s_.block == 0 || l.gathered_by_row;
     const std::string from = l.kind != Load::Kind::memory ? "" : row ? "p_" + l.name : loads_.row_pointer(l);
     line(vector_type(fusion::lane_dtype(l.dtype)) + " " + l.name + " = " + loads_.full(l, from, part) + ";",
          l.node);

@@ -2,9 +2,9 @@
 // (or a block of elements), phases over a row as small lambdas that run for whole vectors and for the rest.
 #pragma once
 
-#include "core/codegen/cpp/schedule.h"
-#include "core/codegen/program.h"
-#include "core/codegen/size_memory.h"
+#include "core/codegen/schedule/program.h"
+#include "core/codegen/schedule/schedule.h"
+#include "core/codegen/schedule/size_memory.h"
 
 namespace vitrine::codegen::cpp {
 

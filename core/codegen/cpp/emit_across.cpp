@@ -4,8 +4,8 @@
 #include <functional>
 #include <set>
 
-#include "core/codegen/cpp/parts.h"
 #include "core/codegen/cpp/vector_text.h"
+#include "core/codegen/schedule/parts.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cpp {

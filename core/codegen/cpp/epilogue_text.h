@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/codegen/cpp/product_text.h"
-#include "core/codegen/cpp/schedule.h"
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
+#include "core/codegen/schedule/schedule.h"
 
 namespace vitrine::codegen::cpp {
 

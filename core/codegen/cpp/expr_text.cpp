@@ -1,12 +1,9 @@
 #include "core/codegen/cpp/expr_text.h"
 
-#include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 
-#include "core/codegen/size_memory.h"
 #include "core/fusion/functions.h"
 #include "core/fusion/types.h"
 
@@ -17,10 +14,6 @@ using fusion::ExprPtr;
 using ir::DType;
 
 namespace {
-
-std::string paren(const Typed& t) {
-  return t.atomic ? t.text : "(" + t.text + ")";
-}
 
 const char* lane_word(Lane lane) {
   switch (lane) {
@@ -185,42 +178,6 @@ class Printer {
 
 }  // namespace
 
-double rounded(double value, DType t) {
-  float f = static_cast<float>(value);
-  if (t == DType::bf16 && std::isfinite(f)) {
-    uint32_t bits = std::bit_cast<uint32_t>(f);
-    bits = (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u;
-    return std::bit_cast<float>(bits);
-  }
-  if (t == DType::f16) return static_cast<float>(static_cast<_Float16>(f));
-  return value;
-}
-
-std::optional<ExprPtr> fold(const ExprPtr& e, DType compute) {
-  if (e->kind != Expr::Kind::call) return std::nullopt;
-  const bool single = ir::is_float(compute) && compute != DType::f64;
-  const auto to_type = [&](double v) { return single ? static_cast<double>(static_cast<float>(v)) : v; };
-  std::vector<ExprPtr> args;
-  for (const ExprPtr& a : e->args) {
-    auto f = fold(a, compute);
-    args.push_back(f ? *f : a);
-    if (args.back()->kind != Expr::Kind::number) return std::nullopt;
-  }
-  const Expr& a = *args[0];
-  if (e->name == "neg") return a.whole ? Expr::make_integer(-a.integer) : Expr::make_number(-a.number);
-  if (args.size() != 2) return std::nullopt;
-  const Expr& b = *args[1];
-  const bool whole = a.whole && b.whole;
-  const double x = to_type(a.number), y = to_type(b.number);
-  if (e->name == "*")
-    return whole ? Expr::make_integer(a.integer * b.integer) : Expr::make_number(to_type(x * y));
-  if (e->name == "+")
-    return whole ? Expr::make_integer(a.integer + b.integer) : Expr::make_number(to_type(x + y));
-  if (e->name == "-")
-    return whole ? Expr::make_integer(a.integer - b.integer) : Expr::make_number(to_type(x - y));
-  return std::nullopt;
-}
-
 std::string constant_text(double value, Lane lane) {
   return "splat(" + literal(value, static_cast<int64_t>(value), false, lane) + ")";
 }
@@ -239,14 +196,6 @@ Typed cast(const Typed& value, Lane to) {
   if (value.lane == DType::b1)
     return {std::string("to_") + lane_word(to) + "(-" + paren(value) + ")", to, true};
   return {std::string("to_") + lane_word(to) + "(" + value.text + ")", to, true};
-}
-
-std::string marked_constant(double value, int64_t integer, bool whole, Lane lane,
-                            const std::string& literal) {
-  if (lane == DType::b1 || !std::isfinite(value)) return literal;
-  const std::string type(ir::dtype_name(lane));
-  if (ir::is_float(lane)) return SizeMemory::mark_real(value, literal, type);
-  return SizeMemory::mark_integer(whole ? integer : static_cast<int64_t>(value), literal, type);
 }
 
 Typed expr_text(const ExprPtr& expr, DType compute, Lane want, const OperandText& operand, bool marked) {

@@ -54,9 +54,9 @@ std::pair<std::string, std::string> LoadText::bounds(const Load& l, const std::s
 }
 
 // Elements from the row's first, by indices that are the same in every lane.
-std::string LoadText::picked(const Load& l) const {
+std::string LoadText::gathered(const Load& l) const {
   std::string out;
-  for (const Index& i : l.picked) {
+  for (const Index& i : l.gathered) {
     const std::string size = index_.number(i.size);
     std::string at = name_(i.from).text + "[0]";
     if (i.from_end) at = "from_end(" + at + ", " + size + ")";
@@ -66,9 +66,9 @@ std::string LoadText::picked(const Load& l) const {
   return out;
 }
 // The same for each lane.
-std::string LoadText::picked_lanes(const Load& l, const std::string& part) const {
+std::string LoadText::gathered_lanes(const Load& l, const std::string& part) const {
   std::string out;
-  for (const Index& i : l.picked) {
+  for (const Index& i : l.gathered) {
     const std::string size = index_.number(i.size);
     std::string at = cast(name_(i.from), ir::DType::i64).text;
     if (i.from_end) at = "from_end_lanes(" + at + ", " + size + ")";
@@ -82,12 +82,12 @@ std::string LoadText::picked_lanes(const Load& l, const std::string& part) const
 std::string LoadText::once(const Load& l) const {
   if (l.kind == Load::Kind::number) return "splat((i64)" + index_.sum(l.strides, l.offset) + ")";
   if (l.kind == Load::Kind::truth) return "splat(-(i32)(" + conditions(l) + "))";
-  const std::string at = pointer(l) + index_.row(l.strides, l.offset) + picked(l);
+  const std::string at = pointer(l) + index_.row(l.strides, l.offset) + gathered(l);
   return l.within.empty() ? "load1(" + at + ")" : "load1_if(" + conditions(l) + ", " + at + ")";
 }
 
 std::string LoadText::row_pointer(const Load& l) const {
-  return pointer(l) + index_.row(l.strides, l.offset) + (l.picked_by_row ? picked(l) : "");
+  return pointer(l) + index_.row(l.strides, l.offset) + (l.gathered_by_row ? gathered(l) : "");
 }
 
 std::string LoadText::full(const Load& l, const std::string& from, const std::string& part) const {
@@ -100,8 +100,8 @@ std::string LoadText::full(const Load& l, const std::string& from, const std::st
     return out;
   }
   const std::string at = from + index_.column(l.strides, true);
-  if (!l.picked.empty() && !l.picked_by_row)
-    return "load_at(" + at + ", " + picked_lanes(l, part) + ", " + part + ")";
+  if (!l.gathered.empty() && !l.gathered_by_row)
+    return "load_at(" + at + ", " + gathered_lanes(l, part) + ", " + part + ")";
   if (!l.within.empty()) {
     const auto [low, high] = bounds(l, part);
     const std::string lanes = low + ", " + high + ", " + part + ")";

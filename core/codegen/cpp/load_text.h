@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/codegen/cpp/expr_text.h"
-#include "core/codegen/index_text.h"
+#include "core/codegen/schedule/index_text.h"
 
 namespace vitrine::codegen::cpp {
 
@@ -27,8 +27,8 @@ class LoadText {
   std::string conditions(const Load& load) const;
   std::string lanes(const fusion::Range& range) const;
   std::pair<std::string, std::string> bounds(const Load& load, const std::string& part) const;
-  std::string picked(const Load& load) const;
-  std::string picked_lanes(const Load& load, const std::string& part) const;
+  std::string gathered(const Load& load) const;
+  std::string gathered_lanes(const Load& load, const std::string& part) const;
 
   const Schedule& s_;
   const IndexText& index_;

@@ -433,7 +433,7 @@ int64_t held_values(const ProductTile& tile, const ProductNumbers& at) {
 
 namespace {
 
-std::string follower(const std::string& ahead, const ProductForm& form) {
+std::string epilogue(const std::string& ahead, const ProductForm& form) {
   if (!form.after) return "(void)item\n";
   return "after(item.args, &s.m, item.outer, item.inner, from, to, item.left, columns, " + ahead + ")\n";
 }
@@ -455,8 +455,8 @@ std::string product_tiles(const ProductTile& tile, const ProductForm& form) {
          constant("MOST_TAPS", form.image ? kMostTaps : 1) + ", " + constant("FOUR", edges.four_rows) + ", " +
          constant("ONE", edges.one_row) + ", " + constant("NARROW", edges.narrow) + ", " +
          constant("PART", edges.part) + ", " + constant("FEW", edges.beside) +
-         ";\n#define BEFORE_PRODUCT(from, to) " + follower("true", form) +
-         "#define AFTER_PRODUCT(from, to) " + follower("false", form) + kTiles;
+         ";\n#define BEFORE_PRODUCT(from, to) " + epilogue("true", form) +
+         "#define AFTER_PRODUCT(from, to) " + epilogue("false", form) + kTiles;
 }
 
 std::string product_text(const ProductTile& tile, const ProductForm& form) {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/codegen/cpp/prelude.h"
-#include "core/codegen/naming.h"
+#include "core/codegen/schedule/naming.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cpp {
@@ -41,7 +41,7 @@ void VectorText::begin_kernel() {
   for (size_t i = 0; i < s_.arguments.size(); ++i)
     if (s_.touches(launch_, static_cast<int>(i)))
       kernel_.bytes += argument_bytes(program_, s_, s_.arguments[i]);
-  kernel_.checks = s_.picks();
+  kernel_.checks = s_.gathers();
 }
 int VectorText::cost_of_vector() const {
   int cost = 0;

@@ -7,7 +7,7 @@
 
 #include "core/codegen/cpp/emit.h"
 #include "core/codegen/cpp/load_text.h"
-#include "core/codegen/kernel_text.h"
+#include "core/codegen/schedule/kernel_text.h"
 
 namespace vitrine::codegen::cpp {
 

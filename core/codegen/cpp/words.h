@@ -1,4 +1,4 @@
-// Words of the generated texts and of C++ itself, which no value of a kernel may be called by.
+// Words that no value of a kernel for a CPU may be called by, besides those of every dialect.
 #pragma once
 
 #include <string_view>
@@ -6,9 +6,7 @@
 
 namespace vitrine::codegen::cpp {
 
+// What the prelude defines.
 const std::vector<std::string_view>& reserved_words();
-
-// Adds the words of a text that single spaces separate.
-void add_words(std::string_view words, std::vector<std::string_view>& out);
 
 }  // namespace vitrine::codegen::cpp

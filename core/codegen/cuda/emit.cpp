@@ -11,9 +11,6 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-using cpp::Phase;
-using cpp::Value;
 using fusion::Statement;
 
 namespace {
@@ -21,8 +18,8 @@ namespace {
 // Elements, or whole rows of a group of threads each.
 class Emitter : ThreadText {
  public:
-  Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-          const Shape& shape, SizeMemory* sizes)
+  Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
+          SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, 0, sizes) {
     find_kept();
   }
@@ -50,7 +47,7 @@ class Emitter : ThreadText {
   void row_values(int p, const std::string& condition) {
     values_of_row(p, [&](const Value& v) { store_once(v, condition); });
     for (const Load& l : s_.loads)
-      if (l.picked_by_row && !l.per_row && l.phase == p) line(loads_.row_begin(l), l.node);
+      if (l.gathered_by_row && !l.per_row && l.phase == p) line(loads_.row_begin(l), l.node);
   }
   void store_once(const Value& v, const std::string& condition) {
     if (v.store >= 0) put_row(v, condition);
@@ -142,7 +139,7 @@ class Emitter : ThreadText {
   // A value of one element: into its name, the accumulator it feeds, or memory.
   void compute(size_t phase, int i, const std::string& kept_at) {
     const Value& v = value(i);
-    if (const cpp::Pair* pair = first_of(i)) return put_run(*pair);
+    if (const Pair* pair = first_of(i)) return put_run(*pair);
     if (second_of(i)) return;
     if (reduces(v)) {
       const std::string acc = "acc_" + v.name;
@@ -217,11 +214,11 @@ class Emitter : ThreadText {
       begun_ = true;
     }
     for (int i : reductions(index)) {
-      if (const cpp::Pair* pair = second_of(i)) settle(*pair);
+      if (const Pair* pair = second_of(i)) settle(*pair);
       fold(value(i));
     }
   }
-  void settle(const cpp::Pair& pair) {
+  void settle(const Pair& pair) {
     const Value &first = value(pair.first), &second = value(pair.second);
     const std::string acc = "acc_" + second.name;
     line(acc + " = " +
@@ -292,7 +289,7 @@ class Emitter : ThreadText {
 
   void start(const Value& v) {
     line(lane_type(v.statement->dtype) + " acc_" + v.name + " = " + start_text(v) + ";", v.node);
-    if (const cpp::Pair* pair = second_of(static_cast<int>(&v - s_.values.data()))) count_of(*pair);
+    if (const Pair* pair = second_of(static_cast<int>(&v - s_.values.data()))) count_of(*pair);
   }
   void fold(const Value& v) {
     VITRINE_CHECK(shape_.group <= 32 || shape_.rows_a_block() == 1,
@@ -310,8 +307,8 @@ class Emitter : ThreadText {
 
 }  // namespace
 
-Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                   const cpp::Schedule& schedule, const Shape& shape, size_t launch, SizeMemory* sizes) {
+Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
+                   const Shape& shape, size_t launch, SizeMemory* sizes) {
   if (schedule.both_ways()) return emit_both_ways(program, unit, schedule, shape, launch, sizes);
   if (schedule.across) return emit_across(program, unit, schedule, shape, launch, sizes);
   if (schedule.parts > 1) return emit_part(program, unit, schedule, shape, launch, sizes);

@@ -2,10 +2,10 @@
 // time where its layout allows, rows kept in registers between their passes.
 #pragma once
 
-#include "core/codegen/cpp/schedule.h"
 #include "core/codegen/cuda/shape.h"
-#include "core/codegen/program.h"
-#include "core/codegen/size_memory.h"
+#include "core/codegen/schedule/program.h"
+#include "core/codegen/schedule/schedule.h"
+#include "core/codegen/schedule/size_memory.h"
 
 namespace vitrine::codegen::cuda {
 
@@ -13,8 +13,7 @@ namespace vitrine::codegen::cuda {
 // schedule.arguments; with parts, then a buffer for each of schedule.sums(), of its lanes' type: parts × rows
 // across rows, else rows × parts; then its numbers, if sizes change. launch: which of schedule.launches().
 // sizes: which numbers change; null: none.
-Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                   const cpp::Schedule& schedule, const Shape& shape, size_t launch = 0,
-                   SizeMemory* sizes = nullptr);
+Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
+                   const Shape& shape, size_t launch = 0, SizeMemory* sizes = nullptr);
 
 }  // namespace vitrine::codegen::cuda

@@ -7,17 +7,14 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-using cpp::Phase;
-using cpp::Value;
 using ir::Dims;
 
 namespace {
 
 class Across : ThreadText {
  public:
-  Across(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-         const Shape& shape, size_t launch, SizeMemory* sizes)
+  Across(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
+         size_t launch, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, launch, sizes),
         lane_dim_(s.rows - 1),
         rows_(s.dims[s.rows - 1]),
@@ -110,8 +107,8 @@ class Across : ThreadText {
   void row_names(const std::vector<int>& values) {
     std::set<int> loads, known;
     for (int i : values)
-      for (const cpp::Source& s : value(i).used) {
-        if (s.kind == cpp::Source::Kind::load) {
+      for (const Source& s : value(i).used) {
+        if (s.kind == Source::Kind::load) {
           const Load& l = load(s.index);
           if (l.per_row && loads.insert(s.index).second)
             line("const " + lane_type(l.dtype) + " " + l.name + " = row_" + l.name + "[k];", l.node);
@@ -165,9 +162,7 @@ class Across : ThreadText {
   }
 
   // ---- phases ----------------------------------------------------------------------------------------
-  const cpp::Pair* pair_of(const Value& v) const {
-    return second_of(static_cast<int>(&v - s_.values.data()));
-  }
+  const Pair* pair_of(const Value& v) const { return second_of(static_cast<int>(&v - s_.values.data())); }
   void start(const Value& v) {
     line(lane_type(v.statement->dtype) + " acc_" + v.name + size() + ";", v.node);
     each_of_run([&] { line("acc_" + v.name + "[k] = " + start_text(v) + ";", v.node); });
@@ -184,12 +179,12 @@ class Across : ThreadText {
     comment(index);
     for (int i : reductions(index)) {
       start(value(i));
-      if (const cpp::Pair* pair = second_of(i)) count_of(*pair);
+      if (const Pair* pair = second_of(i)) count_of(*pair);
     }
     walk(index, p);
     for (int i : reductions(index)) {
       if (first_of(i)) keep_own(value(i));
-      if (const cpp::Pair* pair = second_of(i)) settle(*pair);
+      if (const Pair* pair = second_of(i)) settle(*pair);
       fold(value(i));
     }
   }
@@ -198,7 +193,7 @@ class Across : ThreadText {
     line(lane_type(v.statement->dtype) + " acc_own_" + v.name + size() + ";", v.node);
     each_of_run([&] { line("acc_own_" + v.name + "[k] = acc_" + v.name + "[k];", v.node); });
   }
-  void settle(const cpp::Pair& pair) {
+  void settle(const Pair& pair) {
     const Value &first = value(pair.first), &second = value(pair.second);
     const std::string acc = "acc_" + second.name + "[k]", all = "acc_" + first.name + "[k]";
     each_of_run([&] {
@@ -247,7 +242,7 @@ class Across : ThreadText {
   }
   void compute(size_t index, int i) {
     const Value& v = value(i);
-    if (const cpp::Pair* pair = first_of(i)) return put_run(*pair);
+    if (const Pair* pair = first_of(i)) return put_run(*pair);
     if (second_of(i)) return;
     if (reduces(v)) {
       const std::string acc = "acc_" + v.name + "[k]";
@@ -286,7 +281,7 @@ class Across : ThreadText {
   void add_parts(size_t p) {
     for (int i : reductions(p)) {
       const Value& v = value(i);
-      const cpp::Pair* pair = second_of(i);
+      const Pair* pair = second_of(i);
       const std::string acc = "acc_" + v.name + "[k]", at = "[t * " + sized(s_.row_count()) + " + place + k]";
       const std::string all = pair ? "acc_" + value(pair->first).name + "[k]" : "";
       start(v);
@@ -300,7 +295,7 @@ class Across : ThreadText {
         line(acc + " = " + joined(v, acc, more) + ";", v.node);
       });
       close();
-      if (pair && pair->kind == cpp::Pair::Kind::exponentials) each_of_run([&] { mend(*pair, acc, all); });
+      if (pair && pair->kind == Pair::Kind::exponentials) each_of_run([&] { mend(*pair, acc, all); });
       fold(v);
     }
   }
@@ -313,8 +308,8 @@ class Across : ThreadText {
 
 }  // namespace
 
-Kernel emit_across(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                   const cpp::Schedule& schedule, const Shape& shape, size_t launch, SizeMemory* sizes) {
+Kernel emit_across(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
+                   const Shape& shape, size_t launch, SizeMemory* sizes) {
   return Across(program, unit, schedule, shape, launch, sizes).emit();
 }
 

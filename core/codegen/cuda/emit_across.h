@@ -8,7 +8,7 @@
 namespace vitrine::codegen::cuda {
 
 // schedule.across; launch: which of its launches().
-Kernel emit_across(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                   const cpp::Schedule& schedule, const Shape& shape, size_t launch, SizeMemory* sizes);
+Kernel emit_across(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
+                   const Shape& shape, size_t launch, SizeMemory* sizes);
 
 }  // namespace vitrine::codegen::cuda

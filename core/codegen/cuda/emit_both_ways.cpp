@@ -4,16 +4,11 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-using cpp::Phase;
-using cpp::Source;
-using cpp::Value;
-
 namespace {
 
 class BothWays : ThreadText {
  public:
-  BothWays(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
+  BothWays(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
            const Shape& shape, size_t launch, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, launch, sizes) {}
 
@@ -256,8 +251,8 @@ class BothWays : ThreadText {
 
 }  // namespace
 
-Kernel emit_both_ways(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                      const cpp::Schedule& schedule, const Shape& shape, size_t launch, SizeMemory* sizes) {
+Kernel emit_both_ways(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
+                      const Shape& shape, size_t launch, SizeMemory* sizes) {
   return BothWays(program, unit, schedule, shape, launch, sizes).emit();
 }
 

@@ -9,9 +9,6 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-using cpp::Source;
-using cpp::Value;
 using Stage = OrderedSums::Stage;
 
 namespace {
@@ -24,23 +21,23 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-const Value& summed(const cpp::Schedule& s) {
+const Value& summed(const Schedule& s) {
   return *std::find_if(s.values.begin(), s.values.end(), [](const Value& v) { return v.store >= 0; });
 }
 
 // Columns of a table's block, a power of two; the block's other threads have other rows of the nest.
-int table_columns(const cpp::Schedule& s) {
+int table_columns(const Schedule& s) {
   return static_cast<int>(std::min<uint64_t>(kThreads, std::bit_ceil(static_cast<uint64_t>(s.columns()))));
 }
 // As many as keep the GPU busy, each with some batches of rows; together they are smaller than what is read.
-int64_t tables(const cpp::Schedule& s, int64_t targets) {
+int64_t tables(const Schedule& s, int64_t targets) {
   constexpr int64_t kBlocks = 4 * kMultiprocessors;
   const int64_t tiles = ceil_div(s.columns(), table_columns(s)), levels = kThreads / table_columns(s);
   const int64_t most = std::min(ceil_div(s.row_count(), levels * kBatch), s.row_count() / (2 * targets));
   return std::clamp<int64_t>(kBlocks / tiles, 1, std::max<int64_t>(1, most));
 }
 
-Shape shape_of(const cpp::Schedule& s, const OrderedSums& sums, Stage stage) {
+Shape shape_of(const Schedule& s, const OrderedSums& sums, Stage stage) {
   Shape shape;
   shape.threads = kThreads;
   const int vector = choose_shape(s).vector;
@@ -73,7 +70,7 @@ Shape shape_of(const cpp::Schedule& s, const OrderedSums& sums, Stage stage) {
 
 class Ordered : ThreadText {
  public:
-  Ordered(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
+  Ordered(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
           const OrderedSums& sums, const Shape& shape, size_t launch, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, launch, sizes),
         sums_(sums),
@@ -93,7 +90,7 @@ class Ordered : ThreadText {
 
  private:
   // From one row of the result to the next.
-  int64_t row_stride() const { return out_.store_picked.back().stride; }
+  int64_t row_stride() const { return out_.store_gathered.back().stride; }
   std::string count() const { return sized(sums_.count); }
   std::string columns() const { return sized(s_.columns()); }
 
@@ -142,7 +139,7 @@ class Ordered : ThreadText {
                   added = n * s_.columns(), all = sums_.targets * s_.columns();
     switch (stage_) {
       case Stage::sort:
-        k.bytes = n * (8 * static_cast<int64_t>(out_.store_picked.size()) + 8),
+        k.bytes = n * (8 * static_cast<int64_t>(out_.store_gathered.size()) + 8),
         k.flops = n * OrderedSums::kTile;
         break;
       case Stage::merge:
@@ -168,14 +165,14 @@ class Ordered : ThreadText {
   void target(const std::string& name) {
     define_once(true);
     std::string place;
-    for (const cpp::Index& i : out_.store_picked) {
+    for (const Index& i : out_.store_gathered) {
       const std::string size = sized(i.size), text = named(i.from).text;
       place +=
           (place.empty() ? "" : " + ") +
           ("index_at(" + (i.from_end ? "from_end(" + text + ", " + size + ")" : text) + ", " + size + ")") +
           (i.stride == row_stride() ? "" : " * " + sized(i.stride / row_stride()));
     }
-    line(name + " = (i32)" + (out_.store_picked.size() > 1 ? "(" + place + ")" : place) + ";", out_.node);
+    line(name + " = (i32)" + (out_.store_gathered.size() > 1 ? "(" + place + ")" : place) + ";", out_.node);
     if (sums_.skipped >= 0)
       line("if (" + name + " == " + num(sums_.skipped) + ") " + name + " = " + sized(sums_.targets) + ";");
   }
@@ -414,8 +411,8 @@ class Ordered : ThreadText {
     decode_row(s_.rows);
     define_once(false);
     for (const Load& l : s_.loads)
-      if (l.picked_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
-    const cpp::Phase& p = s_.phases[0];
+      if (l.gathered_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
+    const Phase& p = s_.phases[0];
     for (int l : p.loads)
       if (!fetched(load(l))) load_run(load(l));
     each_of_run([&] {
@@ -424,8 +421,8 @@ class Ordered : ThreadText {
     });
   }
   bool is_index(const Source& s) const {
-    return std::any_of(out_.store_picked.begin(), out_.store_picked.end(),
-                       [&](const cpp::Index& i) { return i.from == s; });
+    return std::any_of(out_.store_gathered.begin(), out_.store_gathered.end(),
+                       [&](const Index& i) { return i.from == s; });
   }
   // Whether a value needs the index itself.
   bool read_besides(const Source& s) const {
@@ -433,8 +430,8 @@ class Ordered : ThreadText {
                s_.values.begin(), s_.values.end(),
                [&](const Value& v) { return std::find(v.used.begin(), v.used.end(), s) != v.used.end(); }) ||
            std::any_of(s_.loads.begin(), s_.loads.end(), [&](const Load& l) {
-             return std::any_of(l.picked.begin(), l.picked.end(),
-                                [&](const cpp::Index& i) { return i.from == s; });
+             return std::any_of(l.gathered.begin(), l.gathered.end(),
+                                [&](const Index& i) { return i.from == s; });
            });
   }
 
@@ -475,12 +472,12 @@ class Ordered : ThreadText {
 
 }  // namespace
 
-OrderedSums ordered_sums(const cpp::Schedule& schedule, const fusion::Loop& loop) {
+OrderedSums ordered_sums(const Schedule& schedule, const fusion::Loop& loop) {
   const Value& v = summed(schedule);
   OrderedSums out;
   out.count = schedule.row_count();
   out.targets = 1;
-  for (const cpp::Index& i : v.store_picked) out.targets *= i.size;
+  for (const Index& i : v.store_gathered) out.targets *= i.size;
   out.skipped = loop.skipped;
   out.zero = loop.filled->number && loop.filled->number->whole && loop.filled->number->integer == 0;
   if (fusion::has_few_targets(out.targets, v.statement->dtype)) {
@@ -494,7 +491,7 @@ OrderedSums ordered_sums(const cpp::Schedule& schedule, const fusion::Loop& loop
   return out;
 }
 
-std::vector<ir::TensorType> ordered_memory(const cpp::Schedule& schedule, const OrderedSums& sums) {
+std::vector<ir::TensorType> ordered_memory(const Schedule& schedule, const OrderedSums& sums) {
   const ir::DType lane = fusion::lane_dtype(summed(schedule).statement->dtype);
   if (sums.has_tables())
     return {ir::TensorType::contiguous(lane, {sums.walkers, sums.targets, schedule.columns()})};
@@ -504,9 +501,8 @@ std::vector<ir::TensorType> ordered_memory(const cpp::Schedule& schedule, const 
   return out;
 }
 
-Kernel emit_ordered(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                    const cpp::Schedule& schedule, const OrderedSums& sums, size_t launch,
-                    SizeMemory* sizes) {
+Kernel emit_ordered(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
+                    const OrderedSums& sums, size_t launch, SizeMemory* sizes) {
   const Shape shape = shape_of(schedule, sums, sums.stages[launch]);
   return Ordered(program, unit, schedule, sums, shape, launch, sizes).emit();
 }

@@ -26,13 +26,13 @@ struct OrderedSums {
 };
 
 // Of a schedule whose last loop writes ordered sums (fusion::Loop::ordered).
-OrderedSums ordered_sums(const cpp::Schedule& schedule, const fusion::Loop& loop);
+OrderedSums ordered_sums(const Schedule& schedule, const fusion::Loop& loop);
 
 // Memory that all launches share behind the schedule's arguments, in order: with tables their sums; else
 // targets and rows of each tile, both in order, and the sums of runs that do not end or begin in them.
-std::vector<ir::TensorType> ordered_memory(const cpp::Schedule& schedule, const OrderedSums& sums);
+std::vector<ir::TensorType> ordered_memory(const Schedule& schedule, const OrderedSums& sums);
 
-Kernel emit_ordered(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                    const cpp::Schedule& schedule, const OrderedSums& sums, size_t launch, SizeMemory* sizes);
+Kernel emit_ordered(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
+                    const OrderedSums& sums, size_t launch, SizeMemory* sizes);
 
 }  // namespace vitrine::codegen::cuda

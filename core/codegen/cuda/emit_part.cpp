@@ -4,16 +4,12 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-using cpp::Phase;
-using cpp::Value;
-
 namespace {
 
 class Part : ThreadText {
  public:
-  Part(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-       const Shape& shape, size_t launch, SizeMemory* sizes)
+  Part(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
+       size_t launch, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, launch, sizes) {}
 
   Kernel emit() { return kernel(); }
@@ -42,7 +38,7 @@ class Part : ThreadText {
     if (walks()) walk(launch_);
   }
   void add_parts(const Value& v) {
-    const cpp::Pair* pair = pair_of(v);
+    const Pair* pair = pair_of(v);
     const std::string acc = "acc_" + v.name, at = "[r * " + sized(s_.parts) + " + t]";
     std::string more = part(v) + at;
     if (pair)
@@ -55,9 +51,7 @@ class Part : ThreadText {
     if (pair) mend(*pair, acc, value(pair->first).name);
     define_sum(v, folded(v), once());
   }
-  const cpp::Pair* pair_of(const Value& v) const {
-    return second_of(static_cast<int>(&v - s_.values.data()));
-  }
+  const Pair* pair_of(const Value& v) const { return second_of(static_cast<int>(&v - s_.values.data())); }
   // How many columns a part has.
   std::string columns_of(const std::string& part, const Value& v) const {
     const std::string length = sized(part_columns()), all = sized(s_.columns());
@@ -78,7 +72,7 @@ class Part : ThreadText {
   void compute(size_t phase, int i) {
     const Value& v = value(i);
     const auto index = static_cast<int>(&v - s_.values.data());
-    if (const cpp::Pair* pair = first_of(index)) return put_run(*pair);
+    if (const Pair* pair = first_of(index)) return put_run(*pair);
     if (second_of(index)) return;
     if (reduces(v)) {
       const std::string acc = "acc_" + v.name;
@@ -116,7 +110,7 @@ class Part : ThreadText {
   }
   // The block's sum, where the next launch finds it.
   void leave(const Value& v) {
-    if (const cpp::Pair* pair = pair_of(v)) {
+    if (const Pair* pair = pair_of(v)) {
       const std::string acc = "acc_" + v.name, first = value(pair->first).name;
       line(acc + " = " +
                settled(*pair, acc, "acc_" + first, "n_" + v.name, "acc_all_" + first, columns_of("part", v)) +
@@ -128,7 +122,7 @@ class Part : ThreadText {
   }
   void start(const Value& v) {
     line(lane_type(v.statement->dtype) + " acc_" + v.name + " = " + start_text(v) + ";", v.node);
-    if (const cpp::Pair* pair = pair_of(v)) count_of(*pair);
+    if (const Pair* pair = pair_of(v)) count_of(*pair);
   }
   std::string folded(const Value& v) const {
     return "fold_block<" + num(shape_.group) + ">(acc_" + v.name + ", " + functor(v) + "())";
@@ -144,7 +138,7 @@ class Part : ThreadText {
 
 }  // namespace
 
-Kernel emit_part(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
+Kernel emit_part(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
                  const Shape& shape, size_t launch, SizeMemory* sizes) {
   return Part(program, unit, schedule, shape, launch, sizes).emit();
 }

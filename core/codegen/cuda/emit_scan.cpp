@@ -8,8 +8,6 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-using cpp::Value;
 using fusion::Statement;
 
 namespace {
@@ -23,7 +21,7 @@ int64_t ceil_div(int64_t a, int64_t b) {
 
 // A warp has short rows, a block long ones, and very long ones a large block. The more runs a thread reads
 // before the block meets, the fewer turns there are, each of which waits for memory.
-Shape shape_of(const cpp::Schedule& s) {
+Shape shape_of(const Schedule& s) {
   Shape shape;
   shape.threads = s.across ? kThreads / 2 : kThreads;
   shape.registers = false;
@@ -42,8 +40,8 @@ Shape shape_of(const cpp::Schedule& s) {
 
 class Scan : ThreadText {
  public:
-  Scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-       const Shape& shape, Statement::Reduce scan, SizeMemory* sizes)
+  Scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
+       Statement::Reduce scan, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, 0, sizes), product_(scan == Statement::Reduce::prod) {
     arrays_of_one_ = !s.across;
   }
@@ -62,7 +60,7 @@ class Scan : ThreadText {
   void row_values() {
     values_of_row(0, [](const Value&) {});
     for (const Load& l : s_.loads)
-      if (l.picked_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
+      if (l.gathered_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
   }
 
   // ---- a row of several threads --------------------------------------------------------------------------
@@ -163,7 +161,7 @@ class Scan : ThreadText {
 
 }  // namespace
 
-Kernel emit_scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
+Kernel emit_scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
                  Statement::Reduce scan, SizeMemory* sizes) {
   const Shape shape = shape_of(schedule);
   return Scan(program, unit, schedule, shape, scan, sizes).emit();

@@ -8,7 +8,7 @@
 namespace vitrine::codegen::cuda {
 
 // scan: how an element follows from the one before it and its own.
-Kernel emit_scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
+Kernel emit_scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
                  fusion::Statement::Reduce scan, SizeMemory* sizes);
 
 }  // namespace vitrine::codegen::cuda

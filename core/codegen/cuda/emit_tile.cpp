@@ -6,18 +6,14 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-using cpp::Phase;
-using cpp::Value;
-
 namespace {
 
 // A block computes a tile of columns × the turned dim. Turned loads are read along their own dim first, and
 // wait in shared memory, turned; then everything is read and written along the columns.
 class Tile : ThreadText {
  public:
-  Tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-       const Shape& shape, SizeMemory* sizes)
+  Tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
+       SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, 0, sizes),
         down_(s.rows == 1 ? "r" : "i" + num(shape.turned)),
         length_(s.dims[static_cast<size_t>(shape.turned)]) {}
@@ -140,7 +136,7 @@ class Tile : ThreadText {
       if (v.store >= 0) put_row(v, "c == 0");
     });
     for (const Load& l : s_.loads)
-      if (l.picked_by_row && !l.per_row && l.phase == 0) line(loads_.row_begin(l), l.node);
+      if (l.gathered_by_row && !l.per_row && l.phase == 0) line(loads_.row_begin(l), l.node);
   }
   void elements(const Phase& p) {
     for (int l : p.loads) load_element(l);
@@ -163,7 +159,7 @@ class Tile : ThreadText {
 
 }  // namespace
 
-Kernel emit_tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
+Kernel emit_tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
                  const Shape& shape, SizeMemory* sizes) {
   return Tile(program, unit, schedule, shape, sizes).emit();
 }

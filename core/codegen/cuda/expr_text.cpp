@@ -15,10 +15,6 @@ using ir::DType;
 
 namespace {
 
-std::string paren(const Typed& t) {
-  return t.atomic ? t.text : "(" + t.text + ")";
-}
-
 std::string literal(double value, int64_t integer, bool whole, Lane lane) {
   char text[64];
   if (lane == DType::b1) return value != 0 ? "true" : "false";
@@ -48,7 +44,7 @@ class Printer {
         narrow_exp_(narrow_exp) {}
 
   Typed print(const ExprPtr& e) {
-    if (auto folded = cpp::fold(e, compute_)) return number(**folded, false);
+    if (auto folded = fold(e, compute_)) return number(**folded, false);
     switch (e->kind) {
       case Expr::Kind::number:
         return number(*e, false);
@@ -65,13 +61,13 @@ class Printer {
 
  private:
   Typed number(const Expr& e, bool compared) const {
-    const double v = compared ? cpp::rounded(e.number, compute_) : e.number;
+    const double v = compared ? rounded(e.number, compute_) : e.number;
     const std::string text = literal(v, e.integer, e.whole, lane_);
-    return {marked_ ? cpp::marked_constant(v, e.integer, e.whole, lane_, text) : text, lane_, true};
+    return {marked_ ? marked_constant(v, e.integer, e.whole, lane_, text) : text, lane_, true};
   }
   Typed side(const ExprPtr& e, bool compared) {
     ExprPtr c = e;
-    if (auto folded = cpp::fold(e, compute_)) c = *folded;
+    if (auto folded = fold(e, compute_)) c = *folded;
     return c->kind == Expr::Kind::number ? number(*c, compared) : lane(e);
   }
   static bool is_one(const ExprPtr& e) {

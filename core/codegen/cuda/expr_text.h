@@ -3,13 +3,9 @@
 
 #include <string>
 
-#include "core/codegen/cpp/expr_text.h"
+#include "core/codegen/schedule/typed_text.h"
 
 namespace vitrine::codegen::cuda {
-
-using cpp::Lane;
-using cpp::OperandText;
-using cpp::Typed;
 
 // The value of `expr`, computed with operands cast to `compute`, as a value of lane `want` (b1 is bool).
 // compute may be f16 or bf16: constants of comparisons are then rounded to it.

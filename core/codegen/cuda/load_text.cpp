@@ -6,11 +6,10 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
 using fusion::Range;
 
 std::string LoadText::pointer(const Load& l) const {
-  const cpp::Argument& a = s_.arguments[static_cast<size_t>(l.argument)];
+  const Argument& a = s_.arguments[static_cast<size_t>(l.argument)];
   return (a.written ? "out_" : "in_") + a.name;
 }
 
@@ -22,9 +21,9 @@ bool LoadText::together(const ir::Dims& strides, int64_t offset) const {
 
 bool LoadText::together(const Load& l) const {
   if (l.kind != Load::Kind::memory || !together(l.strides, l.offset) || !at_once(l)) return false;
-  if (!l.picked.empty() && !l.picked_by_row) return false;
-  return std::all_of(l.picked.begin(), l.picked.end(),
-                     [&](const cpp::Index& i) { return i.stride % vector_ == 0; });
+  if (!l.gathered.empty() && !l.gathered_by_row) return false;
+  return std::all_of(l.gathered.begin(), l.gathered.end(),
+                     [&](const Index& i) { return i.stride % vector_ == 0; });
 }
 
 bool LoadText::at_once(const Load& l) const {
@@ -36,12 +35,12 @@ bool LoadText::at_once(const Load& l) const {
   });
 }
 
-std::string LoadText::picked(const Load& l) const {
-  return l.picked_by_row && !l.per_row ? " + at_" + l.name : every_pick(l);
+std::string LoadText::gathered(const Load& l) const {
+  return l.gathered_by_row && !l.per_row ? " + at_" + l.name : every_gather(l);
 }
-std::string LoadText::every_pick(const Load& l) const {
+std::string LoadText::every_gather(const Load& l) const {
   std::string out;
-  for (const cpp::Index& i : l.picked) {
+  for (const Index& i : l.gathered) {
     const std::string size = index_.number(i.size);
     std::string at = name_(i.from).text;
     if (i.from_end) at = "from_end(" + at + ", " + size + ")";
@@ -51,11 +50,11 @@ std::string LoadText::every_pick(const Load& l) const {
 }
 
 std::string LoadText::row_begin(const Load& l) const {
-  return "i64 at_" + l.name + " = " + IndexText::trimmed(every_pick(l)) + ";";
+  return "i64 at_" + l.name + " = " + IndexText::trimmed(every_gather(l)) + ";";
 }
 
 std::string LoadText::place(const Load& l) const {
-  return index_.row(l.strides, l.offset) + index_.column(l.strides) + picked(l);
+  return index_.row(l.strides, l.offset) + index_.column(l.strides) + gathered(l);
 }
 
 std::string LoadText::inside(const Load& l, bool element) const {
@@ -74,7 +73,7 @@ std::string LoadText::drawn(const Load& l, bool run) const {
   if (!run && vector_ > 1) at += index_.term("k", l.strides.back());
   std::string beside = index_.number(l.draw.together);
   if (l.aligned_by >= 0) {
-    const cpp::Argument& a = s_.arguments[static_cast<size_t>(l.aligned_by)];
+    const Argument& a = s_.arguments[static_cast<size_t>(l.aligned_by)];
     beside = "beside(" + std::string(a.written ? "out_" : "in_") + a.name + ", " +
              index_.number(l.draw.aligned_from) + ", " + beside + ")";
   }

@@ -6,11 +6,6 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Pair;
-using cpp::Phase;
-using cpp::Schedule;
-using cpp::Source;
-using cpp::Value;
 using fusion::Expr;
 using fusion::ExprPtr;
 using fusion::Statement;
@@ -151,7 +146,7 @@ class Finder {
   // The place of an element as a number, perhaps of another type.
   bool counts(const Source& from) const {
     if (from.kind == Source::Kind::load)
-      return s_.loads[static_cast<size_t>(from.index)].kind == cpp::Load::Kind::number;
+      return s_.loads[static_cast<size_t>(from.index)].kind == Load::Kind::number;
     const Value& v = value(from.index);
     const auto of = plain({&v, v.statement->expr});
     return v.store < 0 && of && of->kind == Source::Kind::load && counts(*of);
@@ -197,8 +192,8 @@ void join(Schedule& s, size_t phase, const std::vector<Pair>& pairs) {
   const auto gone = static_cast<int>(phase) + 1;
   auto sooner = [&](int& p) { p -= p > gone ? 1 : 0; };
   for (Value& v : s.values) sooner(v.phase);
-  for (cpp::Load& l : s.loads) sooner(l.phase);
-  for (cpp::Argument& a : s.arguments)
+  for (Load& l : s.loads) sooner(l.phase);
+  for (Argument& a : s.arguments)
     for (int* p : {&a.first_store, &a.last_read}) *p -= *p >= gone ? 1 : 0;
   for (const Pair& pair : pairs) {
     if (pair.kind == Pair::Kind::places) count_sooner(s, s.phases[phase], pair);

@@ -6,11 +6,11 @@
 // 1979.
 #pragma once
 
-#include "core/codegen/cpp/schedule.h"
+#include "core/codegen/schedule/schedule.h"
 
 namespace vitrine::codegen::cuda {
 
 // Joins such phases of a schedule that keeps nothing between them: schedule.pairs says which.
-void join_pairs(cpp::Schedule& schedule);
+void join_pairs(Schedule& schedule);
 
 }  // namespace vitrine::codegen::cuda

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <vector>
 
-#include "core/codegen/cpp/words.h"
+#include "core/codegen/schedule/words.h"
 
 namespace vitrine::codegen::cuda {
 
@@ -496,8 +496,8 @@ bool uses_any(std::string_view text, std::string_view names) {
 const std::vector<std::string_view>& reserved_words() {
   static const std::vector<std::string_view> kSplit = [] {
     std::vector<std::string_view> out;
-    cpp::add_words(kWords, out);
-    for (const Part& part : kParts) cpp::add_words(part.names, out);
+    add_words(kWords, out);
+    for (const Part& part : kParts) add_words(part.names, out);
     return out;
   }();
   return kSplit;

@@ -21,16 +21,16 @@ int64_t ceil_div(int64_t a, int64_t b) {
 
 // Neighbours that every tensor moves at once: the widest type decides, and rows must begin at multiples. What
 // is read or written once a row does not count.
-int widest_vector(const cpp::Schedule& s) {
+int widest_vector(const Schedule& s) {
   int64_t widest = 1;
-  for (const cpp::Load& l : s.loads)
-    if (!l.per_row && l.kind == cpp::Load::Kind::memory) widest = std::max(widest, ir::dtype_bytes(l.dtype));
-  for (const cpp::Value& v : s.values)
+  for (const Load& l : s.loads)
+    if (!l.per_row && l.kind == Load::Kind::memory) widest = std::max(widest, ir::dtype_bytes(l.dtype));
+  for (const Value& v : s.values)
     if (!v.per_row && v.store >= 0)
       widest = std::max(widest, ir::dtype_bytes(s.arguments[static_cast<size_t>(v.store)].dtype));
   return static_cast<int>(std::clamp<int64_t>(kAccessBytes / widest, 1, 8));
 }
-int vector_of(const cpp::Schedule& s) {
+int vector_of(const Schedule& s) {
   int vector = widest_vector(s);
   const int64_t along = s.across ? s.dims[s.rows - 1] : s.dims.back();
   while (vector > 1 && along % vector != 0) vector /= 2;
@@ -39,40 +39,40 @@ int vector_of(const cpp::Schedule& s) {
 
 // Whether long rows that begin anywhere may be read and written in runs that begin at multiples: all of them
 // begin alike.
-bool may_shift(const cpp::Schedule& s, int vector) {
+bool may_shift(const Schedule& s, int vector) {
   constexpr int64_t kLeastRuns = 64;
   if (s.dims.size() != s.rows + 1 || s.columns() < kLeastRuns * vector) return false;
-  for (const cpp::Load& l : s.loads)
+  for (const Load& l : s.loads)
     if (!l.per_row && (!l.plain() || (l.affine() && !is_shifted(s, l.strides, l.offset, vector))))
       return false;
-  return std::none_of(s.values.begin(), s.values.end(), [&](const cpp::Value& v) {
+  return std::none_of(s.values.begin(), s.values.end(), [&](const Value& v) {
     return v.store >= 0 && !v.per_row && !is_shifted(s, v.store_strides, 0, vector);
   });
 }
 
 // Registers for each column of a thread: what is loaded or computed once and read in a later phase.
-int kept_registers(const cpp::Schedule& s) {
+int kept_registers(const Schedule& s) {
   int64_t bytes = 0;
   for (size_t l = 0; l < s.loads.size(); ++l) {
-    if (s.loads[l].kind != cpp::Load::Kind::memory && s.loads[l].kind != cpp::Load::Kind::drawn) continue;
+    if (s.loads[l].kind != Load::Kind::memory && s.loads[l].kind != Load::Kind::drawn) continue;
     if (phases_of(s, static_cast<int>(l)) > 1)
       bytes += std::max<int64_t>(4, ir::dtype_bytes(fusion::lane_dtype(s.loads[l].dtype)));
   }
-  for (const cpp::Value& v : s.values)
+  for (const Value& v : s.values)
     if (v.kept()) bytes += std::max<int64_t>(4, ir::dtype_bytes(fusion::lane_dtype(v.statement->dtype)));
   return std::max(1, static_cast<int>(bytes / 4));
 }
 
 // The dim along which most bytes of loads lie that do not lie along the columns; -1: there is none that is
 // worth a tile.
-int turned_dim(const cpp::Schedule& s) {
+int turned_dim(const Schedule& s) {
   constexpr int64_t kLeast = 16;
   if (s.rows == 0 || s.dims.back() < kLeast) return -1;
   int64_t most = 0;
   int best = -1;
   for (size_t d = 0; d + 1 < s.dims.size(); ++d) {
     int64_t bytes = 0;
-    for (const cpp::Load& l : s.loads)
+    for (const Load& l : s.loads)
       if (is_turned(l, static_cast<int>(d))) bytes += ir::dtype_bytes(l.dtype);
     if (s.dims[d] >= kLeast && bytes > most) most = bytes, best = static_cast<int>(d);
   }
@@ -80,15 +80,15 @@ int turned_dim(const cpp::Schedule& s) {
 }
 
 // Tiles as large as several blocks of a multiprocessor have room for.
-bool turn(const cpp::Schedule& s, Shape& shape) {
+bool turn(const Schedule& s, Shape& shape) {
   constexpr int kLarge = 64, kSmall = 32;
   constexpr int64_t kMostBytes = 40 << 10;
   const int d = turned_dim(s);
-  const bool picked = std::any_of(s.values.begin(), s.values.end(),
-                                  [](const cpp::Value& v) { return !v.store_picked.empty(); });
-  if (d < 0 || picked) return false;
+  const bool gathered =
+      std::any_of(s.values.begin(), s.values.end(), [](const Value& v) { return !v.store_gathered.empty(); });
+  if (d < 0 || gathered) return false;
   int64_t bytes = 0, widest = 1;  // of one place in all tiles
-  for (const cpp::Load& l : s.loads)
+  for (const Load& l : s.loads)
     if (is_turned(l, d))
       bytes += ir::dtype_bytes(l.dtype), widest = std::max(widest, ir::dtype_bytes(l.dtype));
   const int64_t deep = s.dims[static_cast<size_t>(d)], wide = s.dims.back();
@@ -103,24 +103,24 @@ bool turn(const cpp::Schedule& s, Shape& shape) {
 }
 
 // Rows that are the innermost dim of what is read, where a block has room for as many as make whole accesses.
-bool turn_rows(const cpp::Schedule& s, const Gpu& gpu, Shape& shape) {
+bool turn_rows(const Schedule& s, const Gpu& gpu, Shape& shape) {
   constexpr int64_t kLeast = int64_t{1} << 18, kSectorBytes = 32, kSeveralBlocks = 56 << 10, kSums = 1 << 10;
   constexpr int kMostRows = 32;
   if (s.rows == 0 || s.dims.size() != s.rows + 1 || shape.vector == 1 || s.row_count() * s.columns() < kLeast)
     return false;
   const int d = static_cast<int>(s.rows) - 1;
-  std::vector<const cpp::Load*> turned;
-  for (const cpp::Load& l : s.loads)
+  std::vector<const Load*> turned;
+  for (const Load& l : s.loads)
     if (is_turned(l, d)) turned.push_back(&l);
   if (turned.empty()) return false;
   auto bytes = [&](int rows) {
     int64_t out = 0;
-    for (const cpp::Load* l : turned) out += rows * turned_row(s, *l) * ir::dtype_bytes(l->dtype);
+    for (const Load* l : turned) out += rows * turned_row(s, *l) * ir::dtype_bytes(l->dtype);
     return out;
   };
   auto fits = [&](int rows) {
     return bytes(rows) + kSums <= gpu.block_bytes &&
-           std::all_of(turned.begin(), turned.end(), [&](const cpp::Load* l) {
+           std::all_of(turned.begin(), turned.end(), [&](const Load* l) {
              return l->affine() && rows * ir::dtype_bytes(l->dtype) >= kSectorBytes &&
                     rows % turned_vector(s, *l, d) == 0;
            });
@@ -140,10 +140,10 @@ bool turn_rows(const cpp::Schedule& s, const Gpu& gpu, Shape& shape) {
 }
 
 // How far apart elements are whose numbers one call gives; 0: they are not drawn so, or not all of them.
-int64_t turn_of(const cpp::Schedule& s) {
+int64_t turn_of(const Schedule& s) {
   int64_t turn = 0;
-  for (const cpp::Load& l : s.loads) {
-    if (l.kind != cpp::Load::Kind::drawn) continue;
+  for (const Load& l : s.loads) {
+    if (l.kind != Load::Kind::drawn) continue;
     const bool alone = l.draw.together == 1 && l.aligned_by < 0 && l.offset == 0 && l.strides == ir::Dims{1};
     if (!alone || (turn > 0 && turn != l.draw.threads)) return 0;
     turn = l.draw.threads;
@@ -151,7 +151,7 @@ int64_t turn_of(const cpp::Schedule& s) {
   return turn;
 }
 
-Shape pointwise_shape(const cpp::Schedule& s) {
+Shape pointwise_shape(const Schedule& s) {
   constexpr int kNumbers = 4;  // of a call
   Shape shape;
   shape.vector = vector_of(s);
@@ -171,7 +171,7 @@ Shape pointwise_shape(const cpp::Schedule& s) {
 
 // How many blocks a multiprocessor shall hold at once: few enough registers must do, which threads with many
 // sums (`each` of every reduction) do not have.
-int resident(const cpp::Schedule& s, int each) {
+int resident(const Schedule& s, int each) {
   constexpr size_t kSums = 12, kLoads = 4;
   const std::vector<int> sums = s.sums();
   const bool narrow = std::all_of(sums.begin(), sums.end(), [&](int i) {
@@ -183,7 +183,7 @@ int resident(const cpp::Schedule& s, int each) {
 
 // A tile of neighbouring rows, as wide as a few lines of memory, and as many threads for each as it has use
 // for.
-Shape across_shape(const cpp::Schedule& s) {
+Shape across_shape(const Schedule& s) {
   constexpr int kThreads = 256;
   Shape shape;
   shape.vector = vector_of(s);
@@ -203,7 +203,7 @@ Shape across_shape(const cpp::Schedule& s) {
 }
 
 // The last launch, if it only adds up what the parts of a warp's width of rows left.
-Shape added_shape(const cpp::Schedule& s) {
+Shape added_shape(const Schedule& s) {
   Shape shape;
   shape.registers = false;
   shape.group = kWarp;
@@ -215,7 +215,7 @@ Shape added_shape(const cpp::Schedule& s) {
 }
 
 // Rows that are walked in parts, a block each.
-Shape part_shape(const cpp::Schedule& s) {
+Shape part_shape(const Schedule& s) {
   Shape shape;
   shape.vector = vector_of(s);
   shape.registers = false;
@@ -229,7 +229,7 @@ Shape part_shape(const cpp::Schedule& s) {
 // registers hold that, and what is under way. A warp needs no barrier, for which it may take many registers;
 // where three blocks of warps have room, their rows are under way instead of each warp's next one. Of halves
 // runs of four: those of eight leave no registers.
-Shape both_ways_shape(const cpp::Schedule& s) {
+Shape both_ways_shape(const Schedule& s) {
   constexpr int kOthers = 32, kMostRegisters = 112, kOfWarp = 232, kOfThird = 168, kRegisters = 65536;
   constexpr int kMultiprocessors = 132, kMostRun = 4;
   constexpr int64_t kRowsEach = 8;
@@ -239,8 +239,8 @@ Shape both_ways_shape(const cpp::Schedule& s) {
   int64_t sums = 0, moving = 0, still = 0;  // bytes a column
   for (int i : s.sums())
     sums += ir::dtype_bytes(fusion::lane_dtype(s.values[static_cast<size_t>(i)].statement->dtype));
-  for (const cpp::Load& l : s.loads)
-    if (!l.per_row && l.kind == cpp::Load::Kind::memory)
+  for (const Load& l : s.loads)
+    if (!l.per_row && l.kind == Load::Kind::memory)
       (l.stands_still(s.rows) ? still : moving) += ir::dtype_bytes(l.dtype);
   auto registers = [&](int64_t columns, bool ahead) {
     const int others = shape.group == kWarp ? kOthers * 5 / 2 : kOthers;
@@ -272,7 +272,7 @@ Shape both_ways_shape(const cpp::Schedule& s) {
 }
 
 // What the walkers left, added up for a few columns a block: a warp's width where that is work for all.
-Shape column_sums_shape(const cpp::Schedule& s) {
+Shape column_sums_shape(const Schedule& s) {
   constexpr int64_t kMultiprocessors = 132;
   constexpr int kSector = 8;  // neighbours that memory is read by
   Shape shape;
@@ -285,7 +285,7 @@ Shape column_sums_shape(const cpp::Schedule& s) {
 }
 
 // Bytes of what a block of the cluster keeps of a walked row; 0: it reads nothing twice.
-int64_t kept_bytes(const cpp::Schedule& s, const Shape& shape) {
+int64_t kept_bytes(const Schedule& s, const Shape& shape) {
   int64_t bytes = 0;
   for (size_t l = 0; l < s.loads.size(); ++l)
     if (!s.loads[l].per_row && s.loads[l].affine() && s.loads[l].strides.back() == 1 &&
@@ -296,7 +296,7 @@ int64_t kept_bytes(const cpp::Schedule& s, const Shape& shape) {
 
 // A block a row that does not fit into registers, or a cluster of blocks, so that several are resident and
 // some read while others write. shifted: neighbours of a run, where rows begin anywhere.
-void walk(const cpp::Schedule& s, int shifted, const Gpu& gpu, Shape& shape) {
+void walk(const Schedule& s, int shifted, const Gpu& gpu, Shape& shape) {
   constexpr int kSharedThreads = 512, kClusterThreads = 256, kMostBlocks = 8, kMostResident = 4;
   constexpr int64_t kReserved = 3 << 10;  // of a block: its sums, and what the driver takes
   // Of runs of eight a thread has more than a register's worth under way for each that it reads.
@@ -325,9 +325,9 @@ void walk(const cpp::Schedule& s, int shifted, const Gpu& gpu, Shape& shape) {
 
 }  // namespace
 
-bool is_shifted(const cpp::Schedule& s, const ir::Dims& strides, int64_t offset, int vector) {
-  const auto first = std::find_if(s.loads.begin(), s.loads.end(),
-                                  [](const cpp::Load& l) { return !l.per_row && l.affine(); });
+bool is_shifted(const Schedule& s, const ir::Dims& strides, int64_t offset, int vector) {
+  const auto first =
+      std::find_if(s.loads.begin(), s.loads.end(), [](const Load& l) { return !l.per_row && l.affine(); });
   if (first == s.loads.end() || strides.back() != 1 || first->strides.back() != 1) return false;
   auto alike = [&](int64_t a, int64_t b) { return (a - b) % vector == 0; };
   for (size_t k = 0; k + 1 < strides.size(); ++k)
@@ -335,16 +335,16 @@ bool is_shifted(const cpp::Schedule& s, const ir::Dims& strides, int64_t offset,
   return alike(offset, first->offset);
 }
 
-bool is_turned(const cpp::Load& l, int turned) {
-  return turned >= 0 && l.kind == cpp::Load::Kind::memory && l.picked.empty() && !l.per_row &&
+bool is_turned(const Load& l, int turned) {
+  return turned >= 0 && l.kind == Load::Kind::memory && l.gathered.empty() && !l.per_row &&
          l.strides[static_cast<size_t>(turned)] == 1 && std::abs(l.strides.back()) > 1;
 }
 
-int64_t turned_row(const cpp::Schedule& s, const cpp::Load& l) {
+int64_t turned_row(const Schedule& s, const Load& l) {
   return s.columns() + kAccessBytes / ir::dtype_bytes(l.dtype);
 }
 
-int turned_vector(const cpp::Schedule& s, const cpp::Load& l, int turned) {
+int turned_vector(const Schedule& s, const Load& l, int turned) {
   const auto d = static_cast<size_t>(turned);
   int vector = static_cast<int>(std::clamp<int64_t>(kAccessBytes / ir::dtype_bytes(l.dtype), 1, 8));
   auto fits = [&] {
@@ -357,9 +357,9 @@ int turned_vector(const cpp::Schedule& s, const cpp::Load& l, int turned) {
   return vector;
 }
 
-int64_t parts_of(const cpp::Schedule& s) {
+int64_t parts_of(const Schedule& s) {
   if (!s.reduces || !std::all_of(s.loads.begin(), s.loads.end(),
-                                 [&](const cpp::Load& l) { return l.plain() || (l.per_row && !s.across); }))
+                                 [&](const Load& l) { return l.plain() || (l.per_row && !s.across); }))
     return 1;
   constexpr int64_t kBlocks = 132 * kResident, kEnough = 132 * 2, kMost = 512;
   if (s.across) {
@@ -375,20 +375,20 @@ int64_t parts_of(const cpp::Schedule& s) {
   return std::clamp<int64_t>(std::min(ceil_div(kBlocks, s.row_count()), turns / 4), 1, kMost);
 }
 
-int phases_of(const cpp::Schedule& s, int load) {
-  return static_cast<int>(std::count_if(s.phases.begin(), s.phases.end(), [&](const cpp::Phase& p) {
+int phases_of(const Schedule& s, int load) {
+  return static_cast<int>(std::count_if(s.phases.begin(), s.phases.end(), [&](const Phase& p) {
     return std::find(p.loads.begin(), p.loads.end(), load) != p.loads.end();
   }));
 }
 
-int64_t stretch_of(const cpp::Schedule& s, const Shape& shape) {
+int64_t stretch_of(const Schedule& s, const Shape& shape) {
   return ceil_div(ceil_div(s.columns(), shape.vector), shape.cluster) * shape.vector;
 }
-int64_t shared_bytes(const cpp::Schedule& s, const cpp::Load& l, const Shape& shape) {
+int64_t shared_bytes(const Schedule& s, const Load& l, const Shape& shape) {
   return stretch_of(s, shape) * ir::dtype_bytes(l.dtype);
 }
 
-Shape choose_shape(const cpp::Schedule& s, const Gpu& gpu, size_t launch) {
+Shape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
   if (!s.reduces) return pointwise_shape(s);
   if (s.both_ways()) return launch == 0 ? both_ways_shape(s) : column_sums_shape(s);
   if (s.across || s.parts > 1) {

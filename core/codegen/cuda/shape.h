@@ -2,8 +2,8 @@
 // what stays in registers.
 #pragma once
 
-#include "core/codegen/cpp/schedule.h"
 #include "core/codegen/cuda/gpu.h"
+#include "core/codegen/schedule/schedule.h"
 
 namespace vitrine::codegen::cuda {
 
@@ -49,26 +49,26 @@ struct Shape {
   int rows_a_block() const { return threads / group; }
 };
 
-Shape choose_shape(const cpp::Schedule& schedule, const Gpu& gpu = {}, size_t launch = 0);
+Shape choose_shape(const Schedule& schedule, const Gpu& gpu = {}, size_t launch = 0);
 
 // Whether a place begins as far from a multiple of `vector`, in each row, as what the kernel reads first.
-bool is_shifted(const cpp::Schedule& schedule, const ir::Dims& strides, int64_t offset, int vector);
+bool is_shifted(const Schedule& schedule, const ir::Dims& strides, int64_t offset, int vector);
 // Whether the load is one of those that lie along dim `turned`.
-bool is_turned(const cpp::Load& load, int turned);
+bool is_turned(const Load& load, int turned);
 // Neighbours along dim `turned` that one access of the load moves.
-int turned_vector(const cpp::Schedule& schedule, const cpp::Load& load, int turned);
+int turned_vector(const Schedule& schedule, const Load& load, int turned);
 // Elements from one row to the next of a turned load in shared memory: those of a row begin in banks of their
 // own.
-int64_t turned_row(const cpp::Schedule& schedule, const cpp::Load& load);
+int64_t turned_row(const Schedule& schedule, const Load& load);
 
 // Phases that read the load.
-int phases_of(const cpp::Schedule& schedule, int load);
+int phases_of(const Schedule& schedule, int load);
 // Columns of a block of the shape's cluster: whole runs.
-int64_t stretch_of(const cpp::Schedule& schedule, const Shape& shape);
+int64_t stretch_of(const Schedule& schedule, const Shape& shape);
 // Bytes of these of a load.
-int64_t shared_bytes(const cpp::Schedule& schedule, const cpp::Load& load, const Shape& shape);
+int64_t shared_bytes(const Schedule& schedule, const Load& load, const Shape& shape);
 
 // What Schedule::parts should be: enough blocks for every multiprocessor. Only sizes decide.
-int64_t parts_of(const cpp::Schedule& schedule);
+int64_t parts_of(const Schedule& schedule);
 
 }  // namespace vitrine::codegen::cuda

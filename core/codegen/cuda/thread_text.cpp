@@ -4,16 +4,12 @@
 #include <limits>
 
 #include "core/codegen/cuda/prelude.h"
-#include "core/codegen/index_text.h"
-#include "core/codegen/naming.h"
+#include "core/codegen/schedule/index_text.h"
+#include "core/codegen/schedule/naming.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Argument;
-using cpp::Load;
-using cpp::Source;
-using cpp::Value;
 using fusion::Statement;
 using ir::DType;
 
@@ -43,7 +39,7 @@ std::vector<int32_t> value_bytes(const std::vector<Argument>& arguments) {
   return any ? out : std::vector<int32_t>();
 }
 
-ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
+ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
                        const Shape& shape, size_t launch, SizeMemory* sizes)
     : program_(program),
       unit_(unit),
@@ -63,7 +59,7 @@ Kernel ThreadText::kernel() {
                   program_.graph->node(kernel_.nodes.front()).type().device.index};
   kernel_.grid.shared = shape_.shared;
   kernel_.work = s_.row_count() * s_.columns();
-  kernel_.checks = s_.picks();
+  kernel_.checks = s_.gathers();
   kernel_.draws = s_.draws();
   count_costs();
   const std::string resident = shape_.resident > 0 ? ", " + num(shape_.resident) : "",
@@ -375,15 +371,15 @@ bool ThreadText::known_of_run(const Load& l) const {
 }
 bool ThreadText::in_run(const Value& v) const {
   return loads_.together(v.store_strides, 0) &&
-         std::all_of(v.store_picked.begin(), v.store_picked.end(), [this](const cpp::Index& i) {
+         std::all_of(v.store_gathered.begin(), v.store_gathered.end(), [this](const Index& i) {
            const bool value_of_row = i.from.kind == Source::Kind::value && value(i.from.index).per_row;
            const bool load_of_row = i.from.kind == Source::Kind::load && load(i.from.index).per_row;
            return (value_of_row || load_of_row) && i.stride % vector() == 0;
          });
 }
-std::string ThreadText::picked(const Value& v) const {
+std::string ThreadText::gathered(const Value& v) const {
   std::string out;
-  for (const cpp::Index& i : v.store_picked) {
+  for (const Index& i : v.store_gathered) {
     std::string at = named(i.from).text;
     if (i.from_end) at = "from_end(" + at + ", " + sized(i.size) + ")";
     out += " + index_at(" + at + ", " + sized(i.size) + ")" + (i.stride == 1 ? "" : " * " + sized(i.stride));
@@ -400,7 +396,7 @@ void ThreadText::declare_stores(size_t phase) {
 }
 void ThreadText::put_element(const Value& v, const std::string& guard) {
   if (in_run(v)) return line(put_text("q_" + v.name + ".v[k]", v), v.node);
-  std::string at = index_.row(v.store_strides, 0) + index_.column(v.store_strides) + picked(v);
+  std::string at = index_.row(v.store_strides, 0) + index_.column(v.store_strides) + gathered(v);
   if (vector() > 1) at += index_.term("k", v.store_strides.back());
   const std::string to = pointer(argument(v.store)) + "[" + IndexText::trimmed(at) + "]";
   line(guard + (v.adds ? "add_" + memory_type(v.statement->dtype) + "(" + to + ", " + v.name + ");"
@@ -412,7 +408,7 @@ void ThreadText::write_stores(size_t phase) {
     const Value& v = value(i);
     if (!stores_here(phase, i) || !in_run(v)) continue;
     const std::string place = pointer(argument(v.store)) + index_.row(v.store_strides, 0) +
-                              index_.column(v.store_strides) + picked(v);
+                              index_.column(v.store_strides) + gathered(v);
     const std::string how = v.adds ? "add_pack_" + memory_type(v.statement->dtype) : "store_pack",
                       all = how + "<aligned, " + num(vector()) + ">(" + place + ", q_" + v.name + ");";
     if (!shape_.shifted) {
@@ -438,7 +434,7 @@ void ThreadText::put_row(const Value& v, const std::string& condition) {
 }
 
 void ThreadText::values_of_element(bool fetches) {
-  const cpp::Phase& p = s_.phases[0];
+  const Phase& p = s_.phases[0];
   const auto define_load = [&](const Load& l, bool from_registers) {
     line(lane_type(l.dtype) + " " + l.name + " = " + (from_registers ? fetched_element(l) : element(l)) + ";",
          l.node);
@@ -446,7 +442,7 @@ void ThreadText::values_of_element(bool fetches) {
   for (int l : p.loads)
     if (!known_of_run(load(l))) define_load(load(l), fetches && fetched(load(l)));
   for (size_t k = 0; k < p.values.size(); ++k) {
-    for (const cpp::Phase::Late& late : p.late)
+    for (const Phase::Late& late : p.late)
       if (late.before == k) define_load(load(late.load), false);
     define(value(p.values[k]), false);
   }

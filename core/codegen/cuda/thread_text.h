@@ -10,24 +10,24 @@
 #include "core/codegen/cuda/expr_text.h"
 #include "core/codegen/cuda/load_text.h"
 #include "core/codegen/cuda/shape.h"
-#include "core/codegen/kernel_text.h"
-#include "core/codegen/size_memory.h"
+#include "core/codegen/schedule/kernel_text.h"
+#include "core/codegen/schedule/size_memory.h"
 
 namespace vitrine::codegen::cuda {
 
 std::string memory_type(ir::DType t);
 std::string lane_type(ir::DType t);
 // A number of the host's by value, as a pointer like the others; what Kernel::by_value says.
-std::string pointer_to_value(const cpp::Argument& argument);
-std::vector<int32_t> value_bytes(const std::vector<cpp::Argument>& arguments);
+std::string pointer_to_value(const Argument& argument);
+std::vector<int32_t> value_bytes(const std::vector<Argument>& arguments);
 // Of a reduction: where it starts, one step, the functor of the same.
-std::string start_text(const cpp::Value& v);
-std::string joined(const cpp::Value& v, const std::string& a, const std::string& b);
-const char* functor(const cpp::Value& v);
+std::string start_text(const Value& v);
+std::string joined(const Value& v, const std::string& a, const std::string& b);
+const char* functor(const Value& v);
 
 class ThreadText : protected KernelText {
  protected:
-  ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
+  ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
              const Shape& shape, size_t launch, SizeMemory* sizes);
   virtual ~ThreadText() = default;
 
@@ -43,23 +43,23 @@ class ThreadText : protected KernelText {
     return "";
   }
   // Neighbours that one access of a full load moves.
-  virtual int run_of(const cpp::Load& load) const {
+  virtual int run_of(const Load& load) const {
     return waits_turned(load) ? turned_vector(s_, load, shape_.turned) : in_run(load) ? vector() : 1;
   }
   // Whether these are read or written a run at a time, so that the pointer's alignment counts.
-  virtual bool in_run(const cpp::Load& load) const { return loads_.together(load); }
-  virtual bool in_run(const cpp::Value& value) const;
+  virtual bool in_run(const Load& load) const { return loads_.together(load); }
+  virtual bool in_run(const Value& value) const;
 
   static std::string num(int64_t n) { return std::to_string(n); }
   // A number that follows from the sizes of tensors, which may be an argument.
   std::string sized(int64_t n) const { return sizes_ ? SizeMemory::mark(n) : num(n); }
-  static std::string pointer(const cpp::Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
-  static std::string part(const cpp::Value& v) { return "part_" + v.name; }
-  static ir::DType lane_of(const cpp::Value& v);
-  static bool reduces(const cpp::Value& v) { return v.statement->reduce != fusion::Statement::Reduce::none; }
-  const cpp::Argument& argument(int i) const { return s_.arguments[static_cast<size_t>(i)]; }
-  const cpp::Value& value(int i) const { return s_.values[static_cast<size_t>(i)]; }
-  const cpp::Load& load(int i) const { return s_.loads[static_cast<size_t>(i)]; }
+  static std::string pointer(const Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
+  static std::string part(const Value& v) { return "part_" + v.name; }
+  static ir::DType lane_of(const Value& v);
+  static bool reduces(const Value& v) { return v.statement->reduce != fusion::Statement::Reduce::none; }
+  const Argument& argument(int i) const { return s_.arguments[static_cast<size_t>(i)]; }
+  const Value& value(int i) const { return s_.values[static_cast<size_t>(i)]; }
+  const Load& load(int i) const { return s_.loads[static_cast<size_t>(i)]; }
   int64_t inner() const { return s_.dims.back(); }
   int vector() const { return shape_.vector; }
   // The type in which every place fits.
@@ -81,13 +81,13 @@ class ThreadText : protected KernelText {
   // What is one a row and known before phase `p`: its line, then what store(value) writes for it.
   template <class F>
   void values_of_row(int p, F&& store) {
-    for (const cpp::Source& s : s_.once(p)) {
-      if (s.kind == cpp::Source::Kind::load) {
-        const cpp::Load& l = load(s.index);
+    for (const Source& s : s_.once(p)) {
+      if (s.kind == Source::Kind::load) {
+        const Load& l = load(s.index);
         line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
         continue;
       }
-      const cpp::Value& v = value(s.index);
+      const Value& v = value(s.index);
       line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
       store(v);
     }
@@ -99,15 +99,15 @@ class ThreadText : protected KernelText {
 
   // Values: as memory would hold them where they are an operator's result.
   static std::string narrowed(const std::string& text, ir::DType t);
-  Typed named(const cpp::Source& s) const;
-  Typed operand(const cpp::Value& v, int i) const { return named(v.sources[static_cast<size_t>(i)]); }
-  std::string value_text(const cpp::Value& v) const;
+  Typed named(const Source& s) const;
+  Typed operand(const Value& v, int i) const { return named(v.sources[static_cast<size_t>(i)]); }
+  std::string value_text(const Value& v) const;
   // The value of one element by its name; `stored`: also in its memory's form, where that is narrower, so
   // that it is rounded once. put_text(): that into memory.
-  void define(const cpp::Value& v, bool stored);
-  std::string put_text(const std::string& to, const cpp::Value& v) const;
+  void define(const Value& v, bool stored);
+  std::string put_text(const std::string& to, const Value& v) const;
   // 1 / sum, where exponentials are divided by it.
-  void define_inverse(const cpp::Value& sum);
+  void define_inverse(const Value& sum);
   std::vector<int> reductions(size_t phase) const;
   // Outputs that this phase is the first to compute.
   bool stores_here(size_t phase, int value) const;
@@ -117,16 +117,16 @@ class ThreadText : protected KernelText {
   // have memory of their own for what its blocks send, so that nobody waits until it has been read.
   void fold_pairs(const std::vector<int>& values);
   // What a group's sum is, once each thread has its own.
-  std::string folded_text(const cpp::Value& v) const;
+  std::string folded_text(const Value& v) const;
 
   // A load that goes to registers as it is some time before it is used, and its run.
-  bool fetched(const cpp::Load& load) const {
+  bool fetched(const Load& load) const {
     return !load.per_row && load.affine() && (vector() == 1 || in_run(load));
   }
-  virtual std::string run_place(const cpp::Load& load) const { return loads_.place(load); }
-  std::string packs(const std::string& name, const cpp::Load& load, int64_t count) const;
-  std::string read_pack(const cpp::Load& load) const;
-  std::string fetched_element(const cpp::Load& load) const;
+  virtual std::string run_place(const Load& load) const { return loads_.place(load); }
+  std::string packs(const std::string& name, const Load& load, int64_t count) const;
+  std::string read_pack(const Load& load) const;
+  std::string fetched_element(const Load& load) const;
   // Columns from `begin`, `step` apart, before `end`, which this thread computes some runs at a time, so that
   // several loads are under way: write() one run of `phase`.
   void walk_batches(size_t phase, const std::string& begin, const std::string& end, int64_t step,
@@ -138,50 +138,50 @@ class ThreadText : protected KernelText {
   // not.
   void shift_row();
   // Of a walk: whether a load that was read before waits in shared memory; where.
-  bool waits_shared(const cpp::Load& load) const;
+  bool waits_shared(const Load& load) const;
   void declare_shared();
   // Of turned rows: whether a load waits in shared memory, turned; all of these are brought there.
-  bool waits_turned(const cpp::Load& load) const { return s_.reduces && is_turned(load, shape_.turned); }
+  bool waits_turned(const Load& load) const { return s_.reduces && is_turned(load, shape_.turned); }
   void read_turned();
   bool clustered() const { return shape_.cluster > 1; }
   // Of a block of a cluster: its columns, from `first` to `end`.
   void declare_stretch();
-  std::string sent(const cpp::Value& v) const { return "sent_" + v.name; }
+  std::string sent(const Value& v) const { return "sent_" + v.name; }
   size_t first_load(int load) const;  // phase
   void whole_run();
   void leave_out();
 
   // Two reductions in one: the pair of a value; how many elements a thread has seen, where that counts; the
   // first's x of one element.
-  const cpp::Pair* first_of(int value) const;
-  const cpp::Pair* second_of(int value) const;
-  void count_of(const cpp::Pair& pair);
-  void put_run(const cpp::Pair& pair);
+  const Pair* first_of(int value) const;
+  const Pair* second_of(int value) const;
+  void count_of(const Pair& pair);
+  void put_run(const Pair& pair);
   // acc, the second of `count` elements whose first is `own`, as if their first were `all`, which is that of
   // all `total` elements; what it is where these cannot be told apart.
-  std::string settled(const cpp::Pair& pair, const std::string& acc, const std::string& own,
+  std::string settled(const Pair& pair, const std::string& acc, const std::string& own,
                       const std::string& count, const std::string& all, const std::string& total) const;
-  void mend(const cpp::Pair& pair, const std::string& acc, const std::string& all);
+  void mend(const Pair& pair, const std::string& acc, const std::string& all);
 
   // Runs of neighbouring columns: a load as a Pack where it lies together, one element of the run; Packs for
   // what the phase is the first to compute, each element put there (or to memory), and written.
-  void load_run(const cpp::Load& load);
-  virtual std::string element(const cpp::Load& load) const;
-  std::string computed_text(const cpp::Value& v) const;  // not rounded
-  bool stored_narrow(const cpp::Value& v) const;
-  const cpp::Value* inverted(const cpp::Value& v) const;  // the sum by whose inverse it is multiplied
-  bool drawn_run(const cpp::Load& load) const;            // its numbers are drawn a run at a time
-  bool known_of_run(const cpp::Load& load) const;         // whether it is within its part of the nest is
+  void load_run(const Load& load);
+  virtual std::string element(const Load& load) const;
+  std::string computed_text(const Value& v) const;  // not rounded
+  bool stored_narrow(const Value& v) const;
+  const Value* inverted(const Value& v) const;  // the sum by whose inverse it is multiplied
+  bool drawn_run(const Load& load) const;       // its numbers are drawn a run at a time
+  bool known_of_run(const Load& load) const;    // whether it is within its part of the nest is
   void declare_stores(size_t phase);
-  void put_element(const cpp::Value& v, const std::string& guard);
+  void put_element(const Value& v, const std::string& guard);
   void write_stores(size_t phase);
-  std::string picked(const cpp::Value& v) const;  // " + index_at(index, 10) * 768"
+  std::string gathered(const Value& v) const;  // " + index_at(index, 10) * 768"
   // One value of row r.
-  void put_row(const cpp::Value& v, const std::string& condition);
+  void put_row(const Value& v, const std::string& condition);
 
   const fusion::LoopProgram& program_;
   const fusion::Unit& unit_;
-  const cpp::Schedule& s_;
+  const Schedule& s_;
   const Shape& shape_;
   const size_t launch_;      // which of the schedule's launches this is
   SizeMemory* const sizes_;  // null: all sizes are numbers of the text
@@ -191,10 +191,10 @@ class ThreadText : protected KernelText {
   bool arrays_of_one_ = false;  // a run is an array even where it is one element
 
  private:
-  std::set<const cpp::Value*> folded_;  // in place already
+  std::set<const Value*> folded_;  // in place already
   void count_costs();
-  int run_of(const cpp::Argument& a) const;
-  std::vector<const cpp::Pair*> pairs(size_t phase, cpp::Pair::Kind kind) const;
+  int run_of(const Argument& a) const;
+  std::vector<const Pair*> pairs(size_t phase, Pair::Kind kind) const;
   void read_batch(size_t phase, int64_t runs, const std::function<void(const std::function<void()>&)>& each);
   void start_batch(size_t phase);
   void start_run(size_t phase);

@@ -64,7 +64,7 @@ bool equal(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-std::vector<Shape> tried_shapes(const cpp::Schedule& s, const Gpu& gpu) {
+std::vector<Shape> tried_shapes(const Schedule& s, const Gpu& gpu) {
   const Shape own = choose_shape(s, gpu);
   std::vector<Shape> out = {own};
   if (s.across || s.launches() > 1 || own.turned >= 0 || own.turn > 0) return out;

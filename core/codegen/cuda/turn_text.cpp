@@ -4,8 +4,6 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-
 // A thread reads runs of rows that lie beside each other, of one column each; some of them are under way at
 // once. Neighbouring threads have the runs of a column first, then the next column.
 void ThreadText::read_turned() {

@@ -4,10 +4,6 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-using cpp::Pair;
-using cpp::Value;
-
 // ---- loads some time before they are used ------------------------------------------------------------
 
 std::string ThreadText::packs(const std::string& name, const Load& l, int64_t count) const {

@@ -12,13 +12,13 @@ from vitrine import _environment
 
 _environment.check()
 
-from vitrine import _autograd_functions as _autograd_functions  # noqa: E402 (capture looks its functions up)
-from vitrine import _generator as _generator  # noqa: E402 (graphs call its operators)
-from vitrine import _library as _library  # noqa: E402 (capture looks its functions up)
-from vitrine import _made_inside as _made_inside  # noqa: E402 (capture looks its classes up)
-from vitrine import _signatures as _signatures  # noqa: E402 (capture asks it)
-from vitrine import _standard_library as _standard_library  # noqa: E402 (capture looks its functions up)
-from vitrine import _transforms as _transforms  # noqa: E402 (capture looks its functions up)
+from vitrine._polyfills import autograd_functions as _autograd_functions  # noqa: E402 (capture looks its functions up)
+from vitrine._autograd import generator as _generator  # noqa: E402 (graphs call its operators)
+from vitrine._polyfills import library as _library  # noqa: E402 (capture looks its functions up)
+from vitrine._polyfills import made_inside as _made_inside  # noqa: E402 (capture looks its classes up)
+from vitrine._polyfills import signatures as _signatures  # noqa: E402 (capture asks it)
+from vitrine._polyfills import standard_library as _standard_library  # noqa: E402 (capture looks its functions up)
+from vitrine._polyfills import transforms as _transforms  # noqa: E402 (capture looks its functions up)
 from vitrine import config  # noqa: E402
 from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
 from vitrine._engine import __version__ as __version__  # noqa: E402

@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 
 from vitrine import _engine
-from vitrine.accuracy import compare, may_round, nudge, widened
-from vitrine.gpu import set_random_states
+from vitrine._tools.accuracy import compare, may_round, nudge, widened
+from vitrine._tools.gpu import set_random_states
 
 REPRODUCER = '''"""{text}
 
@@ -25,7 +25,7 @@ from pathlib import Path
 import torch
 import vitrine
 from vitrine import _engine
-from vitrine.accuracy import compare
+from vitrine._tools.accuracy import compare
 
 GRAPH = """{graph}"""
 {edits}

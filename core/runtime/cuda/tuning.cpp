@@ -9,16 +9,16 @@
 
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/kernels/object_cache.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/cublaslt.h"
-#include "core/torch_bridge/errors_aside.h"
-#include "core/torch_bridge/library.h"
-#include "core/torch_bridge/lt_call.h"
-#include "core/torch_bridge/op_call.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/errors_aside.h"
+#include "core/torch_api/library/cublaslt.h"
+#include "core/torch_api/library/library.h"
+#include "core/torch_api/library/lt_call.h"
+#include "core/torch_api/op_call.h"
 
 namespace vitrine::runtime::cuda {
 
-namespace bridge = torch_bridge;
+namespace bridge = torch_api;
 
 namespace {
 

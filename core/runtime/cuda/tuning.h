@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/codegen/products.h"
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 #include "core/runtime/kernel_stage.h"
 
 namespace vitrine::runtime::cuda {

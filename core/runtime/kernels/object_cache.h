@@ -13,7 +13,7 @@
 #include "core/runtime/kernels/sealed_folder.h"
 
 namespace vitrine::codegen {
-struct ScalarCode;  // core/codegen/scalar_code.h
+struct ScalarCode;  // core/codegen/schedule/scalar_code.h
 }
 
 namespace vitrine::runtime {

@@ -46,7 +46,7 @@ class Speaks:
 
 
 @program(vec())
-def last_words_in_order(x):
+def finalizers_in_order(x):
     Speaks.log = log = []
     d = Speaks()
     d = None
@@ -371,7 +371,7 @@ def watched_objects_in_a_list(compile):
 
 
 @scenario
-def last_words_in_a_container(compile):
+def finalizers_in_a_container(compile):
     log = []
 
     class Speaks:

@@ -1,0 +1,105 @@
+// What the tables of the versions share: how a row reads its argument, and how code units are read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/capture/cpython/bytecode.h"
+
+namespace vitrine::capture {
+
+enum class Shape : uint8_t {
+  Plain,     // arg as it stands
+  Forward,   // arg: units from the next instruction
+  Backward,  // arg: units back from the next instruction
+  Flagged,   // arg is the flag
+  Shifted,   // lowest bit is the flag, the rest the arg
+  Formats,   // FORMAT_VALUE: 3 is the conversion, 4 the flag
+  Compares,  // COMPARE_OP of 3.12: the operator stands above four bits for specialisation
+  Loops,     // FOR_ITER of 3.12: forward to the END_FOR, which the exhausted loop steps over
+  Sends,     // SEND of 3.12: forward to the END_SEND, which drops the receiver
+  Supers,    // LOAD_SUPER_ATTR: 1 is the flag, 2 says that super() has its two arguments (aux)
+};
+
+struct Row {
+  uint8_t opcode;
+  Op op;
+  Shape shape = Shape::Plain;
+};
+
+// One opcode with its folded argument; caches behind it are stepped over.
+struct Unit {
+  uint8_t opcode;
+  int32_t arg, pc, at, next;
+};
+
+constexpr uint8_t kCache = 0, kExtendedArgument = 144;
+
+inline Unit read_unit(const uint8_t* code, int size, int pc) {
+  int at = pc;
+  uint32_t arg = code[at + 1];
+  while (code[at] == kExtendedArgument && at + 2 < size) {
+    at += 2;
+    arg = arg << 8 | code[at + 1];
+  }
+  int next = at + 2;
+  while (next < size && code[next] == kCache) next += 2;
+  return {code[at], static_cast<int32_t>(arg), pc, at, next};
+}
+
+inline void apply_shape(Instruction& out, Shape shape) {
+  switch (shape) {
+    case Shape::Plain:
+      break;
+    case Shape::Forward:
+      out.target = out.next_pc + 2 * out.arg;
+      break;
+    case Shape::Backward:
+      out.target = out.next_pc - 2 * out.arg;
+      out.backward = true;
+      break;
+    case Shape::Flagged:
+      out.flag = out.arg & 1;
+      break;
+    case Shape::Shifted:
+      out.flag = out.arg & 1;
+      out.arg >>= 1;
+      break;
+    case Shape::Formats:
+      out.flag = (out.arg & 4) != 0;
+      out.arg &= 3;
+      break;
+    case Shape::Compares:
+      out.arg >>= 4;
+      break;
+    case Shape::Loops:
+    case Shape::Sends:
+      out.target = out.next_pc + 2 * out.arg + 2;
+      break;
+    case Shape::Supers:
+      out.flag = out.arg & 1;
+      out.aux = out.arg >> 1 & 1;
+      out.arg >>= 2;
+      break;
+  }
+}
+
+using Table = std::array<Row, 256>;  // by opcode
+
+constexpr Table by_opcode(std::span<const Row> rows, std::span<const Row> more = {}) {
+  Table table{};
+  for (const Row& row : rows) table[row.opcode] = row;
+  for (const Row& row : more) table[row.opcode] = row;
+  return table;
+}
+
+inline Instruction read_plain(const Table& table, const Unit& unit) {
+  const Row& row = table[unit.opcode];
+  Instruction in{.op = row.op, .arg = unit.arg, .pc = unit.pc, .at = unit.at, .next_pc = unit.next};
+  apply_shape(in, row.shape);
+  return in;
+}
+
+}  // namespace vitrine::capture

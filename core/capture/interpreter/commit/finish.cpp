@@ -1,0 +1,602 @@
+// The end of a trace: recipes for locals, stack and result, effects on what existed before, the graphs.
+#include <algorithm>
+#include <utility>
+
+#include "core/autograd/joint.h"
+#include "core/base/words.h"
+#include "core/capture/cpython/liveness.h"
+#include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/tracer.h"
+#include "core/capture/objects/thread_locals.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+// The attribute holds again what it held when the segment began.
+bool is_original(Tracer& t, Value* owner, const std::string& name, Value* value) {
+  value = t.resolve(value);
+  const Source* s = value->source;
+  return s && s->base == owner->source && s->name == name &&
+         (s->kind == SourceKind::InstanceDict || s->kind == SourceKind::Attr);
+}
+
+bool has_native_setter(PyTypeObject* type) {
+  return type->tp_setattro == PyObject_GenericSetAttr || is_thread_local(type);
+}
+
+// It holds something by this name in one of its slots.
+bool has_slot(PyObject* object, PyObject* name) {
+  PyObject* member = _PyType_Lookup(Py_TYPE(object), name);
+  if (!member || Py_TYPE(member) != &PyMemberDescr_Type) return false;
+  Owned held(Py_TYPE(member)->tp_descr_get(member, object, reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  PyErr_Clear();
+  return static_cast<bool>(held);
+}
+
+void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
+  Owned own(held_attributes(v->obj));
+  PyErr_Clear();
+  static PyObject* set =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
+  static PyObject* del =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__delattr__");
+  for (const auto& [name, value] : v->attrs) {
+    if (value && is_original(t, v, name, value)) continue;
+    Owned key(PyUnicode_InternFromString(name.c_str()));
+    if (!value && !(own && PyDict_Contains(own.get(), key.get()) == 1) && !has_slot(v->obj, key.get()))
+      continue;
+    Effect e;
+    if (has_native_setter(v->cls)) {
+      e.kind = value ? Effect::Kind::SetAttr : Effect::Kind::DelAttr;
+      e.name = name;
+      e.target = make.make(v);
+      if (value) e.value = make.make(value);
+    } else {
+      e.kind = Effect::Kind::Call;
+      e.value = make.call(value ? set : del, {});
+      e.value.children.push_back(make.make(v));
+      e.value.children.push_back(make.constant(key.get()));
+      if (value) e.value.children.push_back(make.make(value));
+    }
+    e.frees_first = v->freed_first && name == "grad";
+    out.push_back(std::move(e));
+  }
+}
+
+Recipe contents(RecipeMaker& make, Recipe::Kind kind, const Values& items) {
+  Recipe r;
+  r.kind = kind;
+  for (Value* item : items) r.children.push_back(make.make(item));
+  return r;
+}
+
+void set_effects(RecipeMaker& make, Value* v, std::vector<Effect>& out) {
+  for (const auto& [name, argument] : v->changes) {
+    Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PySet_Type), name));
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = make.call(method.get(), {});
+    e.value.children.push_back(make.make(v));
+    e.value.children.push_back(make.constant(argument));
+    out.push_back(std::move(e));
+  }
+}
+
+// A cell that the frame itself has just made: nothing else had it when the segment began.
+bool is_cell_of_frame(Tracer& t, const Value* v) {
+  if (v->kind != Kind::Cell || !v->source || v->source->kind != SourceKind::Local) return false;
+  const Bytecode& bytecode = *t.bytecode_of(reinterpret_cast<PyCodeObject*>(t.live().code()));
+  const auto begin = bytecode.instructions().begin(), at = begin + bytecode.index_of(t.live().pc());
+  const auto makes_it = [&](const Instruction& in) {
+    return in.op == Op::MakeCell && in.arg == v->source->index;
+  };
+  const auto is_prologue = [](const Instruction& in) {
+    return in.op == Op::MakeCell || in.op == Op::CopyFreeVars || in.op == Op::Resume || in.op == Op::Nop;
+  };
+  return std::any_of(begin, at, makes_it) && std::all_of(begin, at, is_prologue);
+}
+
+bool mentions(const Recipe& recipe, const Source* source) {
+  for (const Source* s = recipe.source; s; s = s->base)
+    if (s == source) return true;
+  return std::any_of(recipe.children.begin(), recipe.children.end(),
+                     [&](const Recipe& child) { return mentions(child, source); });
+}
+
+bool mentions(const std::vector<Effect>& effects, const Source* source) {
+  return std::any_of(effects.begin(), effects.end(), [&](const Effect& e) {
+    return mentions(e.target, source) || mentions(e.key, source) || mentions(e.value, source);
+  });
+}
+
+// Marks the graph's results that come into an object.
+void hold(const Recipe& recipe, std::vector<bool>& results) {
+  if (recipe.kind == Recipe::Kind::Graph) results.at(static_cast<size_t>(recipe.index)) = true;
+  for (const Recipe& child : recipe.children) hold(child, results);
+}
+
+// How many entries of a dict from before were there all the time: they keep their place in its table, by
+// which iterators go. -1: it was emptied.
+int32_t kept_entries(const Value* v) {
+  const auto& entries = v->dict->entries;
+  const auto before = static_cast<size_t>(v->obj ? PyDict_GET_SIZE(v->obj) : 0);
+  if (before > 0 && !entries[0].first && !entries[0].second) return -1;
+  return static_cast<int32_t>(std::count_if(entries.begin(), entries.begin() + static_cast<long>(before),
+                                            [](const auto& entry) { return entry.first != nullptr; }));
+}
+
+void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
+  Effect e;
+  e.target = make.make(v);
+  switch (v->kind) {
+    case Kind::List:
+      e.kind = v->open ? Effect::Kind::ListExtend : Effect::Kind::ListReplace;
+      e.value = contents(make, Recipe::Kind::List, v->items);
+      break;
+    case Kind::Set:
+      if (v->changes_version == v->version && v->cls == &PySet_Type) return set_effects(make, v, out);
+      if (v->items.size() > 1 && v->cls == &PySet_Type)
+        stop("unsupported_value", "a set changes, and its order with it");
+      e.kind = Effect::Kind::SetReplace;
+      e.value = contents(make, Recipe::Kind::Set, v->items);
+      break;
+    case Kind::Dict: {
+      if (!PyType_IsSubtype(v->cls, &PyDict_Type))
+        stop("custom_setter", with_article(t.describe(v)) + " is changed");
+      e.kind = Effect::Kind::DictReplace;
+      e.value.kind = Recipe::Kind::Dict;
+      e.value.index = kept_entries(v);
+      for (auto [key, value] : t.dict_entries(v)) {
+        e.value.children.push_back(make.make(key));
+        e.value.children.push_back(make.make(value));
+      }
+      break;
+    }
+    case Kind::Cell:
+      e.kind = Effect::Kind::SetCell;
+      e.value = make.make(v->items[0]);
+      break;
+    case Kind::Iterator:
+      e.kind = Effect::Kind::AdvanceIterator;
+      e.value.index = static_cast<int32_t>(v->iterator->taken - v->iterator->covered);
+      if (e.value.index == 0) return;
+      break;
+    default:
+      return;
+  }
+  out.push_back(std::move(e));
+}
+
+}  // namespace
+
+// Containers that were changed must not be, in another call, the same as others that this trace told apart.
+void Tracer::guard_aliases() {
+  for (Value* changed : mutated_) {
+    if (changed->pinned || changed->kind == Kind::Iterator) continue;
+    for (const auto& [object, other] : by_object_) {
+      if (resolve(other) != other || other == changed || other->pinned || !other->source) continue;
+      if (other->kind != changed->kind || other->cls != changed->cls) continue;
+      guard(GuardKind::NotAliased, changed->source, nullptr, 0, "identity", other->source,
+            "is not " + other->source->text());
+    }
+  }
+}
+
+// Members of a module, parameters and state of an optimizer, gradients.
+static bool is_kept_apart(const Source& s) {
+  if (s.kind == SourceKind::Attr) return s.name == "grad";
+  return s.kind == SourceKind::InstanceDict &&
+         (s.name == "_parameters" || s.name == "_buffers" || s.name == "param_groups" || s.name == "state");
+}
+
+// A write to one input's storage is seen through every other that shares it: what was told apart at capture
+// must be told apart in each call. A model that writes very many of its own members (running statistics of
+// every layer), and an optimizer with very many parameters, are taken to keep them apart from each other.
+void Tracer::guard_storages() {
+  constexpr size_t kMostPairs = 4096;
+  struct Input {
+    const Source* source;
+    bool member, written;
+  };
+  std::vector<Input> inputs;
+  size_t written = 0;
+  std::unordered_map<const Source*, PyObject*> fake_tensors;
+  for (const auto& [traced, value] : by_tensor_)
+    if (value->real) fake_tensors.emplace(value->source, traced);
+  for (const Source* source : inputs_) {
+    if (!fake_tensors.contains(source)) continue;  // a float
+    bool member = source->kind == SourceKind::Constant;
+    for (const Source* at = source; at; at = at->base) member = member || is_kept_apart(*at);
+    inputs.push_back({source, member, lowering_->is_written(fake_tensors.at(source))});
+    written += inputs.back().written;
+  }
+  const bool all = written * inputs.size() <= kMostPairs;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t j = i + 1; j < inputs.size(); ++j) {
+      const Input &a = inputs[i], &b = inputs[j];
+      if ((!a.written && !b.written) || (!all && a.member && b.member)) continue;
+      guard(GuardKind::NotAliased, a.source, nullptr, 1, "storage", b.source,
+            "other storage than " + b.source->text());
+    }
+}
+
+// Memory that PyTorch knows under several names: what came through NumPy or DLPack.
+void Tracer::note_memory(Value* input) {
+  const Extent extent = extent_of(input->real);
+  const auto storage = [](const Value* v) { return torch_api::storage_id(torch_api::handle_of(v->real)); };
+  for (const auto& [other, value] : extents_)
+    if (extent.meets(other) && storage(input) != storage(value)) meeting_extents_.emplace_back(input, value);
+  extents_.emplace_back(extent, input);
+}
+
+// Inputs that share storage while the program writes to it: a graph of it would hold for this one way of
+// sharing only.
+void Tracer::check_storages() {
+  if (!lowering_->effects().writes_inputs) return;
+  const auto refuse = [](const Value* a, const Value* b) {
+    stop("unsupported_value",
+         a->source->text() + " and " + b->source->text() + " share memory, and it is written to");
+  };
+  for (const auto& [a, b] : meeting_extents_)
+    if (lowering_->is_written(a->obj) || lowering_->is_written(b->obj)) refuse(a, b);
+  std::unordered_map<const void*, const Value*> first;
+  for (const auto& [traced, value] : by_tensor_) {
+    if (!value->real || !value->source || !lowering_->is_written(traced)) continue;
+    const auto [other, added] =
+        first.try_emplace(torch_api::storage_id(torch_api::handle_of(value->real)), value);
+    if (!added) refuse(value, other->second);
+  }
+}
+
+// The same of a tensor that is about to become an input: it does not become one of this graph.
+void Tracer::check_storage_of(const Value* v) {
+  if (!lowering_->effects().writes_inputs) return;
+  const void* memory = torch_api::storage_id(torch_api::handle_of(v->obj));
+  for (const auto& [traced, other] : by_tensor_) {
+    if (!other->real || !other->source || other->real == v->obj || !lowering_->is_written(traced)) continue;
+    if (torch_api::storage_id(torch_api::handle_of(other->real)) == memory)
+      stop("unsupported_value",
+           v->source->text() + " and " + other->source->text() + " share memory, and it is written to");
+  }
+}
+
+void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
+  trace.gradients = options_.gradients;
+  if (!grad_at_start_) {
+    trace.no_joint = "the graph begins where gradients are off";
+    return;
+  }
+  if (options_.differentiated_again) {
+    trace.no_joint =
+        "its gradients are differentiated again (create_graph=True), or asked for a tensor made in it";
+    return;
+  }
+  auto joint = torch_api::make_joint(*lowering_, results, options_.gradients);
+  if (joint)
+    trace.joint = joint.take();
+  else
+    trace.no_joint = joint.error().what;
+}
+
+// What the segment leaves in locals that the frame never reads again is there for debuggers alone.
+void Tracer::find_consumed(const std::vector<PyObject*>& results, Trace& trace) {
+  std::vector<bool> in_use(results.size(), false);
+  hold(trace.result, in_use);
+  for (const Recipe& r : trace.stack) hold(r, in_use);
+  for (const Recipe& r : trace.computed) hold(r, in_use);
+  for (const Effect& e : trace.effects)
+    for (const Recipe* r : {&e.target, &e.key, &e.value}) hold(*r, in_use);
+  for (const auto& [slot, r] : trace.locals)
+    if (may_be_read(*root_.bytecode, trace.end_pc, slot)) hold(r, in_use);
+  auto consumed = torch_api::find_consumed(*lowering_, results, in_use);
+  if (!consumed) throw AutogradSignal{consumed.error().what};
+  trace.consumed = consumed.take();
+  trace.differentiates = true;
+  trace.needs_grad = false;
+}
+
+// Whose business the graph's results are: autograd's, by a joint graph or by PyTorch itself, or nobody's.
+// Also detach() of an input that requires grad is autograd's, when nothing that was made requires grad; but
+// where there is no joint graph, such a view is made again behind a graph that needs none.
+void Tracer::find_gradients(const std::vector<PyObject*>& results, Trace& trace) {
+  using Views = torch_api::Lowering::Views;
+  const bool gives =
+      trace.graph_effects.needs_grad || std::any_of(results.begin(), results.end(), [&](PyObject* t) {
+        return torch_api::requires_grad(t) && !lowering_->is_made_leaf(t);
+      });
+  trace.needs_grad = gives || trace.graph_effects.asks_autograd;
+  if (differentiates_)
+    find_consumed(results, trace);
+  else if (trace.needs_grad)
+    find_joint(results, trace);
+  if (!trace.needs_grad) {
+    trace.views = Views::apart;
+  } else if (!gives && !trace.joint && !options_.differentiated_again && lowering_->can_follow(results)) {
+    trace.views = Views::followed;
+    trace.needs_grad = false;
+    trace.no_joint.clear();
+  }
+}
+
+// The calls that bring the process to where the segment leaves autocast.
+std::vector<Effect> Tracer::autocast_effects(RecipeMaker& make) {
+  std::vector<Effect> out;
+  const torch_api::AutocastState from = autocast_at_start_, to = lowering_->autocast();
+  const auto add = [&](const char* path, std::initializer_list<PyObject*> arguments) {
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = make.call(find_object(path), {});
+    for (PyObject* a : arguments) e.value.children.push_back(make.constant(a));
+    out.push_back(std::move(e));
+  };
+  const auto truth = [](bool b) { return b ? Py_True : Py_False; };
+  const auto dtype = [](int8_t number) {
+    return find_object(std::string("torch.") +
+                       std::string(ir::dtype_torch_name(ir::dtype_from_scalar_type(number))));
+  };
+  Owned cpu(PyUnicode_FromString("cpu")), cuda(PyUnicode_FromString("cuda"));
+  if (from.cpu != to.cpu) add("torch.set_autocast_enabled", {cpu.get(), truth(to.cpu)});
+  if (from.cuda != to.cuda) add("torch.set_autocast_enabled", {cuda.get(), truth(to.cuda)});
+  if (from.cpu_dtype != to.cpu_dtype) add("torch.set_autocast_dtype", {cpu.get(), dtype(to.cpu_dtype)});
+  if (from.cuda_dtype != to.cuda_dtype) add("torch.set_autocast_dtype", {cuda.get(), dtype(to.cuda_dtype)});
+  if (from.cache != to.cache) add("torch.set_autocast_cache_enabled", {truth(to.cache)});
+  for (int n = from.nesting; n < to.nesting; ++n) add("torch.autocast_increment_nesting", {});
+  for (int n = from.nesting; n > to.nesting; --n) add("torch.autocast_decrement_nesting", {});
+  if (from.nesting > 0 && to.nesting == 0) add("torch.clear_autocast_cache", {});
+  return out;
+}
+
+// The same of the ways of computing attention.
+std::vector<Effect> Tracer::attention_effects(RecipeMaker& make) {
+  std::vector<Effect> out;
+  const torch_api::AttentionChoice from = attention_at_start_, to = lowering_->attention();
+  const auto add = [&](const char* path, bool was, bool is) {
+    if (was == is) return;
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = make.call(find_object(path), {});
+    e.value.children.push_back(make.constant(is ? Py_True : Py_False));
+    out.push_back(std::move(e));
+  };
+  add("torch._C._set_sdp_use_cudnn", from.cudnn, to.cudnn);
+  add("torch._C._set_sdp_use_flash", from.flash, to.flash);
+  add("torch._C._set_sdp_use_mem_efficient", from.mem_efficient, to.mem_efficient);
+  add("torch._C._set_sdp_use_math", from.math, to.math);
+  add("torch._C._set_sdp_use_overrideable", from.overrideable, to.overrideable);
+  return out;
+}
+
+std::unique_ptr<Trace> Tracer::finish(bool returned) {
+  auto trace = std::make_unique<Trace>();
+  RecipeMaker make(*this);
+  current_ = &root_;
+  check_generators();
+  if (returned) {
+    trace->end = Trace::End::Return;
+    trace->result = make.make(result_);
+  } else {
+    trace->end = Trace::End::Break;
+    trace->end_pc = root_.bytecode->instructions()[static_cast<size_t>(root_.position)].pc;
+    for (size_t i = 0; i < root_.locals.size(); ++i)
+      if (root_.locals[i] != initial_locals_[i])
+        trace->locals.emplace_back(static_cast<int32_t>(i), make.make(root_.locals[i]));
+    for (Value* v : root_.stack) trace->stack.push_back(make.make(v));
+  }
+  std::vector<Effect> effects;
+  Values own_cells;
+  for (size_t i = 0; i < mutated_.size(); ++i) {
+    Value* v = mutated_[i];
+    if (returned && is_cell_of_frame(*this, v)) {
+      own_cells.push_back(v);
+      continue;
+    }
+    check_let_go(v);
+    const bool attributes_only = v->kind == Kind::Object;
+    if (!attributes_only) value_effects(*this, make, v, effects);
+    if (!v->attrs.empty() && v->obj) attribute_effects(*this, make, v, effects);
+  }
+  for (const GlobalWrite& write : global_writes_) {
+    Effect e;
+    e.kind = Effect::Kind::SetGlobal;
+    e.name = write.name;
+    if (write.owner) {
+      Value holder;
+      holder.source = write.owner;
+      e.target = make.make(&holder);
+    }
+    e.value = make.make(globals_[write.key]);
+    effects.push_back(std::move(e));
+  }
+  for (Effect& e : version_effects(make)) effects.push_back(std::move(e));
+  for (Effect& e : grad_mode_effects(make)) effects.push_back(std::move(e));
+  for (Effect& e : autocast_effects(make)) effects.push_back(std::move(e));
+  for (Effect& e : attention_effects(make)) effects.push_back(std::move(e));
+  for (Effect& e : default_device_effects(make)) effects.push_back(std::move(e));
+  for (Effect& e : warning_filter_effects(make)) effects.push_back(std::move(e));
+  for (Effect& e : cache_effects(make)) effects.push_back(std::move(e));
+  // Objects made here are filled before anything that existed before points to them.
+  trace->effects = make.take_effects();
+  // The frame goes, and its cells with it, unless something that stays has one.
+  for (bool found = true; std::exchange(found, false);)
+    for (Value*& cell : own_cells) {
+      if (!cell || !(mentions(trace->result, cell->source) || mentions(trace->effects, cell->source) ||
+                     mentions(effects, cell->source)))
+        continue;
+      value_effects(*this, make, std::exchange(cell, nullptr), effects);
+      for (Effect& e : make.take_effects()) trace->effects.push_back(std::move(e));
+      found = true;
+    }
+  for (Effect& e : effects) trace->effects.push_back(std::move(e));
+
+  for (Value* v : computed_) trace->computed.push_back(make.make(v));
+  guard_aliases();
+  trace->graph_effects = lowering_->effects();
+  check_arrays_unwritten();
+  if (trace->graph_effects.writes_inputs) guard_storages();
+  const std::vector<PyObject*> results = make.results();
+  find_gradients(results, *trace);
+  if (behind_writes_ && trace->needs_grad && !trace->joint) throw WrittenSignal{};
+  trace->speculates = speculated_;
+  trace->graphs = lowering_->finish(results, trace->views);
+  trace->graph_effects = lowering_->effects();
+  const auto& nodes = trace->graphs.captured->nodes();
+  if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))
+    trace->graphs = {};
+  if (!trace->graphs.captured && !symbolic_->questions.empty()) fix_all_sizes();
+  symbolic_->find_use();
+  if (dynamic()) trace->symbolic = symbolic_;
+  trace->sources = sources_;
+  trace->inputs = inputs_;
+  trace->guards = take_guards();
+  trace->steps = film(trace->graphs.captured.get(), trace->guards);
+  trace->codes = std::move(codes_);
+  trace->asked = std::move(asked_);
+  codes_.clear();
+  return trace;
+}
+
+std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
+  auto trace = std::make_unique<Trace>();
+  trace->end = Trace::End::Nothing;
+  trace->end_pc = live_.pc();
+  trace->broke = std::move(why);
+  current_ = &root_;
+  trace->fills_caches = !not_cached_.empty();
+  guard_not_cached(not_cached_);
+  if (!symbolic_->questions.empty()) fix_all_sizes();
+  symbolic_->find_use();
+  if (dynamic()) trace->symbolic = symbolic_;
+  trace->sources = sources_;
+  trace->guards = take_guards();
+  trace->steps = film(nullptr, trace->guards);
+  if (!trace->steps.empty())
+    trace->steps.back().event = "break", trace->steps.back().text = trace->broke->reason;
+  trace->codes = std::move(codes_);
+  trace->asked = std::move(asked_);
+  codes_.clear();
+  return trace;
+}
+
+namespace {
+
+// The instruction that must run for real is the film's last.
+void film_break(Trace& trace) {
+  StepRecord step;
+  step.code = trace.codes.front();
+  step.pc = trace.end_pc;
+  step.event = "break";
+  step.text = trace.broke ? trace.broke->reason : "";
+  trace.steps.push_back(std::move(step));
+}
+
+// The trace of what was interpreted; why it ends, if it does before the program does.
+std::unique_ptr<Trace> finished(Tracer& tracer, std::optional<BreakInfo>& broke, const NotCached& not_cached,
+                                const TraceOptions& options) {
+  const bool returned = tracer.returned();
+  if (!returned) tracer.guard_not_cached(not_cached);
+  auto trace = tracer.finish(returned);
+  if (returned) return trace;
+  if (broke && broke->kind == kUpdateBreak) broke = tracer.broke_for(*broke);
+  trace->broke = broke;
+  trace->fills_caches = !not_cached.empty();
+  if (options.record_steps && !trace->codes.empty()) film_break(*trace);
+  return trace;
+}
+
+// An update of parameters and a computation behind it that needs their gradients are compiled apart. false:
+// there is nothing of both, or it may not be.
+bool ends_behind_update(const Tracer& tracer, const TraceOptions& options, std::optional<BreakInfo>& broke,
+                        int64_t& stop_at) {
+  if (options.fullgraph || tracer.gradients_begin() <= 0) return false;
+  broke = BreakInfo{std::string(kUpdateBreak),
+                    "gradients of tensors that were updated before are needed from here on",
+                    "",
+                    {}};
+  stop_at = tracer.gradients_begin();
+  return true;
+}
+
+// Where PyTorch's autograd differentiates the graph, nothing of a checkpoint is computed again: its values
+// are kept, and what it gives may not be written to behind it, as it may in eager. Nor is it known which part
+// of a derivative of PyTorch's own is a checkpoint's. false: there is none, or it may not be.
+bool calls_checkpoints_for_real(const Tracer& tracer, const Trace& trace, TraceOptions& options) {
+  if (options.fullgraph || !tracer.has_checkpoints() || !options.checkpoints_for_real.empty()) return false;
+  if (trace.needs_grad) options.checkpoints_for_real = trace.joint ? trace.joint->borrowed : trace.no_joint;
+  return !options.checkpoints_for_real.empty();
+}
+
+}  // namespace
+
+// The program is interpreted until it ends or something must run for real. In the latter case it is
+// interpreted once more, up to the last instruction of the outermost frame before that: nothing was executed,
+// so nothing is undone.
+//
+// Where a backward pass was recorded and autograd is needed nevertheless, all of it is done again without. So
+// is a program that raises on the way that it takes for compilers, or calls an operator there that takes
+// functions (torch.associative_scan, whose gradients are wrong outside of a compiler): eager's way need not.
+std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
+  BytecodeCache bytecodes;
+  TraceOptions options = given;
+  std::optional<BreakInfo> broke;
+  NotCached not_cached;
+  int64_t stop_at = -1;
+  for (int attempt = 0; attempt < 40; ++attempt) {
+    Tracer tracer(frame, options, stop_at, bytecodes);
+    if (!tracer.run()) {
+      if (tracer.asked_is_compiling && (tracer.broke().kind == "exception" || tracer.broke_in_higher_order)) {
+        options.as_eager = true;
+        broke.reset(), not_cached.clear();
+        stop_at = -1;
+        continue;
+      }
+      if (options.knows_frame && stop_at < 0 && tracer.executed() == 0 &&
+          is_known_function(frame.function())) {
+        options.knows_frame = false;
+        continue;
+      }
+      if (!broke) broke = tracer.broke();
+      if (tracer.differentiates_again) options.differentiated_again = true;
+      stop_at = tracer.ends_by >= 0 ? tracer.ends_by : tracer.executed();
+      if (stop_at == 0) return tracer.give_up(*broke);
+      for (auto& each : tracer.take_not_cached()) not_cached.push_back(std::move(each));
+      continue;
+    }
+    if (!tracer.returned() && tracer.latest_end() >= 0) {
+      stop_at = tracer.latest_end();
+      if (stop_at == 0) break;
+      continue;
+    }
+    try {
+      auto trace = finished(tracer, broke, not_cached, options);
+      const bool by_pytorch = trace->needs_grad && !trace->joint;
+      if (by_pytorch && ends_behind_update(tracer, options, broke, stop_at)) continue;
+      if (calls_checkpoints_for_real(tracer, *trace, options)) {
+        broke.reset(), not_cached.clear();
+        stop_at = -1;
+        continue;
+      }
+      return trace;
+    } catch (const AutogradSignal& signal) {
+      VITRINE_CHECK(options.backward_for_real.empty(), "a backward pass was recorded against all options");
+      if (ends_behind_update(tracer, options, broke, stop_at)) continue;
+      options.backward_for_real = signal.why;
+      broke.reset(), not_cached.clear();
+      stop_at = -1;
+    } catch (const WrittenSignal&) {
+      options.checks_behind_writes = false;
+      broke.reset(), not_cached.clear();
+      stop_at = -1;
+    } catch (const BreakSignal& signal) {
+      // A value that cannot be rebuilt lives here: the segment ends where it does not live yet.
+      if (!broke) broke = signal.info;
+      stop_at = tracer.ends_by >= 0 ? tracer.ends_by : tracer.executed() - (attempt < 20 ? 1 : 8);
+      if (stop_at <= 0) return tracer.give_up(*broke);
+    }
+  }
+  return Tracer(frame, options, 0, bytecodes).give_up(broke.value_or(BreakInfo{}));
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,225 @@
+// Backward passes as part of the graph: where all that is differentiated was recorded in this segment,
+// PyTorch's own engine runs over the fake tensors, and what it does is recorded like any other call.
+// Gradients of leaves are values of the interpreter's from then on.
+#include <algorithm>
+
+#include "core/base/words.h"
+#include "core/capture/interpreter/builtins.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+// What a backward pass is asked for. The three functions differ in where their parameters stand.
+struct Parameter {
+  size_t at;
+  const char* name;
+};
+
+class Request {
+ public:
+  Request(Tracer& t, std::string name, const Arguments& a) : t_(t), name_(std::move(name)), a_(a) {}
+
+  [[noreturn]] void run_for_real(const std::string& why) const {
+    stop("real_backward", name_ + ": the backward pass runs for real, for " + why);
+  }
+  const std::string& name() const { return name_; }
+  // create_graph: what was recorded so far is differentiated twice, for which a region has no derivative.
+  void refuse_second(Parameter p) const {
+    if (!flag(p)) return;
+    t_.differentiates_again = true;
+    run_for_real("create_graph is given");
+  }
+
+  Value* get(Parameter p) const { return t_.look(need(t_, a_, p.at, p.name, t_.none())); }
+  bool given(Parameter p) const { return !t_.is_none(get(p)); }
+  bool flag(Parameter p) const {
+    PyObject* o = t_.const_object(get(p));
+    if (!o || (o != Py_None && !PyBool_Check(o))) run_for_real(std::string(p.name) + " is no bool");
+    return o == Py_True;
+  }
+  // A tensor or a sequence of these, as a tuple.
+  Values tensors(Parameter p, bool may_lack = false) const {
+    Value* v = get(p);
+    const bool many = v->kind == Kind::Tuple || v->kind == Kind::List;
+    Values out = many ? t_.unpack(v) : Values{v};
+    for (Value*& each : out) {
+      each = t_.look(each);
+      if (each->kind == Kind::Tensor || (may_lack && t_.is_none(each))) continue;
+      run_for_real(with_article(t_.describe(each)) + " is given to it");
+    }
+    return out;
+  }
+  // The gradients that it starts from, by output.
+  Values tangents(Parameter p, size_t outputs) const {
+    if (!given(p)) return Values(outputs, t_.none());
+    Values out = tensors(p, true);
+    if (out.size() != outputs) run_for_real("there are not as many gradients as tensors");
+    return out;
+  }
+
+ private:
+  Tracer& t_;
+  std::string name_;
+  const Arguments& a_;
+};
+
+PyObject* in_training(const char* name) {
+  Owned module(PyImport_ImportModule("vitrine._autograd.training"));
+  if (!module) PyErr_Clear();
+  PyObject* o = find_object(std::string("vitrine._autograd.training.") + name);
+  VITRINE_CHECK(o, std::string("vitrine._autograd.training lacks ") + name);
+  return o;
+}
+
+PyObject* tuple_of(const Values& values) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
+  for (size_t i = 0; i < values.size(); ++i)
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), Py_NewRef(values[i]->obj));
+  return tuple;
+}
+
+// What would run besides when a gradient of the tensor is there.
+bool has_hooks(PyObject* real) {
+  for (const char* name : {"_backward_hooks", "_post_accumulate_grad_hooks"}) {
+    Owned hooks(PyObject_GetAttrString(real, name));
+    if (!hooks) PyErr_Clear();
+    if (hooks && PyObject_IsTrue(hooks.get()) == 1) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// The leaves that a backward pass reaches, as tensors of the frame.
+Values Tracer::leaves_behind(const std::string& name, const Values& outputs, const Values& tangents) {
+  const auto for_real = [&](const std::string& why) {
+    stop("real_backward", name + ": the backward pass runs for real, for " + why);
+  };
+  if (!options_.backward_for_real.empty()) for_real(options_.backward_for_real);
+  if (checkpoints_ > 0) for_real("torch.utils.checkpoint computes in it what forward has not kept");
+  Owned ends(tuple_of(outputs)), given(tuple_of(tangents));
+  Owned found(PyObject_CallFunctionObjArgs(in_training("leaves_behind"), ends.get(), given.get(), nullptr));
+  if (!found) raise_python();
+  if (PyUnicode_Check(found.get())) for_real(text_of(found.get()));
+  Values leaves;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(found.get()); ++i) {
+    const auto at = by_tensor_.find(PyList_GET_ITEM(found.get(), i));
+    Value* leaf = at == by_tensor_.end() ? nullptr : resolve(at->second);
+    const bool entered = leaf && leaf->real && leaf->source;
+    if (!entered && !(leaf && lowering_->is_made_leaf(leaf->obj)))
+      for_real("autograd's graph began before this point");
+    if (entered) guard_leaf(name, leaf);
+    leaves.push_back(leaf);
+  }
+  return leaves;
+}
+
+// It must stay a leaf that nobody listens to.
+void Tracer::guard_leaf(const std::string& name, Value* leaf) {
+  if (has_hooks(leaf->real))
+    stop("real_backward",
+         name + ": the backward pass runs for real, for a hook is registered on " + leaf->source->text());
+  guard(GuardKind::PlainLeaf, leaf->source, nullptr, 0, "", nullptr, "a leaf without hooks");
+}
+
+// The gradients of `inputs`, a list. fresh, by input: whether it becomes a tensor's .grad, and not only
+// something that is added to it.
+Value* Tracer::gradients(const std::string& name, const Values& outputs, const Values& tangents,
+                         const Values& inputs, const std::vector<bool>& fresh, bool retain) {
+  Values flags;
+  for (bool f : fresh) flags.push_back(boolean(f));
+  Value* found =
+      torch_call(name, in_training("gradients"),
+                 {{tuple(outputs), tuple(tangents), tuple(inputs), tuple(flags), boolean(retain)}, {}});
+  found = look(found);
+  if (PyObject* why = const_object(found))
+    stop("real_backward", name + ": the backward pass runs for real, for " + text_of(why));
+  differentiates_ = true;
+  return found;
+}
+
+// Adds gradients to the .grad of each leaf, as PyTorch's engine does.
+void Tracer::accumulate(const std::string& name, const Values& outputs, const Values& tangents, bool retain) {
+  const Values leaves = leaves_behind(name, outputs, tangents);
+  Values before;
+  std::vector<bool> fresh;
+  for (Value* leaf : leaves) {
+    before.push_back(look(read_grad(leaf)));
+    fresh.push_back(is_none(before.back()));
+    if (fresh.back()) continue;
+    if (before.back()->kind != Kind::Tensor || torch_api::requires_grad(before.back()->obj))
+      stop("real_backward", name + ": the backward pass runs for real, for a gradient requires grad");
+  }
+  const Values found = unpack(gradients(name, outputs, tangents, leaves, fresh, retain));
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    Value* grad = look(found.at(i));
+    if (is_none(grad)) continue;
+    if (fresh[i])
+      write_attr(leaves[i], "grad", grad);
+    else
+      tensor_method(before[i], "add_", nullptr, {{grad}, {}});
+  }
+}
+
+// Tensor.backward(gradient, retain_graph, create_graph, inputs), `a` with the tensor in front.
+Value* Tracer::tensor_backward(const Arguments& a) {
+  const Request r(*this, "Tensor.backward", a);
+  r.refuse_second({3, "create_graph"});
+  if (r.given({4, "inputs"})) r.run_for_real("inputs are given");
+  const Values outputs = r.tensors({0, "self"});
+  accumulate(r.name(), outputs, r.tangents({1, "gradient"}, outputs.size()), r.flag({2, "retain_graph"}));
+  return none();
+}
+
+namespace {
+
+Value* autograd_backward(Tracer& t, const Arguments& a) {
+  const Request r(t, "torch.autograd.backward", a);
+  r.refuse_second({3, "create_graph"});
+  if (r.given({4, "grad_variables"})) r.run_for_real("grad_variables are given");
+  if (r.given({5, "inputs"})) r.run_for_real("inputs are given");
+  const Values outputs = r.tensors({0, "tensors"});
+  t.accumulate(r.name(), outputs, r.tangents({1, "grad_tensors"}, outputs.size()),
+               r.flag({2, "retain_graph"}));
+  return t.none();
+}
+
+Value* autograd_grad(Tracer& t, const Arguments& a) {
+  const Request r(t, "torch.autograd.grad", a);
+  r.refuse_second({4, "create_graph"});
+  for (Parameter p :
+       {Parameter{5, "only_inputs"}, Parameter{7, "is_grads_batched"}, {8, "materialize_grads"}})
+    if ((p.at != 5 || r.given(p)) && r.flag(p) != (p.at == 5))
+      r.run_for_real(std::string(p.name) + " is given");
+  const Values outputs = r.tensors({0, "outputs"}), inputs = r.tensors({1, "inputs"});
+  const Values tangents = r.tangents({2, "grad_outputs"}, outputs.size());
+  // Run for real, it needs the way from a result of the region to another: a region's own node has none.
+  t.differentiates_again =
+      std::any_of(inputs.begin(), inputs.end(), [](const Value* input) { return !input->real; });
+  t.leaves_behind(r.name(), outputs, tangents);
+  for (Value* input : inputs) {
+    if (!torch_api::requires_grad(input->obj)) r.run_for_real("an input does not require grad");
+    if (input->real) t.guard_leaf(r.name(), input);
+  }
+  const std::vector<bool> fresh(inputs.size(), false);
+  Value* found = t.gradients(r.name(), outputs, tangents, inputs, fresh, r.flag({3, "retain_graph"}));
+  const Values grads = t.unpack(found);
+  for (Value* grad : grads)
+    if (t.is_none(grad) && !r.flag({6, "allow_unused"})) r.run_for_real("an input is not used");
+  return t.tuple(grads);
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"torch.autograd.backward", autograd_backward},
+    {"torch.autograd.grad", autograd_grad},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> autograd_builtins() {
+  return kRows;
+}
+
+}  // namespace vitrine::capture

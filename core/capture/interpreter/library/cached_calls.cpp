@@ -1,0 +1,248 @@
+// functools.lru_cache: what the cache has kept is given again, as eager does, and the hit is counted when the
+// segment has run. What it does not hold is computed here, and once more for real behind the segment, so that
+// the cache holds it and has counted as eager's.
+#include <algorithm>
+
+#include "core/base/once.h"
+#include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/objects/torch_names.h"
+
+namespace vitrine::capture {
+namespace {
+
+// Told apart by identity, and what it does is guarded where it is called.
+bool is_code(PyObject* o) {
+  return PyModule_Check(o) || PyType_Check(o) || PyCallable_Check(o);
+}
+
+// The parts of a cached function, as CPython's garbage collector sees them (3.11 and 3.12): key, result and
+// class of each entry of a limited cache, then the cache itself, the function, the mark between positional
+// and keyword arguments, two classes, and the function's own __dict__.
+struct Cache {
+  Owned parts;
+  PyObject* entries =
+      nullptr;  // dict: key -> result, or an entry of a limited cache; nullptr: not as expected
+  PyObject* mark = nullptr;
+  PyTypeObject* entry = nullptr;
+  int64_t limit = -1;  // how many it holds at most; -1 = any number
+};
+
+Cache cache_of(PyObject* function) {
+  Cache c;
+  static constinit Once<PyObject*> kept_referents;
+  PyObject* const referents = kept_referents.get([] { return find_object("gc.get_referents"); });
+  c.parts = Owned(PyObject_CallOneArg(referents, function));
+  Owned parameters(PyObject_CallMethod(function, "cache_parameters", nullptr));
+  PyErr_Clear();
+  const Py_ssize_t n = c.parts ? PyList_GET_SIZE(c.parts.get()) : 0;
+  if (n < 6 || !parameters || !PyDict_Check(parameters.get())) return c;
+  const auto part = [&](Py_ssize_t from_end) { return PyList_GET_ITEM(c.parts.get(), n - from_end); };
+  PyObject* typed = PyDict_GetItemString(parameters.get(), "typed");
+  PyObject* limit = PyDict_GetItemString(parameters.get(), "maxsize");
+  const bool as_expected = PyDict_CheckExact(part(6)) && PyCallable_Check(part(5)) &&
+                           Py_TYPE(part(4)) == &PyBaseObject_Type && PyType_Check(part(3)) &&
+                           PyType_Check(part(2)) && PyDict_CheckExact(part(1));
+  if (!as_expected || typed != Py_False || !limit) return c;
+  if (limit != Py_None) c.limit = PyLong_AsLongLong(limit);
+  c.mark = part(4);
+  c.entry = reinterpret_cast<PyTypeObject*>(part(3));
+  c.entries = part(6);
+  return c;
+}
+
+// lru_cache(typed=True).
+bool tells_types_apart(PyObject* function) {
+  Owned parameters(PyObject_CallMethod(function, "cache_parameters", nullptr));
+  PyErr_Clear();
+  return parameters && PyDict_Check(parameters.get()) &&
+         PyDict_GetItemString(parameters.get(), "typed") == Py_True;
+}
+
+// What functools makes of the arguments: the only one if it is a text or an int, else the tuple of all.
+PyObject* cache_key(const Cache& c, const Values& objects, const Arguments& a) {
+  const size_t n = a.positional.size();
+  if (n == 1 && a.keyword.empty() &&
+      (PyUnicode_CheckExact(objects[0]->obj) || PyLong_CheckExact(objects[0]->obj)))
+    return Py_NewRef(objects[0]->obj);
+  Owned list(PyList_New(0));
+  for (size_t i = 0; i < objects.size(); ++i) {
+    if (i == n) PyList_Append(list.get(), c.mark);
+    if (i >= n) {
+      Owned name(PyUnicode_FromString(a.keyword[i - n].first.c_str()));
+      PyList_Append(list.get(), name.get());
+    }
+    PyList_Append(list.get(), objects[i]->obj);
+  }
+  return PyList_AsTuple(list.get());
+}
+
+// Borrowed from the cache; nullptr: not found.
+PyObject* result_of(const Cache& c, PyObject* entry) {
+  if (Py_TYPE(entry) != c.entry) return entry;
+  PyObject *key, *value, *stored = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(c.entries, &at, &key, &value);)
+    if (value == entry) stored = key;
+  for (Py_ssize_t i = 0; i + 6 < PyList_GET_SIZE(c.parts.get()); ++i)
+    if (PyList_GET_ITEM(c.parts.get(), i) == stored &&
+        PyList_GET_ITEM(c.parts.get(), i + 2) == reinterpret_cast<PyObject*>(c.entry))
+      return PyList_GET_ITEM(c.parts.get(), i + 1);
+  return nullptr;
+}
+
+// Eager calls it now, too: what it does can be noticed.
+[[noreturn]] void stop_uncached(const char* what) {
+  stop("unsupported_value", std::string("a call that its function's cache does not hold, and that ") + what,
+       "From the next call with these arguments on, the cache answers without a break.");
+}
+
+// What has no hash is refused by the cache, and what is equal to what was given before (1 and True) is not
+// computed anew: both are left to the cache itself.
+void check_cache_keys(const std::vector<CacheHit>& before, Value* function, size_t positional,
+                      const Values& objects) {
+  for (Value* v : objects)
+    if (v->kind == Kind::Constant && PyObject_Hash(v->obj) == -1) {
+      PyErr_Clear();
+      stop("exception", "a cached function is given what has no hash");
+    }
+  for (const CacheHit& hit : before) {
+    if (hit.function != function->obj || hit.positional != positional || hit.objects.size() != objects.size())
+      continue;
+    bool equal = true, same = true;
+    for (size_t i = 0; i < objects.size() && equal; ++i) {
+      PyObject *then = hit.objects[i]->obj, *now = objects[i]->obj;
+      equal = PyObject_RichCompareBool(then, now, Py_EQ) == 1;
+      same = same && (then == now || repr_of(then, 1000) == repr_of(now, 1000));
+    }
+    PyErr_Clear();
+    if (equal && !same) stop_uncached("was called with equal arguments before");
+  }
+}
+
+}  // namespace
+
+// The arguments as the cache compares them; empty objects: something that it is not known to hold.
+bool Tracer::cache_arguments(const Arguments& a, Values* objects) {
+  Values given = a.positional;
+  for (const auto& [key, value] : a.keyword) given.push_back(value);
+  for (Value* v : given) {
+    v = look(v);
+    if (v->kind == Kind::Object && v->obj && v->source && v->cls->tp_hash == PyBaseObject_Type.tp_hash) {
+      objects->push_back(v);
+      continue;
+    }
+    PyObject* tree = constant_tree(v);
+    PyErr_Clear();
+    if (!tree) return false;
+    const Owned hold(tree);
+    objects->push_back(constant(tree));
+  }
+  return true;
+}
+
+// nullptr: the cache does not hold it, or cannot be read.
+Value* Tracer::cached_result(Value* function, const Arguments& a) {
+  Values objects;
+  if (!cache_arguments(a, &objects)) return nullptr;
+  const Cache cache = cache_of(function->obj);
+  if (!cache.entries) return nullptr;
+  PyObject* key = keep(cache_key(cache, objects, a));
+  PyObject* entry = PyDict_GetItemWithError(cache.entries, key);
+  PyErr_Clear();
+  if (!entry) {
+    not_cached_.emplace_back(Owned(Py_NewRef(cache.entries)), Owned(Py_NewRef(key)));
+    return nullptr;
+  }
+  // A full cache uses its entries again for other keys.
+  if (cache.limit >= 0 && PyDict_GET_SIZE(cache.entries) >= cache.limit) return nullptr;
+  PyObject* result = result_of(cache, entry);
+  if (!result) return nullptr;
+  for (Value* v : objects)
+    if (v->kind == Kind::Object && !v->pinned)
+      guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+  const Source* held =
+      sources_->make(SourceKind::Constant, nullptr, -1, describe(function) + ".cache", cache.entries);
+  if (cache.limit >= 0)
+    guard(GuardKind::LengthBelow, held, nullptr, cache.limit, "", nullptr,
+          "less than " + std::to_string(cache.limit));
+  guard(GuardKind::Identity, sources_->make(SourceKind::Item, held, -1, repr_of(key, 60), key), entry, 0, "",
+        nullptr, "is still kept");
+  note_cached_call(function, a, std::move(objects));
+  return pinned(result);
+}
+
+// Behind the segment it is called. What a cached function calls, it calls itself then.
+void Tracer::note_cached_call(Value* function, const Arguments& a, Values objects) {
+  if (cached_since_ < 0) cache_hits_.push_back({function->obj, a.positional.size(), std::move(objects), a});
+}
+
+// A hit counts, and makes its entry the youngest; a miss makes one.
+std::vector<Effect> Tracer::cache_effects(RecipeMaker& make) {
+  std::vector<Effect> out;
+  for (const CacheHit& hit : cache_hits_) {
+    Owned positional(PyTuple_New(static_cast<Py_ssize_t>(hit.positional))), keyword(PyDict_New());
+    for (size_t i = 0; i < hit.objects.size(); ++i) {
+      PyObject* o = hit.objects[i]->obj;
+      if (i < hit.positional)
+        PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), Py_NewRef(o));
+      else
+        PyDict_SetItemString(keyword.get(), hit.arguments.keyword[i - hit.positional].first.c_str(), o);
+    }
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = make.call(find_object("vitrine._polyfills.library.call_again"), {});
+    for (PyObject* o : {hit.function, positional.get(), keyword.get()})
+      e.value.children.push_back(make.constant(o));
+    out.push_back(std::move(e));
+  }
+  return out;
+}
+
+// The next call finds it in the cache: then the segment need not end here.
+void Tracer::guard_not_cached(const NotCached& keys) {
+  for (const auto& [entries, key] : keys)
+    guard(GuardKind::DictContains, constant_source(entries.get()), key.get(), 0, "", nullptr,
+          "has not kept " + repr_of(key.get(), 40));
+}
+
+// The cache only saves time when the function depends on nothing but its arguments, changes nothing and gives
+// a constant; anything else shows what the cache has kept.
+Value* Tracer::call_cached(Value* function, Arguments a) {
+  const size_t known = not_cached_.size();
+  if (tells_types_apart(function->obj)) stop_uncached("tells arguments apart by their class");
+  if (Value* kept = cached_result(function, a)) return kept;
+  Values objects;
+  if (!cache_arguments(a, &objects) && cached_since_ < 0)
+    stop("unsupported_value", "a cached function is given what was made here");
+  check_cache_keys(cache_hits_, function, a.positional.size(), objects);
+  Value* result = nullptr;
+  {
+    struct Since {
+      int64_t& at;
+      int64_t before;
+      ~Since() { at = before; }
+    } since{cached_since_, cached_since_};
+    if (cached_since_ < 0) cached_since_ = static_cast<int64_t>(values_.size());
+    result = look(call(load_attr(function, "__wrapped__"), a));
+  }
+  if (result->kind != Kind::Constant) stop_uncached("returns an object");
+  note_cached_call(function, a, std::move(objects));
+  not_cached_.resize(known);  // nothing ended here
+  return result;
+}
+
+void Tracer::check_cached_read(PyObject* o) {
+  if (cached_since_ >= 0 && o && !is_code(o)) stop_uncached("reads what may change");
+}
+
+void Tracer::check_cached_write(Value* v) {
+  const int64_t since = cached_since_ >= 0 ? cached_since_ : pure_since_;
+  if (since < 0) return;
+  const auto mine = std::find_if(values_.begin() + since, values_.end(),
+                                 [&](const std::unique_ptr<Value>& each) { return each.get() == v; });
+  if (v && !v->source && mine != values_.end()) return;
+  if (cached_since_ >= 0) stop_uncached("changes what it did not make");
+  if (v && lend(v)) return;
+  stop("unsupported_value", "a mapped function changes what it did not make");
+}
+
+}  // namespace vitrine::capture

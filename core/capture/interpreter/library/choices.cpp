@@ -1,0 +1,69 @@
+// torch.cond. A tensor's value is not known at capture: where nothing is differentiated and the branches
+// change nothing, both are computed, and each result is chosen from the two.
+#include "core/capture/interpreter/builtins.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+constexpr const char* kHint =
+    "Compute both ways and choose with torch.where; call it without gradients; or make the predicate a bool.";
+
+Value* chosen_tensor(Tracer& t, Value* predicate, Value* a, Value* b) {
+  if (torch_api::type_of(a->obj) != torch_api::type_of(b->obj))
+    stop("data_dependent_branch",
+         "the branches of torch.cond give a " + t.describe(a) + " and a " + t.describe(b));
+  for (const Value* each : {a, b})
+    if (torch_api::requires_grad(each->obj))
+      stop("data_dependent_branch", "torch.cond between results that are differentiated", kHint);
+  return t.torch_call("torch.where", find_object("torch.where"), {{predicate, a, b}, {}});
+}
+
+// a and b: what the two branches gave, trees of tensors of one form.
+Value* chosen(Tracer& t, Value* predicate, Value* a, Value* b) {
+  a = t.look(a);
+  b = t.look(b);
+  if (a->kind == Kind::Tensor && b->kind == Kind::Tensor) return chosen_tensor(t, predicate, a, b);
+  const bool sequences = a->kind == b->kind && a->cls == b->cls && a->items.size() == b->items.size() &&
+                         (a->cls == &PyTuple_Type || a->cls == &PyList_Type) && !a->obj && !b->obj;
+  if (!sequences)
+    stop("data_dependent_branch",
+         "the branches of torch.cond give a " + t.describe(a) + " and a " + t.describe(b), kHint);
+  Values items;
+  for (size_t i = 0; i < a->items.size(); ++i)
+    items.push_back(chosen(t, predicate, a->items[i], b->items[i]));
+  return t.sequence(a->kind, std::move(items));
+}
+
+Value* cond(Tracer& t, const Arguments& a) {
+  Value* predicate = t.look(need(t, a, 0, "pred"));
+  Value *if_true = need(t, a, 1, "true_fn"), *if_false = need(t, a, 2, "false_fn");
+  const Arguments operands = t.spread(need(t, a, 3, "operands", t.tuple({})), nullptr);
+  if (predicate->kind == Kind::Constant) return t.call(t.truth(predicate) ? if_true : if_false, operands);
+  if (predicate->kind != Kind::Tensor)
+    stop("data_dependent_branch", "torch.cond by a " + t.describe(predicate));
+  if (torch_api::type_of(predicate->obj).numel() != 1)
+    stop("exception", "torch.cond by a tensor of more or less than one element");
+  for (Value* operand : operands.positional)
+    if (t.look(operand)->kind != Kind::Tensor)
+      stop("data_dependent_branch", "torch.cond with a " + t.describe(operand) + " as operand", kHint);
+  Value* one = t.tensor_method(predicate, "reshape", nullptr, {{t.tuple({})}, {}});
+  one = t.tensor_method(one, "bool", nullptr, {});
+  const std::string what = "a branch of torch.cond";
+  Value* first = t.run_once_without_effects(if_true, operands, what);
+  Value* second = t.run_once_without_effects(if_false, operands, what);
+  return chosen(t, one, first, second);
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"torch.cond", cond},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> choice_builtins() {
+  return kRows;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,62 @@
+// flex_attention's operator, on which a compiler's way through PyTorch's Python code ends. The program's
+// functions of scores and places are read through once, each for one place; then the call is what eager
+// computes: the scores, the functions mapped over them, softmax, the product.
+#include "core/capture/interpreter/builtins.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+constexpr const char* kName = "torch.nn.attention.flex_attention";
+constexpr size_t kMostIndices = 8;
+
+bool is_place(Tracer& t, Value* v) {
+  v = t.look(v);
+  if (v->kind != Kind::Tensor) return false;
+  const ir::TensorType type = torch_api::type_of(v->obj);
+  return type.sizes.empty() && type.dtype == ir::DType::i64;
+}
+
+}  // namespace
+
+// In these functions a tensor indexed by places is read there; elsewhere in eager, each place is asked for
+// its value. nullptr: other indices.
+Value* Tracer::get_item_at_places(Value* tensor, Value* key) {
+  key = look(key);
+  const Values places = key->kind == Kind::Tuple ? unpack(key) : Values{key};
+  if (places.empty() || places.size() > kMostIndices) return nullptr;
+  for (Value* place : places)
+    if (!is_place(*this, place)) return nullptr;
+  return call(pinned(find_object("vitrine._polyfills.transforms.item_at")), {{tensor, tuple(places)}, {}});
+}
+
+// operator(query, key, value, score_mod, block_mask, scale, kernel_options)
+Value* Tracer::flex_attention(const Arguments& a) {
+  constexpr size_t kArguments = 7;
+  if (a.positional.size() != kArguments || !a.keyword.empty())
+    stop("unsupported_builtin", std::string(kName) + " with other buffers");
+  const Values& p = a.positional;
+  for (size_t i = 0; i < 3; ++i) {
+    const Value* v = look(p[i]);
+    if (v->kind != Kind::Tensor || (grad_mode() && torch_api::requires_grad(v->obj)))
+      stop("unsupported_operator", std::string(kName) + " of tensors that require a gradient");
+  }
+  const Values mask = unpack(p[4]);
+  if (mask.empty()) stop("unsupported_builtin", std::string(kName) + " with another mask");
+  Value* sample =
+      look(call(pinned(find_object("vitrine._polyfills.transforms.score_and_place")), {{p[0]}, {}}));
+  const Values given = unpack(sample);
+  struct Reading {
+    bool &now, before = now;
+    ~Reading() { now = before; }
+  } reading{at_places_};
+  at_places_ = true;
+  const std::string what = std::string("what ") + kName + " is given";
+  run_once_without_effects(p[3], {given, {}}, what);
+  run_once_without_effects(mask.back(), {{given.begin() + 1, given.end()}, {}}, what);
+  return torch_call(kName, find_object("vitrine._polyfills.transforms.run_flex_attention"),
+                    {{p[0], p[1], p[2], function_in_parts(p[3]), function_in_parts(mask.back()), p[5]}, {}});
+}
+
+}  // namespace vitrine::capture

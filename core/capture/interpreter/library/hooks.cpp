@@ -1,0 +1,30 @@
+// Hooks on gradients of tensors that the program computes. A hook is read through once, which guards what it
+// reads and shows that it changes nothing; then PyTorch registers it on the fake tensor, and its backward
+// pass over the fake tensors runs it where eager's would. One that changes anything is registered for real.
+#include <algorithm>
+
+#include "core/capture/interpreter/tracer.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::capture {
+
+// tensor.register_hook(hook). What it gives may be dropped, and nothing else.
+Value* Tracer::register_hook(Value* tensor, const Arguments& a) {
+  if (a.positional.size() != 1 || !a.keyword.empty() || tensor->real || !grad_mode() ||
+      !torch_api::requires_grad(tensor->obj) || lowering_->is_made_leaf(tensor->obj))
+    stop("unsupported_operator", "Tensor.register_hook: hooks are registered for real");
+  Value* hook = a.positional[0];
+  Value* gradient = torch_call("torch.zeros_like", find_object("torch.zeros_like"),
+                               {{tensor}, {{"requires_grad", boolean(false)}}});
+  Value* given = look(run_once_without_effects(hook, {{gradient}, {}}, "a hook on a tensor"));
+  if (given->kind != Kind::Tensor && !is_none(given))
+    stop("exception", "a hook on a tensor gives a " + describe(given));
+  torch_call("Tensor.register_hook", find_object("vitrine._polyfills.library.register_hook"),
+             {{tensor, function_in_parts(hook)}, {}});
+  Value* handle = make(Kind::Object);
+  handle->cls = torch_names().removable_handle;
+  return handle;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,168 @@
+// Functions of the standard library that are written in Python, but ask what no recording can answer (whether
+// a weak dict holds something yet, at which address an object lies, which number comes next). They are
+// known by their code, and by the module whose names it reads.
+#include <algorithm>
+
+#include "core/base/once.h"
+#include "core/capture/interpreter/builtins.h"
+#include "core/capture/objects/torch_names.h"
+
+namespace vitrine::capture {
+namespace {
+
+// Borrowed contents of a closure's cell; nullptr: no such name, or it is empty.
+PyObject* closed_over(PyObject* function, const char* name) {
+  Owned names(PyCode_GetFreevars(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))));
+  PyObject* cells = PyFunction_GET_CLOSURE(function);
+  for (Py_ssize_t i = 0; names && cells && i < PyTuple_GET_SIZE(names.get()); ++i)
+    if (text_of(PyTuple_GET_ITEM(names.get(), i)) == name) return PyCell_GET(PyTuple_GET_ITEM(cells, i));
+  return nullptr;
+}
+
+// dispatch(cls) of functools.singledispatch: the implementation for a class. Registering another one empties
+// its cache, where the answer stands from now on.
+Value* implementation(Tracer& t, PyObject* dispatch, const Arguments& a) {
+  PyObject* cls = a.positional.size() == 1 && a.keyword.empty() ? t.const_object(a.positional[0]) : nullptr;
+  PyObject* cache = closed_over(dispatch, "dispatch_cache");
+  // With abstract classes among the registered, any register() anywhere may change the answer.
+  if (!cls || !PyType_Check(cls) || !cache || closed_over(dispatch, "cache_token") != Py_None) return nullptr;
+  Owned chosen(PyObject_CallOneArg(dispatch, cls)), data(PyObject_GetAttrString(cache, "data"));
+  if (!chosen || !data) t.raise_python();
+  PyObject* key = t.keep(PyWeakref_NewRef(cls, nullptr));
+  if (PyDict_GetItem(data.get(), key) != chosen.get()) return nullptr;
+  const Source* held = t.sources().make(SourceKind::Constant, nullptr, -1, "dispatch_cache", data.get());
+  t.keep(data.release());
+  const std::string name = static_cast<PyTypeObject*>(static_cast<void*>(cls))->tp_name;
+  t.guard(GuardKind::Identity, t.sources().make(SourceKind::Item, held, -1, name, key), chosen.get(), 0, "",
+          nullptr, "is still chosen for " + name);
+  return t.pinned(chosen.get());
+}
+
+// A data class's __repr__ notes meanwhile, by address and thread, whose text is being made.
+Value* guarded_repr(Tracer& t, PyObject* wrapper, const Arguments& a) {
+  PyObject* inner = closed_over(wrapper, "user_function");
+  if (!inner || !PyFunction_Check(inner) || a.positional.size() != 1) return nullptr;
+  for (const VirtualFrame* f = &t.frame(); f; f = f->caller)
+    if (f->code == reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(inner)) && !f->locals.empty() &&
+        f->locals[0] && t.look(f->locals[0]) == t.look(a.positional[0]))
+      return t.text("...");
+  return t.call(t.pinned(inner), a);
+}
+
+// Once torch._dynamo was used in the process, nn.Module.__init__ notes there when each module was made. Only
+// Dynamo's own cache reads that, and a module made inside a segment is not Dynamo's.
+Value* noted_by_dynamo(Tracer& t, PyObject*, const Arguments&) {
+  return t.none();
+}
+
+// A method of random.Random that gives a float.
+Value* drawn(Tracer& t, PyObject* function, const Arguments& a) {
+  static constinit Once<PyObject*> kept_random;
+  PyObject* const random = kept_random.get([] { return find_object("random.Random"); });
+  Value* generator = a.positional.empty() ? nullptr : t.look(a.positional[0]);
+  // One of a class of the program's own may draw in another way.
+  if (!generator || !generator->obj || reinterpret_cast<PyObject*>(generator->cls) != random) return nullptr;
+  Arguments rest = a;
+  rest.positional.erase(rest.positional.begin());
+  return t.draw(generator, text_of(reinterpret_cast<PyFunctionObject*>(function)->func_name), rest);
+}
+
+// torch.distributions' lazy_property, asked of its class: gives a new object, which only tells that it is
+// one.
+Value* lazy_property_of_class(Tracer& t, PyObject* function, const Arguments& a) {
+  if (a.positional.size() < 2 || !a.keyword.empty() || !t.is_none(a.positional[1])) return nullptr;
+  PyObject* property = t.const_object(a.positional[0]);
+  Value* v = t.look(a.positional[0]);
+  if (!property) property = v->kind == Kind::Object && v->pinned && !v->mutated ? v->obj : nullptr;
+  Owned made(property ? PyObject_CallFunctionObjArgs(function, property, Py_None, nullptr) : nullptr);
+  if (!made) return PyErr_Clear(), nullptr;
+  return t.pinned(made.get());
+}
+
+// Compilers are told by it that a size is not to be a symbol.
+Value* size_is_static(Tracer& t, PyObject*, const Arguments& a) {
+  for (Value* v : a.positional) t.settle(v);
+  return t.none();
+}
+
+// PyTorch switches autocast of a GPU off where it sees none; --target compiles for one that is elsewhere.
+Value* gpu_lacks_autocast(Tracer& t, PyObject*, const Arguments&) {
+  return t.for_absent_gpu() ? t.boolean(false) : nullptr;
+}
+Value* gpu_has_bfloat16(Tracer& t, PyObject*, const Arguments&) {
+  return t.for_absent_gpu() ? t.boolean(true) : nullptr;
+}
+
+struct Row {
+  const char *module, *qualname;
+  Value* (*handler)(Tracer&, PyObject* function, const Arguments&);  // nullptr: as any other function
+  bool outermost = false;  // also where a compiled callable's own frame is one of it
+};
+constexpr Row kRows[] = {
+    {"functools", "singledispatch.<locals>.dispatch", implementation},
+    {"dataclasses", "_recursive_repr.<locals>.wrapper", guarded_repr},
+    {"torch.distributions.utils", "lazy_property.__get__", lazy_property_of_class},
+    {"torch._dynamo.comptime", "_Comptime.force_static", size_is_static},
+    {"torch.utils.checkpoint", "checkpoint", checkpoint_function},
+    {"torch.nn.modules.transformer", "TransformerEncoder.forward", encoder_forward, true},
+    {"torch.nn.modules.transformer", "_detect_is_causal_mask", detected_as_causal},
+    {"torch.cuda.amp.common", "amp_definitely_not_available", gpu_lacks_autocast},
+    {"torch.cuda", "is_bf16_supported", gpu_has_bfloat16},
+#define VITRINE_DRAWS(X) \
+  X(uniform)             \
+  X(triangular)          \
+  X(gauss)               \
+  X(normalvariate)       \
+  X(lognormvariate)      \
+  X(expovariate) X(vonmisesvariate) X(gammavariate) X(betavariate) X(paretovariate) X(weibullvariate)
+#define X(name) {"random", "Random." #name, drawn},
+    VITRINE_DRAWS(X)
+#undef X
+        {"torch._dynamo.mutation_guard", "GenerationTracker.tag", noted_by_dynamo},
+};
+
+// A program's own functions of such a name are others, and so are those of its own random.py.
+bool is_of_module(PyObject* function, const char* name) {
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), name);
+  return module && PyModule_Check(module) && PyModule_GetDict(module) == PyFunction_GET_GLOBALS(function) &&
+         is_library_function(function);
+}
+
+const Row* row_of(PyObject* function) {
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  for (const Row& row : kRows)
+    if (PyUnicode_CompareWithASCIIString(code->co_qualname, row.qualname) == 0 &&
+        is_of_module(function, row.module))
+      return &row;
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_known_function(PyObject* function) {
+  return row_of(function) != nullptr;
+}
+
+Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a) {
+  const Row* row = row_of(function);
+  return row ? row->handler(t, function, a) : nullptr;
+}
+
+// Nothing of its code has run but what begins each frame.
+static bool has_just_begun(const VirtualFrame& f) {
+  const auto& all = f.bytecode->instructions();
+  return f.stack.empty() && f.position >= 0 &&
+         std::all_of(all.begin(), all.begin() + f.position,
+                     [](const Instruction& in) { return in.op == Op::Resume || in.op == Op::Nop; });
+}
+
+Value* run_known_frame(Tracer& t, const Frame& frame) {
+  PyObject* function = has_just_begun(t.frame()) ? frame.function() : nullptr;
+  const Row* row = function && PyFunction_Check(function) ? row_of(function) : nullptr;
+  if (!row || !row->outermost) return nullptr;
+  const auto* code = reinterpret_cast<PyCodeObject*>(frame.code());
+  const auto& locals = t.frame().locals;
+  return row->handler(t, function, {{locals.begin(), locals.begin() + code->co_argcount}, {}});
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,413 @@
+// Calls that become nodes: torch functions, tensor methods, operators on tensors.
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/words.h"
+#include "core/capture/interpreter/tracer.h"
+#include "core/capture/marks.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/recording/symbolic_int.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/replaced.h"
+
+namespace vitrine::capture {
+namespace {
+
+// Modules whose functions are nodes of the captured graph; everything above them is inlined.
+const std::unordered_set<std::string>& leaf_modules() {
+  static const std::unordered_set<std::string> modules = {
+      "torch",
+      "torch._C",
+      "torch._C._nn",
+      "torch._C._special",
+      "torch._C._linalg",
+      "torch._C._fft",
+      "torch._C._sparse",
+      "torch._C._nested",
+      "torch.functional",
+      "torch.nn.functional",
+      "torch.special",
+      "torch.linalg",
+      "torch.fft",
+      "torch._VF",
+      "torch._tensor",
+      "torch._C._VariableFunctions",
+  };
+  return modules;
+}
+
+// Functions of those modules that are ordinary Python, or that answer about the process and not about
+// tensors.
+const std::unordered_set<std::string>& inlined_functions() {
+  static const std::unordered_set<std::string> names = {
+      "torch.typename",
+      "torch.is_tensor",
+      "torch._assert",
+      "torch._check",
+      "torch._check_with",
+      "torch._check_value",
+      "torch._check_index",
+      "torch._check_type",
+      "torch._check_is_size",
+      "torch._check_not_implemented",
+      "torch.get_default_device",
+      "torch.is_storage",
+      "torch.use_deterministic_algorithms",
+      "torch.set_default_dtype",
+      "torch.set_default_device",
+      "torch.compile",
+      "torch.cond",
+      "torch.vmap",
+      "torch.set_default_tensor_type",
+      "torch.set_deterministic_debug_mode",
+      "torch.set_float32_matmul_precision",
+      "torch.are_deterministic_algorithms_enabled",
+      "torch.get_float32_matmul_precision",
+      "torch._check_tensor_all",
+      "torch._check_tensor_all_with",
+      "torch.while_loop",
+      "torch.sym_int",
+  };
+  return names;
+}
+
+std::string attr_text(PyObject* o, const char* name) {
+  Owned value(PyObject_GetAttrString(o, name));
+  if (!value) PyErr_Clear();
+  return text_of(value.get());
+}
+
+bool begins(const std::string& s, const char* prefix) {
+  return s.rfind(prefix, 0) == 0;
+}
+
+// How a builtin of torch is written by people: torch.nn.functional where it is found there, else torch.
+std::string written_name(PyObject* callable, const std::string& module, const std::string& name) {
+  if (begins(module, "torch._C._nn")) {
+    PyObject* alias = find_object("torch.nn.functional." + name);
+    return (alias == callable ? "torch.nn.functional." : "torch._C._nn.") + name;
+  }
+  if (begins(module, "torch._C._linalg"))
+    return "torch.linalg." + name.substr(begins(name, "linalg_") ? 7 : 0);
+  if (begins(module, "torch._C._special"))
+    return "torch.special." + name.substr(begins(name, "special_") ? 8 : 0);
+  if (begins(module, "torch._C._fft")) return "torch.fft." + name.substr(begins(name, "fft_") ? 4 : 0);
+  if (module == "torch.nn.functional" || module == "torch.functional" || begins(module, "torch.special") ||
+      begins(module, "torch.linalg"))
+    return (module == "torch.functional" ? "torch" : module) + "." + name;
+  if (module == "torch._tensor") return "Tensor." + name;
+  return "torch." + name;
+}
+
+// functools.wraps gives a program's own function the name of one of PyTorch's. One of PyTorch's that calls
+// what the program has put in the place of another one is a function as any other.
+bool is_of_torch(PyObject* function) {
+  if (!globals_of_torch(PyFunction_GET_GLOBALS(function)) && !torch_api::is_own_function(function))
+    return false;
+  return !torch_api::may_call_replaced(function);
+}
+
+}  // namespace
+
+bool Tracer::is_torch_leaf(PyObject* callable, std::string* name) {
+  const TorchNames& torch = torch_names();
+  if (Py_TYPE(callable) == torch.op_overload || Py_TYPE(callable) == torch.op_packet) {
+    Owned text(PyObject_Str(callable));
+    *name = "torch.ops." + text_of(text.get());
+    return true;
+  }
+  if (!PyCFunction_Check(callable) && !PyFunction_Check(callable)) return false;
+  if (PyFunction_Check(callable) && !is_of_torch(callable)) return false;
+  std::string module = attr_text(callable, "__module__");
+  const std::string own = attr_text(callable, "__name__");
+  if (PyCFunction_Check(callable)) {
+    PyObject* self = PyCFunction_GET_SELF(callable);
+    if (module.empty() && self) {
+      const std::string owner =
+          PyType_Check(self) ? reinterpret_cast<PyTypeObject*>(self)->tp_name : Py_TYPE(self)->tp_name;
+      if (owner.find("_VariableFunctions") == std::string::npos) return false;
+      module = "torch._C._VariableFunctions";
+    }
+    // torch._C itself holds many functions about state; only those also offered by torch are tensor
+    // functions.
+    if (module == "torch._C" || module == "torch") {
+      if (!self || PyModule_Check(self)) {
+        const std::string owner = self ? attr_text(self, "__name__") : "";
+        if (owner == "torch._C" || owner == "torch") return false;
+      }
+    }
+  }
+  if (!leaf_modules().count(module)) return false;
+  *name = written_name(callable, module, own);
+  return !inlined_functions().count(*name) && !inlined_functions().count(module + "." + own);
+}
+
+namespace {
+
+// A class that PyTorch makes in C++. One that is written in Python is none, whatever it is called.
+bool is_torch_extension_type(PyTypeObject* type) {
+  const bool of_python = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && Py_TYPE(type) == &PyType_Type;
+  return !of_python && std::string_view(type->tp_name).starts_with("torch.");
+}
+
+// A call that gives numbers may give others for other sizes.
+bool only_tensors(PyObject* o) {
+  if (torch_api::is_tensor(o) || o == Py_None) return true;
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    if (!only_tensors(PySequence_Fast_GET_ITEM(o, i))) return false;
+  return true;
+}
+
+// Whether a value may be another one for other sizes.
+bool follows_sizes(PyObject* o) {
+  if (torch_api::is_tensor(o) || torch_api::symbolic_number(o) >= 0) return true;
+  if (PyDict_Check(o)) {
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(o, &at, &key, &value);)
+      if (follows_sizes(key) || follows_sizes(value)) return true;
+    return false;
+  }
+  if (PySlice_Check(o)) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(o);
+    return follows_sizes(slice->start) || follows_sizes(slice->stop) || follows_sizes(slice->step);
+  }
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    if (follows_sizes(PySequence_Fast_GET_ITEM(o, i))) return true;
+  return false;
+}
+
+}  // namespace
+
+bool Tracer::has_tensor(Value* v) {
+  const Nested nested(nesting_);
+  v = resolve(v);
+  if (v->kind == Kind::Lazy) {
+    if (torch_api::is_tensor(v->obj)) return true;
+    if (!PyTuple_Check(v->obj) && !PyList_Check(v->obj)) return false;
+    v = look(v);
+  }
+  if (v->kind == Kind::Tensor) return true;
+  for (Value* item : v->items)
+    if (item && has_tensor(item)) return true;
+  return false;
+}
+
+PyObject* Tracer::to_python(Value* v) {
+  const Nested nested(nesting_);
+  v = peek(v);
+  switch (v->kind) {
+    case Kind::Symbol:
+      return symbol_object(v);
+    case Kind::Tensor:
+      check_view_of_normal(v);
+      [[fallthrough]];
+    case Kind::Constant:
+      return without_numpy(Py_NewRef(v->obj));
+    case Kind::Tuple:
+    case Kind::List: {
+      guard_length(v);
+      Owned list(PyList_New(0));
+      for (Value* item : v->items) {
+        Owned o(to_python(item));
+        if (PyList_Append(list.get(), o.get()) < 0) raise_python();
+      }
+      if (v->kind == Kind::List) {
+        if (v->cls != &PyList_Type)
+          stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
+        return list.release();
+      }
+      Owned plain(PyList_AsTuple(list.get()));
+      if (v->cls == &PyTuple_Type) return plain.release();
+      PyObject* cls = reinterpret_cast<PyObject*>(v->cls);
+      PyObject* made = PyObject_HasAttrString(cls, "_fields") ? PyObject_CallObject(cls, plain.get())
+                                                              : PyObject_CallOneArg(cls, plain.get());
+      if (!made) raise_python();
+      return made;
+    }
+    case Kind::Dict: {
+      if (v->cls != &PyDict_Type)
+        stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
+      Owned dict(PyDict_New());
+      for (auto [key, value] : dict_entries(v)) {
+        Owned k(to_python(key)), o(to_python(value));
+        if (PyDict_SetItem(dict.get(), k.get(), o.get()) < 0) raise_python();
+      }
+      return dict.release();
+    }
+    case Kind::Slice: {
+      const auto bound = [&](Value* at) {
+        Value* known = peek(at)->kind == Kind::Tensor ? known_number(look(at), "__index__") : nullptr;
+        return to_python(known ? known : at);
+      };
+      Owned a(bound(v->items[0])), b(bound(v->items[1])), c(bound(v->items[2]));
+      for (PyObject* each : {a.get(), b.get(), c.get()})
+        if (torch_api::is_tensor(each))
+          stop("scalar_read", "a tensor is used as a slice bound",
+               "Use a mask of fixed size instead of the slice.");
+      return PySlice_New(a.get(), b.get(), c.get());
+    }
+    case Kind::Object:
+      if (v->obj && v->source && is_torch_extension_type(v->cls)) {
+        guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+        Py_INCREF(v->obj);
+        return v->obj;
+      }
+      [[fallthrough]];
+    default:
+      stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
+  }
+}
+
+Value* Tracer::from_python(PyObject* o) {
+  if (torch_api::is_tensor(o)) {
+    if (auto found = by_tensor_.find(o); found != by_tensor_.end()) return found->second;
+    if (!lowering_->is_traced(o))
+      stop("unsupported_operator", "the call made a tensor outside the recording");
+    Value* v = make(Kind::Tensor);
+    Py_INCREF(o);
+    v->obj = keep(o);
+    v->cls = Py_TYPE(o);
+    by_tensor_[o] = v;
+    mark_view_of_normal(v);
+    return v;
+  }
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    if (Py_TYPE(o) == torch_names().size) {
+      Py_INCREF(o);
+      return fold(o);
+    }
+    const bool is_tuple = PyTuple_Check(o);
+    Values items;
+    for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i)
+      items.push_back(from_python(is_tuple ? PyTuple_GET_ITEM(o, i) : PyList_GET_ITEM(o, i)));
+    Value* v = sequence(is_tuple ? Kind::Tuple : Kind::List, std::move(items), Py_TYPE(o));
+    if (Py_TYPE(o) != &PyTuple_Type && Py_TYPE(o) != &PyList_Type) {
+      Py_INCREF(o);
+      v->real = keep(o);  // torch.return_types.*: answers its field names
+    }
+    return v;
+  }
+  if (PyDict_CheckExact(o)) {
+    Value* dict = new_dict();
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(o, &at, &key, &value)) dict_set(dict, fold(Py_NewRef(key)), from_python(value));
+    return dict;
+  }
+  Py_INCREF(o);
+  return fold(o);
+}
+
+namespace {
+
+// PyTorch asks whether quantiles are in [0, 1] only where there is data. Elsewhere it shows when the sorted
+// elements are indexed, unless there is but one.
+bool unseen_quantiles(const std::string& name, PyObject* positional, PyObject* keyword) {
+  if (!name.ends_with("quantile") || PyTuple_GET_SIZE(positional) == 0) return false;
+  PyObject* q = PyTuple_GET_SIZE(positional) > 1 ? PyTuple_GET_ITEM(positional, 1) : nullptr;
+  if (!q && keyword) q = PyDict_GetItemString(keyword, "q");
+  PyObject* of = PyTuple_GET_ITEM(positional, 0);
+  if (!q || !torch_api::is_tensor(q) || !torch_api::is_tensor(of)) return false;
+  const ir::Dims sizes = torch_api::type_of(of).sizes;
+  return sizes.empty() || std::find(sizes.begin(), sizes.end(), 1) != sizes.end();
+}
+
+}  // namespace
+
+// Of one graph: a loop without end becomes a break before it has used up the memory.
+constexpr int64_t kMostCalls = 20'000;
+
+Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arguments& a) {
+  if (Value* of_array = tensor_of_array(name, a)) return of_array;
+  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+  for (size_t i = 0; i < a.positional.size(); ++i)
+    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));
+  Owned keyword;
+  if (!a.keyword.empty()) keyword = Owned(PyDict_New());
+  for (const auto& [key, value] : a.keyword) {
+    Owned o(to_python(value));
+    PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
+  }
+  if ((name == "torch.is_conj" || name == "torch.resolve_conj") &&
+      std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) {
+        return look(v)->kind == Kind::Tensor && lowering_->is_conjugated(look(v)->obj);
+      }))
+    stop("unsupported_operator", name + "() of a tensor that is conjugated when it is read");
+  if (name == "Tensor.detach_" || name == "torch.detach_")
+    for (Value* v : a.positional)
+      if (look(v)->real) stop("unsupported_operator", name + "() of an input, which may be a view");
+  // They are chosen where nothing overrides PyTorch's functions, as a run among fake tensors does.
+  if (pure_since_ >= 0 && checkpoint_.number < 0 &&
+      (name == "torch._native_multi_head_attention" || name == "torch._transformer_encoder_layer_fwd"))
+    stop("unsupported_operator", name + " in a function that PyTorch transforms");
+  if (unseen_quantiles(name, positional.get(), keyword.get()))
+    stop("scalar_read", name + " asks whether its quantiles are in [0, 1]");
+  if (++torch_calls_ > kMostCalls)
+    stop("limit", "more than " + std::to_string(kMostCalls) + " calls of PyTorch in one graph",
+         "Compile the body of the loop instead of the loop.");
+  auto outcome = lowering_->call(name, callable, positional.get(), keyword.get(), origin());
+  if (outcome.unsupported)
+    stop(outcome.unsupported->kind.c_str(), outcome.unsupported->reason, outcome.unsupported->hint);
+  if (outcome.raised || !outcome.value) {
+    if (dynamic()) fix_all_sizes();  // the error may be another one for others, or none
+    raise_python();
+  }
+  Owned value(outcome.value);
+  // A plain bool that is no question about dtype, layout or shape may be one about the elements, which are
+  // not there.
+  const bool about_type =
+      name.find("is_") != std::string::npos && name.find("is_nonzero") == std::string::npos;
+  if (PyBool_Check(value.get()) && !about_type) stop("scalar_read", name + " gives a bool");
+  refuse_long_recurrence(name, a, outcome.operators);
+  check_storages();
+  note_updates();
+  forget_sizes(keyword && PyDict_GetItemString(keyword.get(), "out") ? "out_" : name);
+  const bool may_differ = follows_sizes(positional.get()) || (keyword && follows_sizes(keyword.get()));
+  if (dynamic() && may_differ && !only_tensors(value.get())) {
+    PyObject* o = value.get();
+    const bool plain = PyBool_Check(o) || PyLong_CheckExact(o) || Py_TYPE(o) == torch_names().dtype;
+    if (keyword || !plain) fix_all_sizes();
+    lowering_->note_question(callable, positional.get());  // strides may be any, too
+    symbolic_->questions.push_back({-1, Py_NewRef(value.get())});
+  }
+  return from_python(value.get());
+}
+
+void Tracer::note_updates() {
+  const auto now = lowering_->effects();
+  if (now.updates != updates_)
+    gradients_begin_ = -1;
+  else if (now.updates > 0 && now.differentiable != differentiable_ && gradients_begin_ < 0)
+    gradients_begin_ = executed_;
+  updates_ = now.updates;
+  differentiable_ = now.differentiable;
+}
+
+Value* Tracer::enter_tensor(Value* v) {
+  PyObject* real = v->obj;
+  ir::NodeKind kind = ir::NodeKind::placeholder;
+  for (const Source* s = v->source; s; s = s->base) {
+    if (s->kind != SourceKind::InstanceDict) continue;
+    if (s->name == "_parameters") kind = ir::NodeKind::parameter;
+    if (s->name == "_buffers") kind = ir::NodeKind::buffer;
+    break;
+  }
+  check_storage_of(v);
+  auto entered = lowering_->input(real, kind, v->source->path());
+  if (!entered) stop("unsupported_value", entered.error().what, entered.error().hint);
+  v->kind = Kind::Tensor;
+  v->real = real;
+  v->obj = keep(entered.take());
+  v->cls = Py_TYPE(real);
+  by_tensor_[v->obj] = v;
+  inputs_.push_back(v->source);
+  note_memory(v);
+  guard(GuardKind::TensorMatch, v->source, real, 0, "", nullptr, torch_api::type_of(real).text());
+  open_sizes(v, real, kind);
+  check_storages();
+  return v;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,524 @@
+// Calls: Python functions are inlined, torch functions recorded, builtins looked up in their table, classes
+// constructed here.
+#include "core/base/once.h"
+#include "core/capture/interpreter/builtins.h"
+#include "core/capture/marks.h"
+#include "core/capture/objects/class_dict.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+constexpr int kMaxDepth = 150;
+
+// The function behind a wrapper that matters to PyTorch's compiler only: what torch.compile returned, and
+// what PyTorch keeps from its compiler in its own library (Optimizer.zero_grad, say). nullptr: it is none.
+PyObject* wrapped_for_dynamo(PyObject* function) {
+  if (PyObject* inner = behind_early_disable(function))
+    return PyFunction_Check(inner) && globals_of_torch(PyFunction_GET_GLOBALS(inner)) ? inner : nullptr;
+  return mark_of(function) == Mark::None ? behind_wrapper(function) : nullptr;
+}
+
+std::string name_of_callable(PyObject* o) {
+  Owned name(PyObject_GetAttrString(o, "__qualname__"));
+  if (!name) PyErr_Clear();
+  return name ? text_of(name.get()) : std::string(Py_TYPE(o)->tp_name) + " object";
+}
+
+std::string module_of(PyObject* o) {
+  Owned name(PyObject_GetAttrString(o, "__module__"));
+  if (!name) PyErr_Clear();
+  return text_of(name.get());
+}
+
+// A number, a text or None.
+bool is_plain(const Value* v) {
+  return v->kind == Kind::Constant && (v->obj == Py_None || PyLong_Check(v->obj) || PyFloat_Check(v->obj) ||
+                                       PyUnicode_Check(v->obj) || PyBytes_Check(v->obj));
+}
+
+// type.__call__, which a metaclass's own __call__ ends in.
+PyObject* type_call() {
+  static PyObject* method = PyDict_GetItemString(class_dict(&PyType_Type), "__call__");
+  return method;
+}
+
+// The user, or a helper of ours, asked that this function runs as it is.
+void stop_at_disabled(PyObject* function) {
+  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  if (dict && PyDict_GetItemString(dict, "__vitrine_disabled__"))
+    stop("disabled", "function " + name_of_callable(function) + " is marked to run as it is");
+  if (dict && PyDict_GetItemString(dict, "_dynamo_forbidden"))
+    stop("disabled", "PyTorch forbids " + name_of_callable(function) + " inside of compiled functions");
+  const bool early = behind_early_disable(function);
+  if (!early && mark_of(function) == Mark::None) return;
+  const std::string reason = text_of(reason_of_mark(function));
+  stop("disabled", "function " + name_of_callable(function) +
+                       (early ? " is marked torch._disable_dynamo" : " is marked torch.compiler.disable") +
+                       (reason.empty() ? "" : ": " + reason));
+}
+
+}  // namespace
+
+// torch._dynamo.graph_break() and whatever the program has given to torch._dynamo.disallow_in_graph.
+void Tracer::stop_at_disallowed(PyObject* function, const Arguments& a) {
+  if (!is_disallowed(function)) return;
+  const std::string name = name_of_callable(function);
+  if (PyFunction_Check(function) && globals_of_torch(PyFunction_GET_GLOBALS(function), "_dynamo")) {
+    // Optimizers ask PyTorch's compiler for one in each step.
+    if (globals_of_torch(frame().globals)) return;
+    Value* given = !a.positional.empty() ? a.positional[0] : nullptr;
+    for (const auto& [key, value] : a.keyword)
+      if (key == "msg") given = value;
+    PyObject* message = given ? const_object(given) : nullptr;
+    const std::string text = text_of(message);
+    stop("requested", "torch._dynamo." + name + "()" + (text.empty() ? "" : ": " + text));
+  }
+  stop("requested", name + " is marked torch._dynamo.disallow_in_graph");
+}
+
+// A native method takes instances of its own class only.
+void Tracer::check_receiver(PyObject* method, Value* self) {
+  auto* descriptor = reinterpret_cast<PyDescrObject*>(method);
+  if (!type_of(self) || PyType_IsSubtype(type_of(self), descriptor->d_type)) return;
+  const bool wrapper = Py_TYPE(method) == &PyWrapperDescr_Type;
+  const std::string of = wrapper ? "' requires a '" : "' for '",
+                    but = wrapper ? "' object but received a '" : "' objects doesn't apply to a '";
+  raise(PyExc_TypeError,
+        "descriptor '" + text_of(descriptor->d_name) + of + descriptor->d_type->tp_name + but +
+            type_of(self)->tp_name + (wrapper ? "'" : "' object"),
+        true);
+}
+
+// A function that a def or lambda inside another function makes at each run of it, and that the program was
+// given: which one it is does not matter, only what it does. Library code and marks on it go by the object.
+bool Tracer::made_anew(const Value* v) const {
+  if (v->kind != Kind::Lazy || !v->obj || !PyFunction_Check(v->obj) || !v->source || v->pinned) return false;
+  const SourceKind kind = v->source->kind;
+  if (kind != SourceKind::Local && kind != SourceKind::Stack && kind != SourceKind::Cell &&
+      kind != SourceKind::Item)
+    return false;
+  auto* function = reinterpret_cast<PyFunctionObject*>(v->obj);
+  auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  if (!(code->co_flags & CO_NESTED) || cells_written_) return false;
+  if (function->func_dict && PyDict_GET_SIZE(function->func_dict)) return false;
+  if (is_known_function(v->obj)) return false;
+  PyObject* module = PyDict_GetItemString(function->func_globals, "__name__");
+  return !module || !text_of(module).starts_with("torch");
+}
+
+Value* Tracer::call_anew(Value* f, Arguments a) {
+  for (const char* mark : {"__vitrine_disabled__", "_torchdynamo_disable", "_torchdynamo_orig_callable"})
+    guard(GuardKind::InstanceHas, f->source, nullptr, 0, mark, nullptr, std::string("has no own ") + mark);
+  anew_.push_back(f);
+  return call_function(f, std::move(a));
+}
+
+Value* Tracer::call(Value* f, Arguments a) {
+  f = resolve(f);
+  if (made_anew(f)) return call_anew(f, std::move(a));
+  f = look(f);
+  switch (f->kind) {
+    case Kind::Function:
+      return call_function(f, std::move(a));
+    case Kind::Method: {
+      Value* function = look(f->items[0]);
+      a.positional.insert(a.positional.begin(), f->items[1]);
+      return call(function, std::move(a));
+    }
+    case Kind::Object:
+    case Kind::Dict:
+    case Kind::List:
+    case Kind::Tuple:
+    case Kind::Set:
+      return call_object(f, std::move(a));
+    case Kind::Constant:
+      break;
+    case Kind::Tensor:
+      raise(PyExc_TypeError, "'Tensor' object is not callable");
+    default:
+      stop("unsupported_value", "a call of " + describe(f));
+  }
+  PyObject* o = f->obj;
+  stop_at_disallowed(o, a);
+  give_default_device(o, a);
+  bool known = false;
+  if (Value* result = call_builtin(o, a, &known); known) return result;
+  if (Value* result = call_numpy(o, a)) return result;
+  if (PyFunction_Check(o)) {
+    if (PyObject* inner = wrapped_for_dynamo(o)) return call(pinned(inner), std::move(a));
+    stop_at_disabled(o);
+  }
+  std::string name;
+  if (is_torch_leaf(o, &name)) {
+    check_under_default_device(o);
+    if (Value* open = call_with_symbolic_float(*this, name, a)) return open;
+    const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
+    if (!method || look(a.positional[0])->kind != Kind::Tensor) return torch_call(name, o, a);
+    Value* self = look(a.positional[0]);
+    a.positional.erase(a.positional.begin());
+    return tensor_method(self, name.substr(7), o, std::move(a));
+  }
+  if (PyFunction_Check(o)) {
+    Value* known_result = call_known_function(*this, o, a);
+    return known_result ? known_result : call_function(f, std::move(a));
+  }
+  if (PyType_Check(o)) return construct(reinterpret_cast<PyTypeObject*>(o), std::move(a));
+  if (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
+    if (a.positional.empty()) raise(PyExc_TypeError, "unbound method needs an argument");
+    if (Value* added = add_to_symbolic_list(o, a)) return added;
+    Value* self = look(a.positional[0]);
+    check_receiver(o, self);
+    if (is_plain(self) && _PyType_Lookup(Py_TYPE(self->obj), PyDescr_NAME(o)) != o)
+      return fold_call(*this, o, a);  // object.__repr__(3): not the class's own
+    a.positional.erase(a.positional.begin());
+    if (PyObject* cls = const_object(self); cls && PyType_Check(cls) && o == type_call())
+      return construct_plain(reinterpret_cast<PyTypeObject*>(cls), std::move(a));
+    const std::string method = text_of(reinterpret_cast<PyDescrObject*>(o)->d_name);
+    if (self->kind == Kind::Tensor) return tensor_method(self, method, o, std::move(a));
+    return call_method(self, method, a);
+  }
+  if (Py_TYPE(o) == torch_names().lru_cache_wrapper) return call_cached(f, std::move(a));
+  // dict[str, int](): a class of the program's own would note in its object what it was called by.
+  if (Py_TYPE(o) == torch_names().generic_alias) {
+    Owned origin(PyObject_GetAttrString(o, "__origin__"));
+    if (origin && PyType_Check(origin.get()) &&
+        !(reinterpret_cast<PyTypeObject*>(origin.get())->tp_flags & Py_TPFLAGS_HEAPTYPE))
+      return call(pinned(origin.get()), std::move(a));
+    PyErr_Clear();
+  }
+  const std::string module = module_of(o);
+  if (PyCFunction_Check(o)) {
+    if (std::string(reinterpret_cast<PyCFunctionObject*>(o)->m_ml->ml_name) == "__new__" &&
+        !a.positional.empty())
+      return call_method(a.positional[0], "__new__", a);
+    PyObject* self = PyCFunction_GET_SELF(o);
+    if (Value* result = apply_function(o, a)) return result;
+    if (Value* left = leave_default_device(o)) return left;
+    if (self && !PyModule_Check(self) && !PyType_Check(self))
+      stop("unsupported_builtin", "builtin method " + describe(f));
+    const bool builtin = module == "builtins" || module.empty();
+    stop(builtin || module == "_functools" || module == "itertools" ? "unsupported_builtin" : "foreign_call",
+         (builtin ? "builtin " : "call of " + module + ".") + describe(f));
+  }
+  // A member of an enum, say: an object that never changes, whose class is callable.
+  if (PyObject* method = python_method(Py_TYPE(o), "__call__")) {
+    a.positional.insert(a.positional.begin(), f);
+    return call(pinned(method), std::move(a));
+  }
+  stop("foreign_call", "call of " + describe(f));
+}
+
+// An itemgetter, attrgetter or methodcaller from before this point, made anew in Python: it never changes and
+// tells what it was made with. nullptr: another object.
+Value* Tracer::getter_in_python(Value* v) {
+  const TorchNames& known = torch_names();
+  PyTypeObject* type = v->obj && v->source ? Py_TYPE(v->obj) : nullptr;
+  if (!type || (type != known.item_getter && type != known.attribute_getter && type != known.method_caller))
+    return nullptr;
+  guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+  Owned reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));
+  if (!reduced) raise_python();
+  Value* parts = pinned(PyTuple_GET_ITEM(reduced.get(), 1));
+  return call(pinned(PyTuple_GET_ITEM(reduced.get(), 0)), spread(parts, nullptr));
+}
+
+Value* Tracer::call_object(Value* v, Arguments a) {
+  PyTypeObject* type = type_of(v);
+  const TorchNames& torch = torch_names();
+  if (type == torch.partial) {
+    Value *function, *bound, *keywords;
+    if (v->obj) {
+      function = load_attr(v, "func");
+      bound = load_attr(v, "args");
+      keywords = load_attr(v, "keywords");
+    } else {
+      function = v->items[0];
+      bound = v->items[1];
+      keywords = v->items[2];
+    }
+    Arguments all = spread(bound, keywords);
+    all.positional.insert(all.positional.end(), a.positional.begin(), a.positional.end());
+    for (auto& [key, value] : a.keyword) {
+      bool replaced = false;
+      for (auto& [other, old] : all.keyword)
+        if (other == key) {
+          old = value;
+          replaced = true;
+        }
+      if (!replaced) all.keyword.emplace_back(key, value);
+    }
+    return call(function, std::move(all));
+  }
+  // What is compiled on its own elsewhere is captured with the rest here. It never changes what it wraps.
+  if (type == torch.compiled_function && v->source && !v->pinned)
+    return call(load_attr(v, "__wrapped__"), std::move(a));
+  if (type == torch.disabled_function || type == torch.compiled_function) {
+    if (v->source) guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+    Owned wrapped(PyObject_GetAttrString(v->obj, "__wrapped__"));
+    if (!wrapped) raise_python();
+    if (type == torch.disabled_function) {
+      Owned reason(PyObject_GetAttrString(v->obj, "reason"));
+      PyErr_Clear();
+      stop("disabled", "function " + name_of_callable(wrapped.get()) + " is marked vitrine.disable" +
+                           (text_of(reason.get()).empty() ? "" : ": " + text_of(reason.get())));
+    }
+    return call(pinned(wrapped.get()), std::move(a));
+  }
+  if (type == torch.flex_attention) return flex_attention(a);
+  if (type == torch.custom_op) {
+    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+    return torch_call("torch.ops.custom", v->obj, a);
+  }
+  if (type == torch.script_function && v->obj && v->source) {
+    // A function made from Python's text, which torch.jit keeps beside it.
+    Owned text(PyObject_GetAttrString(v->obj, "_torchdynamo_inline"));
+    PyErr_Clear();
+    if (!text || !PyFunction_Check(text.get())) stop("foreign_call", "call of a " + describe(v));
+    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+    return call(pinned(text.get()), std::move(a));
+  }
+  if (is_weak_reference(v) || (v->obj && PyWeakref_CheckRefExact(v->obj))) {
+    if (!a.positional.empty() || !a.keyword.empty()) raise(PyExc_TypeError, "a reference takes no arguments");
+    return v->obj ? weak_target(v) : target_of(*this, v);
+  }
+  if (Value* getter = getter_in_python(v)) return call(getter, std::move(a));
+  PyObject* method = python_method(type, "__call__");
+  if (!method) {
+    if (!type->tp_call) raise(PyExc_TypeError, describe(v) + " is not callable");
+    stop("foreign_call", "call of a " + describe(v));
+  }
+  if (method == torch.module_call && v->obj) return call_module(v, std::move(a));
+  a.positional.insert(a.positional.begin(), v);
+  return call(pinned(method), std::move(a));
+}
+
+namespace {
+
+// "encoder.layer.0" from the path of members that leads to a module.
+std::string module_path(const Source* source) {
+  std::string path;
+  for (const Source* s = source; s; s = s->base) {
+    const bool member = s->kind == SourceKind::Item && s->base && s->base->kind == SourceKind::InstanceDict &&
+                        s->base->name == "_modules";
+    if (!member) continue;
+    const std::string name = s->key ? text_of(s->key) : s->name;
+    path = path.empty() ? name : name + "." + path;
+  }
+  return path;
+}
+
+bool has_hooks(PyObject* module) {
+  for (const char* name :
+       {"_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"}) {
+    Owned hooks(PyObject_GetAttrString(module, name));
+    if (!hooks) {
+      PyErr_Clear();
+      return true;
+    }
+    if (PyObject_Size(hooks.get()) != 0) return true;
+  }
+  for (const char* name : {"_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks",
+                           "_global_backward_pre_hooks"}) {
+    PyObject* hooks = find_object(std::string("torch.nn.modules.module.") + name);
+    if (!hooks || PyObject_Size(hooks) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Value* Tracer::call_module(Value* v, Arguments a) {
+  Owned compiled(PyObject_GetAttrString(v->obj, "_compiled_call_impl"));
+  Owned way(PyObject_GetAttrString(reinterpret_cast<PyObject*>(v->cls), "_call_impl"));
+  PyErr_Clear();
+  if (has_hooks(v->obj) || way.get() != torch_names().module_call_impl ||
+      (compiled && compiled.get() != Py_None)) {
+    a.positional.insert(a.positional.begin(), v);
+    return call_function(pinned(python_method(v->cls, "__call__")), std::move(a));
+  }
+  guard(GuardKind::NoHooks, v->source, nullptr, 0, "", nullptr, "no hooks");
+  const std::string outer = current_->module;
+  if (const std::string path = module_path(v->source); !path.empty()) current_->module = path;
+  Value* result = call(load_attr(v, "forward"), std::move(a));
+  current_->module = outer;
+  return result;
+}
+
+// Code, closure and defaults of a function constant, or of one made in the segment.
+FunctionState Tracer::function_state(Value* f) {
+  if (f->kind == Kind::Function) return *f->function;
+  FunctionState state;
+  auto* function = reinterpret_cast<PyFunctionObject*>(f->obj);
+  const Source* base = f->source ? f->source : constant_source(f->obj);
+  state.code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  state.globals = function->func_globals;
+  const bool anew = made_anew(f);
+  state.globals_owner = state.globals == root_.globals && !anew ? nullptr : base;
+  guard(GuardKind::FunctionCode, base, function->func_code, 0, "", nullptr, "code is unchanged");
+  if (PyObject* cells = function->func_closure)
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cells); ++i)
+      state.closure.push_back(
+          look(lazy(PyTuple_GET_ITEM(cells, i),
+                    sources_->make(SourceKind::Closure, base, static_cast<int32_t>(i), ""), !anew)));
+  if (function->func_defaults) {
+    Values items;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(function->func_defaults); ++i)
+      items.push_back(lazy(PyTuple_GET_ITEM(function->func_defaults, i),
+                           sources_->make(SourceKind::Default, base, static_cast<int32_t>(i), "")));
+    state.defaults = tuple(std::move(items));
+  }
+  const auto dict = by_object_.find(function->func_kwdefaults);
+  if (dict != by_object_.end() && resolve(dict->second)->mutated) {
+    state.kwdefaults = look(dict->second);
+  } else if (function->func_kwdefaults) {
+    state.kwdefaults = new_dict();
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(function->func_kwdefaults, &at, &key, &value))
+      dict_set(state.kwdefaults, constant(key),
+               lazy(value, sources_->make(SourceKind::KwDefault, base, -1, text_of(key))));
+  }
+  return state;
+}
+
+Value* Tracer::call_function(Value* f, Arguments a) {
+  FunctionState state = function_state(f);
+  PyObject* name = state.code->co_qualname;
+  if (f->kind != Kind::Function) name = reinterpret_cast<PyFunctionObject*>(f->obj)->func_qualname;
+  for (const auto& [key, value] : f->attrs)
+    if (PyObject* written = key == "__qualname__" && value ? const_object(value) : nullptr) name = written;
+  Values bound = bind(state.code, text_of(name), state.defaults, state.kwdefaults, a);
+  return inline_code(state.code, state.globals, state.globals_owner, std::move(bound),
+                     std::move(state.closure));
+}
+
+Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* owner, Values bound,
+                           Values closure, const std::string& module) {
+  if (depth_ >= kMaxDepth)
+    stop("limit", "calls are nested deeper than " + std::to_string(kMaxDepth),
+         "Write the recursion as a loop, or compile the function that it ends in.");
+  if (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE))
+    stop("generator", "an async function",
+         "Await it outside of the compiled function, and pass what it gives.");
+  auto frame = std::make_shared<VirtualFrame>();
+  frame->code = code;
+  frame->bytecode = bytecode_of(code);
+  frame->globals = globals;
+  PyObject* builtins = PyDict_GetItemString(globals, "__builtins__");
+  frame->builtins = builtins && PyModule_Check(builtins) ? PyModule_GetDict(builtins)
+                    : builtins && PyDict_Check(builtins) ? builtins
+                                                         : PyEval_GetBuiltins();
+  frame->globals_owner = owner;
+  frame->locals = std::move(bound);
+  frame->closure = std::move(closure);
+  frame->module = module.empty() ? current_->module : module;
+  if (code->co_flags & CO_GENERATOR) {
+    Value* generator = make(Kind::Generator);
+    generator->generator = std::move(frame);
+    generators_.push_back(generator);
+    return generator;
+  }
+  film_inlined(code);
+  // A break looks at the frames that it left: they live on in the list.
+  frames_.push_back(frame);
+  Value* result = execute(*frame);
+  frames_.pop_back();
+  return result;
+}
+
+// A call that cannot be bound: CPython itself says why, of a function with this signature that does nothing.
+void Tracer::raise_unbound(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
+                           const Arguments& a) {
+  static constinit Once<PyObject*> kept_like;
+  PyObject* const like =
+      kept_like.get([] { return find_object("vitrine._polyfills.library.function_like"); });
+  Owned given_name(PyUnicode_FromString(name.c_str()));
+  Owned keywords(PyTuple_New(static_cast<Py_ssize_t>(a.keyword.size())));
+  for (size_t i = 0; i < a.keyword.size(); ++i)
+    PyTuple_SET_ITEM(keywords.get(), static_cast<Py_ssize_t>(i),
+                     PyUnicode_FromString(a.keyword[i].first.c_str()));
+  Owned keyword_defaults(PyList_New(0));
+  if (kwdefaults)
+    for (auto [key, value] : dict_entries(kwdefaults))
+      if (PyObject* known = const_object(key)) PyList_Append(keyword_defaults.get(), known);
+  Owned refused(PyObject_CallFunction(like, "OOnOnO", reinterpret_cast<PyObject*>(code), given_name.get(),
+                                      static_cast<Py_ssize_t>(defaults ? unpack(defaults).size() : 0),
+                                      keyword_defaults.get(), static_cast<Py_ssize_t>(a.positional.size()),
+                                      keywords.get()));
+  if (refused) stop("exception", name + "() is called with other arguments than it takes");
+  raise_python();
+}
+
+Values Tracer::bind(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
+                    const Arguments& a) {
+  if (defaults && resolve(defaults)->kind != Kind::Tuple && is_none(defaults)) defaults = nullptr;
+  const auto refuse = [&] { raise_unbound(code, name, defaults, kwdefaults, a); };
+  const auto names = code->co_localsplusnames;
+  const int positional = code->co_argcount, keyword_only = code->co_kwonlyargcount;
+  const int named = positional + keyword_only;
+  const bool rest = code->co_flags & CO_VARARGS, keywords = code->co_flags & CO_VARKEYWORDS;
+  Values locals(static_cast<size_t>(PyTuple_GET_SIZE(names)), nullptr);
+  const auto given = static_cast<int>(a.positional.size());
+  for (int i = 0; i < std::min(given, positional); ++i)
+    locals[static_cast<size_t>(i)] = a.positional[static_cast<size_t>(i)];
+  if (given > positional && !rest) refuse();
+  int slot = named;
+  if (rest) {
+    Values more;
+    for (int i = positional; i < given; ++i) more.push_back(a.positional[static_cast<size_t>(i)]);
+    locals[static_cast<size_t>(slot++)] = tuple(std::move(more));
+  }
+  Value* extra = keywords ? new_dict() : nullptr;
+  if (extra) locals[static_cast<size_t>(slot)] = extra;
+  for (const auto& [key, value] : a.keyword) {
+    int at = -1;
+    for (int i = code->co_posonlyargcount; i < named && at < 0; ++i)
+      if (text_of(PyTuple_GET_ITEM(names, i)) == key) at = i;
+    if (at >= 0) {
+      if (locals[static_cast<size_t>(at)]) refuse();
+      locals[static_cast<size_t>(at)] = value;
+    } else if (extra) {
+      dict_set(extra, text(key), value);
+    } else {
+      refuse();
+    }
+  }
+  const Values default_items = defaults ? unpack(defaults) : Values{};
+  for (int i = 0; i < named; ++i) {
+    Value*& local = locals[static_cast<size_t>(i)];
+    if (local) continue;
+    const std::string key = text_of(PyTuple_GET_ITEM(names, i));
+    if (i < positional) {
+      const int at = i - (positional - static_cast<int>(default_items.size()));
+      if (at >= 0) local = default_items[static_cast<size_t>(at)];
+    } else if (kwdefaults) {
+      local = dict_get(kwdefaults, key.c_str());
+    }
+    if (!local) refuse();
+  }
+  if (extra) extra->mutated = false;
+  return locals;
+}
+
+Arguments Tracer::spread(Value* positional, Value* keyword) {
+  Arguments a;
+  if (positional) a.positional = listed(positional);
+  if (keyword) {
+    keyword = look(keyword);
+    if (keyword->kind != Kind::Dict) {
+      Value* dict = new_dict();
+      dict_update(dict, keyword);
+      keyword = dict;
+    }
+    for (auto [key, value] : dict_entries(keyword)) {
+      PyObject* name = const_object(key);
+      if (!name || !PyUnicode_Check(name)) raise(PyExc_TypeError, "keywords must be strings");
+      a.keyword.emplace_back(text_of(name), value);
+    }
+  }
+  return a;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,46 @@
+// What a program asks of its own frame: locals(), and vars() without an argument.
+#include <algorithm>
+
+#include "core/capture/interpreter/builtins.h"
+
+namespace vitrine::capture {
+namespace {
+
+bool asks_for_locals(const VirtualFrame& f, const Instruction& in) {
+  if (in.op != Op::LoadGlobal) return false;
+  const std::string name = text_of(f.bytecode->name(in.arg));
+  return name == "locals" || name == "vars" || name == "eval" || name == "exec" || name == "dir";
+}
+
+// CPython keeps one dict a frame, which every call of locals() and of what works on it brings up to date:
+// with a second call, in this segment or another, what the first gave would change.
+bool may_ask_again(const VirtualFrame& f, const Frame& live) {
+  if (f.gave_locals) return true;
+  if (f.caller) return false;  // it begins and ends in this segment
+  if (live.has_locals_dict()) return true;
+  const auto& all = f.bytecode->instructions();
+  const auto asked =
+      std::count_if(all.begin(), all.end(), [&](const Instruction& in) { return asks_for_locals(f, in); });
+  return asked != 1 || std::any_of(all.begin(), all.end(), [](const Instruction& in) { return in.backward; });
+}
+
+}  // namespace
+
+Value* locals_of_frame(Tracer& t) {
+  VirtualFrame& f = t.frame();
+  if (may_ask_again(f, t.live()))
+    stop("unsupported_builtin", "locals() may be called again in the same frame");
+  f.gave_locals = true;
+  t.end_before_locals();
+  Value* dict = t.new_dict();
+  for (size_t i = 0; i < f.locals.size(); ++i) {
+    t.guard_bound(f, static_cast<int>(i));
+    Value* v = f.locals[i] ? t.resolve(f.locals[i]) : nullptr;
+    if (v && (v->kind == Kind::Cell || (v->kind == Kind::Lazy && PyCell_Check(v->obj)))) v = t.cell_get(v);
+    if (v) t.dict_set(dict, t.text(text_of(f.bytecode->local_name(static_cast<int>(i)))), v);
+  }
+  dict->mutated = false;
+  return dict;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,283 @@
+// Handlers: the stack, local names, cells, globals, attributes, operators.
+#include "core/capture/interpreter/machine/instructions.h"
+
+namespace vitrine::capture {
+
+Flow runNop(Tracer&, VirtualFrame&, const Instruction&) {
+  return Flow::Next;
+}
+
+Flow runMakeCell(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* cell = t.make(Kind::Cell);
+  cell->items = {f.locals[static_cast<size_t>(in.arg)]};
+  f.locals[static_cast<size_t>(in.arg)] = cell;
+  return Flow::Next;
+}
+
+Flow runCopyFreeVars(Tracer&, VirtualFrame& f, const Instruction& in) {
+  if (f.closure.size() != static_cast<size_t>(in.arg))
+    stop("unsupported_instruction", "the closure of the frame is not set up yet");
+  const size_t first = f.locals.size() - f.closure.size();
+  for (size_t i = 0; i < f.closure.size(); ++i) f.locals[first + i] = f.closure[i];
+  return Flow::Next;
+}
+
+Flow runPopTop(Tracer& t, VirtualFrame& f, const Instruction&) {
+  t.let_go(f, pop(f));
+  return Flow::Next;
+}
+
+Flow runPushNull(Tracer&, VirtualFrame& f, const Instruction&) {
+  push(f, nullptr);
+  return Flow::Next;
+}
+
+Flow runCopy(Tracer&, VirtualFrame& f, const Instruction& in) {
+  push(f, peek(f, in.arg));
+  return Flow::Next;
+}
+
+Flow runSwap(Tracer&, VirtualFrame& f, const Instruction& in) {
+  std::swap(peek(f, 1), peek(f, in.arg));
+  return Flow::Next;
+}
+
+Flow runLoadConst(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  PyObject* o = f.bytecode->constant(in.arg);
+  Py_INCREF(o);
+  push(f, t.fold(o));
+  return Flow::Next;
+}
+
+Flow runLoadFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.guard_bound(f, in.arg);
+  Value* v = f.locals[static_cast<size_t>(in.arg)];
+  if (!v)
+    t.raise(PyExc_UnboundLocalError,
+            "local variable '" + text_of(f.bytecode->local_name(in.arg)) + "' has no value");
+  push(f, v);
+  return Flow::Next;
+}
+
+Flow runLoadFastAndClear(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.guard_bound(f, in.arg);
+  push(f, f.locals[static_cast<size_t>(in.arg)]);
+  f.locals[static_cast<size_t>(in.arg)] = nullptr;
+  return Flow::Next;
+}
+
+Flow runStoreFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.let_go(f, f.locals[static_cast<size_t>(in.arg)]);
+  f.locals[static_cast<size_t>(in.arg)] = pop(f);
+  return Flow::Next;
+}
+
+Flow runDeleteFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.guard_bound(f, in.arg);
+  if (!f.locals[static_cast<size_t>(in.arg)])
+    t.raise(PyExc_UnboundLocalError,
+            "local variable '" + text_of(f.bytecode->local_name(in.arg)) + "' has no value");
+  t.let_go(f, f.locals[static_cast<size_t>(in.arg)]);
+  f.locals[static_cast<size_t>(in.arg)] = nullptr;
+  return Flow::Next;
+}
+
+Flow runLoadClosure(Tracer&, VirtualFrame& f, const Instruction& in) {
+  push(f, f.locals[static_cast<size_t>(in.arg)]);
+  return Flow::Next;
+}
+
+Flow runLoadDeref(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* v = t.cell_get(f.locals[static_cast<size_t>(in.arg)]);
+  if (!v)
+    t.raise(PyExc_NameError, "free variable '" + text_of(f.bytecode->local_name(in.arg)) + "' has no value");
+  push(f, v);
+  return Flow::Next;
+}
+
+Flow runStoreDeref(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* value = pop(f);
+  t.cell_set(f.locals[static_cast<size_t>(in.arg)], value);
+  return Flow::Next;
+}
+
+Flow runDeleteDeref(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.cell_set(f.locals[static_cast<size_t>(in.arg)], nullptr);
+  return Flow::Next;
+}
+
+Flow runLoadGlobal(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* v = t.load_global(f, name_of(f, in.arg));
+  if (in.flag) push(f, nullptr);
+  push(f, v);
+  return Flow::Next;
+}
+
+Flow runStoreGlobal(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.store_global(f, name_of(f, in.arg), pop(f));
+  return Flow::Next;
+}
+
+Flow runLoadAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* object = pop(f);
+  push(f, t.load_attr(object, name_of(f, in.arg)));
+  return Flow::Next;
+}
+
+// function, self for a method bound here; NULL, value otherwise.
+static void push_method(Tracer& t, VirtualFrame& f, Value* v) {
+  const bool bound = v->kind == Kind::Method && !v->source && v->items[1];
+  // One of NumPy's arrays has other methods where it is real: they go together.
+  if (bound && t.array_kind(v->items[1]) == ArrayKind::None) {
+    push(f, v->items[0]);
+    push(f, v->items[1]);
+  } else {
+    push(f, nullptr);
+    push(f, v);
+  }
+}
+
+Flow runLoadMethod(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* object = pop(f);
+  push_method(t, f, t.load_attr(object, name_of(f, in.arg)));
+  return Flow::Next;
+}
+
+Flow runLoadSuperAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Values operands = pop_many(f, 3);
+  Arguments arguments;
+  if (in.aux == 1) arguments.positional = {operands[1], operands[2]};
+  Value* v = t.load_attr(t.call(operands[0], std::move(arguments)), name_of(f, in.arg));
+  if (in.flag)
+    push_method(t, f, v);
+  else
+    push(f, v);
+  return Flow::Next;
+}
+
+Flow runStoreAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* object = pop(f);
+  Value* value = pop(f);
+  t.set_attr(object, name_of(f, in.arg), value);
+  return Flow::Next;
+}
+
+Flow runDeleteAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.del_attr(pop(f), name_of(f, in.arg));
+  return Flow::Next;
+}
+
+Flow runUnaryPositive(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.unary("pos", pop(f)));
+  return Flow::Next;
+}
+Flow runUnaryNegative(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.unary("neg", pop(f)));
+  return Flow::Next;
+}
+Flow runUnaryNot(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.boolean(!t.truth(pop(f))));
+  return Flow::Next;
+}
+Flow runUnaryInvert(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.unary("invert", pop(f)));
+  return Flow::Next;
+}
+
+Flow runBinary(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  // By CPython's own operator number (BinaryOperator).
+  static constexpr const char* kNames[] = {"add", "and_", "floordiv", "lshift", "matmul",  "mul", "mod",
+                                           "or_", "pow",  "rshift",   "sub",    "truediv", "xor"};
+  Value* b = pop(f);
+  Value* a = pop(f);
+  std::string name = kNames[static_cast<size_t>(binary_operator(in.arg))];
+  if (binary_in_place(in.arg)) {
+    name = "i" + name;
+    if (name.back() == '_') name.pop_back();
+  }
+  push(f, t.binary(name, a, b));
+  return Flow::Next;
+}
+
+// statically_known_true(a > b): the function that the result of a comparison goes to at once, nullptr: none.
+Value* asked_by(const VirtualFrame& f) {
+  const auto& all = f.bytecode->instructions();
+  auto next = static_cast<size_t>(f.position) + 1;
+  while (next < all.size() && all[next].op == Op::Nop) ++next;
+  const bool called =
+      next < all.size() && all[next].op == Op::Call && all[next].arg == 1 && all[next].aux < 0;
+  const size_t depth = f.stack.size();
+  return called && depth >= 2 && !f.stack[depth - 2] ? f.stack[depth - 1] : nullptr;
+}
+
+Flow runCompare(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* b = pop(f);
+  Value* a = pop(f);
+  if (Value* function = asked_by(f)) {
+    if (Value* answer = t.compared_without_guard(function, in.arg, a, b)) {
+      push(f, answer);
+      return Flow::Next;
+    }
+  }
+  push(f, t.compare(in.arg, a, b));
+  return Flow::Next;
+}
+
+Flow runIs(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* b = pop(f);
+  Value* a = pop(f);
+  push(f, t.boolean(t.same(a, b) != in.flag));
+  return Flow::Next;
+}
+
+Flow runContains(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* container = pop(f);
+  Value* item = pop(f);
+  push(f, t.boolean(t.contains(container, item) != in.flag));
+  return Flow::Next;
+}
+
+Flow runSubscript(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* key = pop(f);
+  Value* container = pop(f);
+  push(f, t.get_item(container, key));
+  return Flow::Next;
+}
+
+static Value* pop_slice(Tracer& t, VirtualFrame& f) {
+  Values parts = pop_many(f, 2);
+  parts.push_back(t.none());
+  return t.sequence(Kind::Slice, std::move(parts));
+}
+
+Flow runLoadSlice(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* slice = pop_slice(t, f);
+  Value* container = pop(f);
+  push(f, t.get_item(container, slice));
+  return Flow::Next;
+}
+
+Flow runStoreSlice(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* slice = pop_slice(t, f);
+  Value* container = pop(f);
+  Value* value = pop(f);
+  t.set_item(container, slice, value);
+  return Flow::Next;
+}
+
+Flow runStoreSubscript(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* key = pop(f);
+  Value* container = pop(f);
+  Value* value = pop(f);
+  t.set_item(container, key, value);
+  return Flow::Next;
+}
+
+Flow runDeleteSubscript(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* key = pop(f);
+  Value* container = pop(f);
+  t.del_item(container, key);
+  return Flow::Next;
+}
+
+}  // namespace vitrine::capture

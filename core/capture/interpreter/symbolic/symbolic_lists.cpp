@@ -1,0 +1,55 @@
+// Lists from before the segment that a program only adds to (the losses so far): what stands in them, and how
+// much, stays open, so that a list that grows needs no other compilation. look() closes one.
+#include "core/capture/interpreter/tracer.h"
+#include "core/capture/objects/class_dict.h"
+
+namespace vitrine::capture {
+
+Value* Tracer::symbolic_list(Value* v) {
+  v = resolve(v);
+  if (v->kind == Kind::Lazy && v->obj && v->source && PyList_CheckExact(v->obj)) {
+    materialise(v);
+    v = resolve(v);
+  }
+  return v->open ? v : nullptr;
+}
+
+void Tracer::specialise_list(Value* v) {
+  const Values added = std::move(v->items);
+  v->items = items_before(v);
+  guard_length_before(v, v->items.size());
+  v->open = false;
+  v->sized = true;
+  v->items.insert(v->items.end(), added.begin(), added.end());
+}
+
+Value* Tracer::method_of_symbolic_list(Value* v, const std::string& name) {
+  if (name != "append" && name != "extend") return nullptr;
+  Value* list = symbolic_list(v);
+  return list ? bind_descriptor(lookup(&PyList_Type, name), list, &PyList_Type, name) : nullptr;
+}
+
+Value* Tracer::add_to_symbolic_list(PyObject* method, const Arguments& a) {
+  if (a.positional.size() != 2 || !a.keyword.empty()) return nullptr;
+  if (method == lookup(&PyList_Type, "extend"))
+    return extend_symbolic_list(a.positional[0], a.positional[1]) ? none() : nullptr;
+  Value* list = method == lookup(&PyList_Type, "append") ? symbolic_list(a.positional[0]) : nullptr;
+  if (!list) return nullptr;
+  touch(list);
+  list->items.push_back(a.positional[1]);
+  return none();
+}
+
+// Only by what is sure not to look at the list meanwhile.
+Value* Tracer::extend_symbolic_list(Value* list, Value* by) {
+  list = symbolic_list(list);
+  if (!list) return nullptr;
+  by = look(by);
+  const bool plain = (by->kind == Kind::List && by->cls == &PyList_Type) || is_plain_tuple(by);
+  if (!plain || !list->open) return nullptr;
+  touch(list);
+  list->items.insert(list->items.end(), by->items.begin(), by->items.end());
+  return list;
+}
+
+}  // namespace vitrine::capture

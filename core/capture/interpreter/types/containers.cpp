@@ -1,0 +1,400 @@
+// Dicts and lengths: shadow contents, loaded from the real object on demand.
+#include <algorithm>
+
+#include "core/base/once.h"
+#include "core/base/words.h"
+#include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/tracer.h"
+#include "core/capture/objects/class_dict.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::capture {
+
+Value* Tracer::new_dict(PyTypeObject* cls) {
+  Value* v = make(Kind::Dict);
+  v->cls = cls ? cls : &PyDict_Type;
+  v->typed = v->sized = true;
+  v->dict = std::make_unique<DictState>();
+  v->dict->index = Owned(PyDict_New());
+  return v;
+}
+
+// What id() gave of something that stays where it is, say.
+static bool may_be_address(PyObject* number) {
+  constexpr long long kLowest = 1 << 16;
+  const long long n = PyLong_CheckExact(number) ? PyLong_AsLongLong(number) : 0;
+  if (n == -1) PyErr_Clear();
+  return n >= kLowest;
+}
+
+PyObject* Tracer::key_object(Value* key) {
+  key = look(key);
+  switch (key->kind) {
+    case Kind::Constant:
+      for (const OwnKey& known : own_keys_)  // which may be equal to it
+        if (PyObject_Hash(key->obj) == known.hash ||
+            (may_be_address(key->obj) && is_kept_as(known.value, "Identity")))
+          stop("unsupported_value", "a dict key with the hash of a " + describe(known.value));
+      PyErr_Clear();
+      return key->obj;
+    case Kind::Tuple: {
+      // A named tuple is equal to the plain one.
+      pin_type(key->cls);
+      const bool named = key->cls != &PyTuple_Type && !key->owner &&
+                         key->cls->tp_hash == PyTuple_Type.tp_hash &&
+                         key->cls->tp_richcompare == PyTuple_Type.tp_richcompare;
+      PyObject* tree = constant_tree(named ? tuple(unpack(key)) : key);
+      if (!tree) stop("unsupported_value", "a dict key that is not a constant");
+      return keep(tree);
+    }
+    case Kind::Object: {
+      // Hashed by identity: the real object stands for itself.
+      if (type_of(key)->tp_hash == PyBaseObject_Type.tp_hash) {
+        if (key->obj && key->source && !key->pinned)
+          guard_weakly(key->source, key->obj, "is the same object");
+        if (key->obj) return key->obj;
+        if (!key->twin)
+          key->twin = Owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+        return key->twin.get();
+      }
+      return own_key(key);
+    }
+    case Kind::Tensor: {
+      // Hashed by identity, too: a tensor made here is its fake tensor.
+      static constinit Once<PyObject*> kept_hash;
+      PyObject* const hash = kept_hash.get([] { return find_object("torch.Tensor.__hash__"); });
+      PyObject* own = PyDict_GetItemString(class_dict(torch_names().tensor), "__hash__");
+      pin_type(key->cls);
+      if (own == hash && key->cls->tp_hash == torch_names().tensor->tp_hash) {
+        if (key->source) guard_weakly(key->source, key->real, "is the same tensor");
+        return key->real ? key->real : key->obj;
+      }
+      [[fallthrough]];
+    }
+    default:
+      stop("unsupported_value", with_article(describe(key)) + " as a dict key");
+  }
+}
+
+// What hash() gives of an object whose __hash__() gives this int.
+Py_hash_t hash_told(PyObject* number) {
+  const Py_ssize_t n = PyLong_AsSsize_t(number);
+  if (n != -1) return n;
+  const bool too_large = PyErr_Occurred() != nullptr;
+  PyErr_Clear();
+  return too_large ? PyObject_Hash(number) : -2;
+}
+
+// An object whose class says how it is hashed and what it is equal to: equal ones share a fake tensor.
+PyObject* Tracer::own_key(Value* key) {
+  PyObject* method = key->obj ? nullptr : python_method(type_of(key), "__hash__");
+  if (!method) stop("unsupported_value", with_article(key->cls->tp_name) + " as a dict key");
+  struct Pure {
+    int64_t& since;
+    const int64_t before;
+    ~Pure() { since = before; }
+  } pure{pure_since_, pure_since_};
+  if (pure_since_ < 0) pure_since_ = static_cast<int64_t>(values_.size());
+  PyObject* number = const_object(call_special(key, method, {}));
+  if (!number || !PyLong_CheckExact(number)) stop("unsupported_value", "a hash that is no constant");
+  const Py_hash_t hash = hash_told(number);
+  for (const OwnKey& known : own_keys_)
+    if (known.hash == hash && known.value == key) return known.fake_tensor;
+  PyObject* fake_tensor = nullptr;
+  for (size_t i = 0; i < own_keys_.size() && !fake_tensor; ++i)
+    if (own_keys_[i].hash == hash && truth(compare(Py_EQ, own_keys_[i].value, key)))
+      fake_tensor = own_keys_[i].fake_tensor;
+  if (!fake_tensor) fake_tensor = keep(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+  own_keys_.push_back({key, hash, fake_tensor});
+  return fake_tensor;
+}
+
+// Such a fake tensor is not found among keys that are there for real.
+void Tracer::check_own_keys(Value* dict, Value* key) {
+  Values keys;
+  for (const auto& [each, value] : dict->dict->entries) keys.push_back(each);
+  check_own_keys(dict->obj != nullptr, keys, key);
+}
+
+void Tracer::check_own_keys(bool from_before, const Values& keys, Value* key) {
+  key = look(key);
+  if (key->kind != Kind::Object || key->cls->tp_hash == PyBaseObject_Type.tp_hash) return;
+  const auto mine = std::find_if(own_keys_.rbegin(), own_keys_.rend(),
+                                 [&](const OwnKey& known) { return known.value == key; });
+  bool refused = from_before;
+  for (Value* k : keys) {
+    k = k ? resolve(k) : nullptr;
+    if (!k || k->kind != Kind::Constant) continue;
+    refused = refused || mine == own_keys_.rend() || PyObject_Hash(k->obj) == mine->hash ||
+              (may_be_address(k->obj) && is_kept_as(key, "Identity")) ||
+              (Py_TYPE(k->obj)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+  }
+  if (refused) stop("unsupported_value", with_article(key->cls->tp_name) + " as a dict key");
+}
+
+// Equal as a set or a dict sees it; a tensor is equal to itself alone.
+bool Tracer::same_key(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (torch_api::is_tensor(a) || torch_api::is_tensor(b)) return false;
+  const int yes = PyObject_RichCompareBool(a, b, Py_EQ);
+  if (yes < 0) raise_python();
+  return yes;
+}
+
+namespace {
+
+// Position of a key in the entries; -1 = absent.
+Py_ssize_t position(DictState& dict, PyObject* key) {
+  PyObject* at = PyDict_GetItemWithError(dict.index.get(), key);
+  if (!at) return -1;
+  return PyLong_AsSsize_t(at);
+}
+
+void put_entry(DictState& dict, PyObject* key, Value* k, Value* value) {
+  Owned at(PyLong_FromSize_t(dict.entries.size()));
+  PyDict_SetItem(dict.index.get(), key, at.get());
+  dict.entries.emplace_back(k, value);
+}
+
+}  // namespace
+
+// How a key is written in tables: a tensor by the way that leads to it.
+static std::string key_text(PyObject* key, const Value* value, size_t most) {
+  for (Py_ssize_t i = 0; PyTuple_Check(key) && i < PyTuple_GET_SIZE(key); ++i)
+    if (torch_api::is_tensor(PyTuple_GET_ITEM(key, i)))
+      return std::to_string(PyTuple_GET_SIZE(key)) + ", some of them tensors";
+  return torch_api::is_tensor(key) ? value && value->source ? value->source->path() : "a tensor"
+                                   : repr_of(key, most);
+}
+
+namespace {
+
+// The globals of a module, as vars(module) or f.__globals__ gives them: names reach them, too.
+bool is_globals(const Value* dict) {
+  return dict->kind == Kind::Dict && dict->obj && PyDict_CheckExact(dict->obj) &&
+         PyDict_GetItemString(dict->obj, "__builtins__");
+}
+
+}  // namespace
+
+Value* Tracer::dict_get(Value* v, Value* key) {
+  v = look(v);
+  if (!global_writes_.empty() && is_globals(v))
+    stop("side_effect", "changed globals are read through their dict");
+  PyObject* k = key_object(key);
+  check_own_keys(v, key);
+  DictState& dict = *v->dict;
+  const Py_ssize_t at = position(dict, k);
+  if (PyErr_Occurred()) raise_python();
+  if (at >= 0) return dict.entries[static_cast<size_t>(at)].second;
+  if (dict.complete) return nullptr;
+  const bool is_tensor = torch_api::is_tensor(k);
+  if (is_tensor && !look(key)->source) return nullptr;  // it did not exist before
+  PyObject* found = PyDict_GetItemWithError(v->obj, k);
+  if (PyErr_Occurred()) raise_python();
+  // What was compiled for an optimizer's state keeps no parameter.
+  PyObject* kept_key = is_tensor ? keep(PyWeakref_NewRef(k, nullptr)) : k;
+  if (!kept_key) raise_python();
+  guard(GuardKind::DictContains, v->source, kept_key, (found ? 1 : 0) + (is_tensor ? kWeakKey : 0), "",
+        nullptr, (found ? "has " : "has no ") + key_text(k, look(key), 40));
+  if (!found) return nullptr;
+  Value* value = lazy(found, sources_->make(is_tensor ? SourceKind::ItemOf : SourceKind::Item, v->source, -1,
+                                            key_text(k, look(key), 60), kept_key));
+  put_entry(dict, k, torch_api::is_tensor(k) ? look(key) : constant(k), value);
+  return value;
+}
+
+// A key of a dict that existed before: an object among them is the one that other names give, too.
+Value* Tracer::dict_key(Value* dict, PyObject* key, int32_t place) {
+  if (is_constant_object(key) || PyTuple_Check(key) || !dict->source) return constant(key);
+  return lazy(key, sources_->make(SourceKind::DictKey, dict->source, place, ""));
+}
+
+void Tracer::dict_complete(Value* v) {
+  DictState& dict = *v->dict;
+  if (dict.complete) return;
+  DictState full;
+  full.index = Owned(PyDict_New());
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  Owned keys(PyTuple_New(PyDict_GET_SIZE(v->obj)));
+  Owned ordered(own_keys(v->obj));
+  if (!ordered) raise_python();
+  (void)at;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ordered.get()); ++i) {
+    key = PyList_GET_ITEM(ordered.get(), i);
+    if (torch_api::is_tensor(key))
+      stop("unsupported_value", "a dict from before this point has tensors as keys");
+    if (hashes_by_user_code(key))
+      stop("unsupported_value", std::string("a dict from before this point has a ") + Py_TYPE(key)->tp_name +
+                                    " as a key, which says how it is hashed");
+    Py_INCREF(key);
+    PyTuple_SET_ITEM(keys.get(), i, key);
+    const Py_ssize_t known = position(dict, key);
+    value = PyDict_GetItemWithError(v->obj, key);
+    if (!value) stop("unsupported_value", "a dict that cannot be read");
+    Value* k = dict_key(v, key, static_cast<int32_t>(i));
+    Value* entry =
+        known >= 0 ? dict.entries[static_cast<size_t>(known)].second
+                   : lazy(value, sources_->make(SourceKind::Item, v->source, -1, key_text(key, k, 60), key));
+    put_entry(full, key, k, entry);
+  }
+  guard(GuardKind::DictKeys, v->source, keys.get(), 0, "", nullptr,
+        "keys " + key_text(keys.get(), nullptr, 200));
+  *v->dict = std::move(full);
+}
+
+std::vector<std::pair<Value*, Value*>> Tracer::dict_entries(Value* v) {
+  v = look(v);
+  dict_complete(v);
+  std::vector<std::pair<Value*, Value*>> live;
+  for (const auto& entry : v->dict->entries)
+    if (entry.first) live.push_back(entry);
+  return live;
+}
+
+void Tracer::touch(Value* v) {
+  if (is_globals(v)) stop("side_effect", "globals are changed through their dict");
+  check_cached_write(v);
+  if (v->kind == Kind::Dict && v->dict->shown)
+    stop("unsupported_value", "a dict is changed that a mappingproxy from before this point shows");
+  ++v->version;
+  if (v->mutated) return;
+  if (v->obj) check_own_dict(v);
+  note_change(v);
+  v->mutated = true;
+  if (v->kind == Kind::Dict) dict_complete(v);
+  if ((v->kind == Kind::List && !v->open) || v->kind == Kind::Set) guard_length(v);
+  if (v->source && !(v->kind == Kind::Dict && v->owner)) mutated_.push_back(v);
+}
+
+void Tracer::dict_set(Value* v, Value* key, Value* value) {
+  v = look(v);
+  PyObject* k = key_object(key);
+  check_own_keys(v, key);
+  touch(v);
+  if (v->owner && v->owner->kind == Kind::Function)
+    set_attr(v->owner, text_of(k), value);
+  else if (v->owner)
+    return write_attr(v->owner, own_name(v->owner, k), value);
+  dict_put(v, k, look(key), value);
+}
+
+void Tracer::dict_put(Value* v, PyObject* k, Value* key, Value* value) {
+  DictState& dict = *v->dict;
+  const Py_ssize_t at = position(dict, k);
+  if (PyErr_Occurred()) raise_python();
+  if (at >= 0)
+    dict.entries[static_cast<size_t>(at)].second = value;
+  else
+    put_entry(dict, k, key, value), ++dict.keys_changed;
+}
+
+// The attribute that an entry of an object's __dict__ is. What the class keeps elsewhere, or sets by a method
+// of its own, would not be reached by that name.
+std::string Tracer::own_name(Value* owner, PyObject* key) {
+  if (!PyUnicode_Check(key)) stop("custom_setter", "an entry of a __dict__ is no name");
+  PyTypeObject* type = type_of(owner);
+  pin_type(type);
+  if (PyObject* found = _PyType_Lookup(type, key); found && Py_TYPE(found)->tp_descr_set)
+    stop("custom_setter", "an entry of a __dict__ has the name of a descriptor: " + text_of(key));
+  return text_of(key);
+}
+
+// Keeps an object's __dict__ in step with a written (nullptr: deleted) attribute.
+void Tracer::enter_own(Value* v, const std::string& name, Value* value) {
+  Owned key(PyUnicode_InternFromString(name.c_str()));
+  if (PyObject* slot = _PyType_Lookup(type_of(v), key.get()); slot && Py_TYPE(slot) == &PyMemberDescr_Type)
+    return;
+  touch(v->own_dict);
+  if (value) return dict_put(v->own_dict, key.get(), text(name), value);
+  DictState& dict = *v->own_dict->dict;
+  if (const Py_ssize_t at = position(dict, key.get()); at >= 0) {
+    dict.entries[static_cast<size_t>(at)].first = nullptr;
+    PyDict_DelItem(dict.index.get(), key.get());
+    ++dict.keys_changed;
+  }
+}
+
+bool Tracer::dict_remove(Value* v, Value* key) {
+  v = look(v);
+  if (!dict_get(v, key)) return false;
+  PyObject* k = key_object(key);
+  if (v->owner && v->owner->kind == Kind::Function)
+    stop("custom_setter", "an attribute of a function is removed");
+  if (v->owner) {
+    write_attr(v->owner, own_name(v->owner, k), nullptr);
+    return true;
+  }
+  touch(v);
+  DictState& dict = *v->dict;
+  dict.entries[static_cast<size_t>(position(dict, k))].first = nullptr;
+  PyDict_DelItem(dict.index.get(), k);
+  ++dict.keys_changed;
+  return true;
+}
+
+void Tracer::dict_clear(Value* v) {
+  if (v->owner) stop("custom_setter", "a __dict__ is emptied");
+  touch(v);
+  // Entries without a value: nothing of what was there before is left, and the effect on it says so.
+  const auto before = static_cast<size_t>(v->obj && PyDict_Check(v->obj) ? PyDict_GET_SIZE(v->obj) : 0);
+  v->dict->entries.assign(before, {nullptr, nullptr});
+  PyDict_Clear(v->dict->index.get());
+  ++v->dict->keys_changed;
+}
+
+void Tracer::dict_update(Value* v, Value* other) {
+  other = look(other);
+  // As CPython: a dict's own entries, unless its class has another way to go through them.
+  const bool own_way = other->kind == Kind::Dict && python_method(type_of(other), "__iter__");
+  if (other->kind == Kind::Dict && !own_way) {
+    for (auto [key, value] : dict_entries(other)) dict_set(v, key, value);
+    return;
+  }
+  if (other->kind == Kind::Object || own_way) {  // any mapping: what keys() gives, item by item
+    if (Value* keys = get_attr(other, "keys")) {
+      for (Value* key : unpack(call(keys, {}))) dict_set(v, key, get_item(other, key));
+      return;
+    }
+  }
+  for (Value* pair : unpack(other)) {
+    Values two = unpack(pair);
+    if (two.size() != 2) raise(PyExc_ValueError, "dictionary update sequence element has a wrong length");
+    dict_set(v, two[0], two[1]);
+  }
+}
+
+Value* Tracer::len(Value* v) {
+  v = look(v);
+  PyObject* method = may_have_methods(v) ? python_method(type_of(v), "__len__") : nullptr;
+  return integer(method ? checked_length(v, method) : length(v));
+}
+
+int64_t Tracer::length(Value* v) {
+  v = look(v);
+  switch (v->kind) {
+    case Kind::Tuple:
+    case Kind::List:
+    case Kind::Set:
+      guard_length(v);
+      return static_cast<int64_t>(v->items.size());
+    case Kind::Dict:
+      return static_cast<int64_t>(dict_entries(v).size());
+    case Kind::Tensor:
+      return int_of(tensor_method(v, "__len__", nullptr, {}), "len()");
+    case Kind::Constant: {
+      const Py_ssize_t n = PyObject_Size(v->obj);
+      if (n < 0) raise_python();
+      return n;
+    }
+    case Kind::Object:
+      if (PyObject* function = python_method(v->cls, "__len__")) return checked_length(v, function);
+      stop("unsupported_value", "len() of a " + describe(v));
+    default:
+      stop("unsupported_value", "len() of a " + describe(v));
+  }
+}
+
+}  // namespace vitrine::capture

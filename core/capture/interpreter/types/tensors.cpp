@@ -1,0 +1,237 @@
+// Attributes and methods of tensors: metadata is known at capture, views and arithmetic are recorded, what
+// reads the data or the autograd graph ends the segment.
+#include <string_view>
+
+#include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/tracer.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/replaced.h"
+
+namespace vitrine::capture {
+namespace {
+
+enum class Answer : uint8_t { Known, Node, Reads, Refused };
+struct MemberRow {
+  const char* name;
+  Answer answer;
+  const char* why = "";
+};
+
+constexpr MemberRow kAttributes[] = {
+    {"shape", Answer::Known},
+    {"dtype", Answer::Known},
+    {"device", Answer::Known},
+    {"ndim", Answer::Known},
+    {"layout", Answer::Known},
+    {"requires_grad", Answer::Known},
+    {"is_cuda", Answer::Known},
+    {"is_cpu", Answer::Known},
+    {"is_mps", Answer::Known},
+    {"is_xpu", Answer::Known},
+    {"is_meta", Answer::Known},
+    {"is_sparse", Answer::Known},
+    {"is_sparse_csr", Answer::Known},
+    {"is_mkldnn", Answer::Known},
+    {"is_quantized", Answer::Known},
+    {"is_nested", Answer::Known},
+    {"itemsize", Answer::Known},
+    {"nbytes", Answer::Known},
+    {"T", Answer::Node},
+    {"mT", Answer::Node},
+    {"H", Answer::Node},
+    {"mH", Answer::Node},
+    {"real", Answer::Node},
+    {"imag", Answer::Node},
+    {"_version", Answer::Refused, "._version counts eager writes"},
+    {"_base", Answer::Refused, "._base is eager's own view"},
+};
+
+constexpr MemberRow kMethods[] = {
+    {"size", Answer::Known},
+    {"dim", Answer::Known},
+    {"ndimension", Answer::Known},
+    {"numel", Answer::Known},
+    {"nelement", Answer::Known},
+    {"stride", Answer::Known},
+    {"storage_offset", Answer::Known},
+    {"is_contiguous", Answer::Known},
+    {"is_floating_point", Answer::Known},
+    {"is_complex", Answer::Known},
+    {"is_signed", Answer::Known},
+    {"is_conj", Answer::Known},
+    {"is_neg", Answer::Known},
+    {"element_size", Answer::Known},
+    {"get_device", Answer::Known},
+    {"__len__", Answer::Known},
+    {"item", Answer::Reads, ".item()"},
+    {"tolist", Answer::Reads, ".tolist()"},
+    {"numpy", Answer::Reads, ".numpy()"},
+    {"__array__", Answer::Reads, "conversion to NumPy"},
+    {"__int__", Answer::Reads, "int()"},
+    {"__float__", Answer::Reads, "float()"},
+    {"__index__", Answer::Reads, "use as an index"},
+    {"__complex__", Answer::Reads, "complex()"},
+    {"__contains__", Answer::Reads, "`in`"},
+    {"__bool__", Answer::Reads, "bool()"},
+    {"__repr__", Answer::Reads, "repr()"},
+    {"__str__", Answer::Reads, "str()"},
+    {"__format__", Answer::Reads, "format()"},
+    {"data_ptr", Answer::Refused, "its address is known only when it runs"},
+    {"_is_view", Answer::Refused, "it is eager's own view"},
+    {"register_post_accumulate_grad_hook", Answer::Refused, "hooks are registered for real"},
+    {"retain_grad", Answer::Refused, "it changes autograd's own graph"},
+    {"as_subclass", Answer::Refused, "another class answers from then on"},
+    {"refine_names", Answer::Refused, "dims get names, which a graph does not know"},
+    {"rename", Answer::Refused, "dims get names, which a graph does not know"},
+    {"rename_", Answer::Refused, "dims get names, which a graph does not know"},
+    {"align_to", Answer::Refused, "dims are taken by name"},
+    {"align_as", Answer::Refused, "dims are taken by name"},
+    {"set_", Answer::Refused, "it changes the storage"},
+    {"resize_", Answer::Refused, "it changes the storage"},
+    {"storage", Answer::Refused, "it hands out the storage"},
+    {"untyped_storage", Answer::Refused, "it hands out the storage"},
+    {"share_memory_", Answer::Refused, "it changes the storage"},
+    {"_typed_storage", Answer::Refused, "it hands out the storage"},
+    {"is_shared", Answer::Refused, "it asks how the memory was allocated"},
+    {"is_pinned", Answer::Refused, "it asks how the memory was allocated"},
+    {"__dlpack__", Answer::Refused, "it hands out the storage"},
+    {"__reduce_ex__", Answer::Refused, "pickling"},
+    {"__deepcopy__", Answer::Refused, "copy.deepcopy"},
+};
+
+template <size_t N>
+const MemberRow* find(const MemberRow (&rows)[N], const std::string& name) {
+  for (const MemberRow& row : rows)
+    if (name == row.name) return &row;
+  return nullptr;
+}
+
+}  // namespace
+
+Value* Tracer::tensor_attr(Value* v, const std::string& name) {
+  PyTypeObject* type = v->cls;
+  // What is put in the place of a method is seen by the guard on PyTorch's state (replaced.h).
+  if (type != torch_names().tensor && type != torch_names().parameter) pin_type(type);
+  const bool as_ever = !torch_api::is_replaced_in_tensor(name);
+  if (name == "requires_grad") check_not_differentiated("requires_grad");
+  if (as_ever && name == "grad") return read_grad(v);
+  for (const auto& [own, value] : v->attrs)
+    if (own == name && name != "requires_grad" && name != "data" && name != "grad") return value;
+  if (as_ever && name == "data") return data_of(v);
+  if (as_ever && (name == "is_leaf" || name == "grad_fn")) return autograd_fact(v, name);
+  if (as_ever && name == "__class__") return pinned(reinterpret_cast<PyObject*>(type));
+  if (const MemberRow* row = as_ever ? find(kAttributes, name) : nullptr) {
+    switch (row->answer) {
+      case Answer::Known: {
+        if (Value* sizes = size_question(v, name, {})) return sizes;
+        Owned text(PyUnicode_FromString(name.c_str())), args(PyTuple_Pack(2, v->obj, text.get()));
+        return fact(find_object("builtins.getattr"), args.get());
+      }
+      case Answer::Node: {
+        Owned key(PyUnicode_FromString(name.c_str()));
+        Owned getter(PyObject_GetAttrString(_PyType_Lookup(torch_names().tensor, key.get()), "__get__"));
+        if (!getter) raise_python();
+        return torch_call("Tensor." + name, keep(getter.release()), {{v}, {}});
+      }
+      default:
+        stop("unsupported_operator", "a tensor's " + name + " is read: " + row->why);
+    }
+  }
+  Owned key(PyUnicode_InternFromString(name.c_str()));
+  PyObject* descriptor = _PyType_Lookup(type, key.get());
+  if (descriptor) {
+    if (Py_TYPE(descriptor) == &PyGetSetDescr_Type || Py_TYPE(descriptor) == &PyProperty_Type)
+      stop("unsupported_operator", "attribute " + name + " of a tensor");
+    return bind_descriptor(descriptor, v, type, name);
+  }
+  if (!v->real || !v->source) return nullptr;
+  Owned dict(PyObject_GenericGetDict(v->real, nullptr));
+  PyErr_Clear();
+  PyObject* own = dict ? PyDict_GetItemString(dict.get(), name.c_str()) : nullptr;
+  if (own) return lazy(own, sources_->make(SourceKind::InstanceDict, v->source, -1, name));
+  guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
+  return nullptr;
+}
+
+Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* callable, Arguments a) {
+  const MemberRow* row = find(kMethods, name);
+  Owned key(PyUnicode_InternFromString(name.c_str()));
+  if (!callable)
+    callable = _PyType_Lookup(
+        torch_api::is_replaced_in_tensor(name) ? torch_names().tensor_base : torch_names().tensor, key.get());
+  if (name == "is_inference") return is_inference(self);
+  if (name == "register_hook") return register_hook(self, a);
+  if (name == "numpy" && torch_names().numpy_ufunc) return array_of_tensor(self, std::move(a));
+  if ((name == "is_conj" || name == "resolve_conj") && lowering_->is_conjugated(self->obj))
+    stop("unsupported_operator", "Tensor." + name + " of a tensor that is conjugated when it is read");
+  if (name == "requires_grad_") {
+    const bool given = !a.positional.empty() || a.find("requires_grad");
+    const size_t n = a.positional.size() + a.keyword.size();
+    if (n > 1 || (n == 1 && !given)) raise(PyExc_TypeError, "requires_grad_() takes one argument");
+    Value* on = !given ? boolean(true) : a.positional.empty() ? a.find("requires_grad") : a.positional[0];
+    return set_requires_grad(self, truth(on));
+  }
+  if (name == "backward") {
+    a.positional.insert(a.positional.begin(), self);
+    return tensor_backward(a);
+  }
+  if (Value* open = with_symbolic_floats(self, name, callable, a)) return open;
+  if (Value* open = method_with_symbolic_float(*this, self, name, a)) return open;
+  if (!a.keyword.empty())
+    if (Value* scaled = scaled_by_tensor(self, name, a)) return scaled;
+  const bool plain_type = name == "type" && a.positional.empty() && a.keyword.empty();
+  if ((row && row->answer == Answer::Known) || plain_type) {
+    if (Value* sizes = size_question(self, name, a)) return sizes;
+    for (Value* v : a.positional) settle(v);
+    for (auto& [key, value] : a.keyword) settle(value);
+    VITRINE_CHECK(callable, "a tensor has no method " + name);
+    Owned all(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()) + 1));
+    PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(self->obj));
+    for (size_t i = 0; i < a.positional.size(); ++i)
+      PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i) + 1, to_python(a.positional[i]));
+    if (a.keyword.empty()) return fact(callable, all.get());
+    Owned keyword(PyDict_New());
+    for (auto& [key, value] : a.keyword) {
+      Owned o(to_python(value));
+      PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
+    }
+    if (dynamic()) fix_all_sizes();
+    return fold(PyObject_Call(callable, all.get(), keyword.get()));
+  }
+  if (row && row->answer == Answer::Reads && a.positional.empty() && a.keyword.empty())
+    if (Value* known = known_number(self, row->name)) return known;
+  if (row && row->answer == Answer::Reads)
+    stop("scalar_read", std::string(row->why) + " reads the value of a tensor (" + describe(self) + ")");
+  if (row) stop("unsupported_operator", "Tensor." + name + ": " + row->why);
+  if (name == "__init__" || name == "__new__" || name == "__getattribute__" || name == "__setattr__")
+    stop("unsupported_operator", "Tensor." + name);
+  if (!callable) raise(PyExc_AttributeError, "'Tensor' object has no attribute '" + name + "'");
+  a.positional.insert(a.positional.begin(), self);
+  return torch_call("Tensor." + name, callable, a);
+}
+
+Value* Tracer::known_number(Value* tensor, const char* method) {
+  constexpr int64_t kMostNumbers = 4096;
+  Owned real(lowering_->known_value(tensor->obj));
+  const bool list = std::string_view(method) == "tolist";
+  if (!real || torch_api::type_of(real.get()).numel() > (list ? kMostNumbers : 1)) return nullptr;
+  if (!list && torch_api::type_of(real.get()).numel() != 1) return nullptr;
+  Owned number(PyObject_CallMethod(real.get(), method, nullptr));
+  if (!number) raise_python();
+  // It may follow from the sizes. An instance asks for it again; not for a float, where equal is not the
+  // same.
+  if (PyLong_Check(number.get()) && dynamic()) {
+    Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), method));
+    lowering_->note_question_of_value(function.get(), tensor->obj);
+    symbolic_->questions.push_back({-1, Py_NewRef(number.get())});
+  } else {
+    fix_all_sizes();
+  }
+  if (list) return fold(number.release());
+  const bool plain = PyBool_Check(number.get()) || PyLong_CheckExact(number.get()) ||
+                     PyFloat_CheckExact(number.get()) || PyComplex_CheckExact(number.get());
+  return plain ? fold(number.release()) : nullptr;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,169 @@
+// A value of the symbolic interpreter: what it knows about one Python object of the traced program. Objects
+// that existed before the segment carry their source and are looked at only on demand (Lazy): looking emits a
+// guard. Every change to them stays in the Value; the real object is never touched.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/capture/objects/python.h"
+#include "core/capture/trace/source.h"
+#include "core/ir/sym.h"
+
+namespace vitrine::capture {
+
+struct Value;
+struct VirtualFrame;
+using Values = std::vector<Value*>;
+
+enum class Kind : uint8_t {
+  Null,      // an empty stack entry
+  Lazy,      // obj and source; not looked at yet
+  Symbol,    // an int that may be another one in the next call: sym; obj: what it is now
+  Float,     // a float that may be another one: tensor; obj: what it is now; roots: what it is computed from;
+             // of one that sizes give, items: function and arguments, tensor: once the graph has it; of one
+             // that Python can compute from one root alone, parts: how (SourceKind::Derived)
+  Text,      // a str that holds numbers of tensors, symbolic_text.cpp: items
+  Constant,  // obj: immutable, or an object whose identity is fixed (function, class, module, enum member
+             // ...)
+  Tensor,    // obj: the storage-less fake tensor; real: the tensor it stands for, if it is an input
+  Tuple,     // items; cls: tuple, torch.Size, a named tuple, ...
+  List,      // items
+  Dict,      // dict
+  Set,       // items, all constants
+  Slice,     // items: start, stop, step
+  Iterator,  // iterator
+  Function,  // a function made in the segment: function
+  Cell,      // items[0]: contents, nullptr = empty, when loaded
+  Method,    // items: function, self
+  Object,    // any other object: obj (nullptr: made in the segment), cls, attrs
+  Super,     // items: class, object
+  Generator  // generator: a suspended frame
+};
+
+// Contents of a dict. A dict that existed before is loaded entry by entry until something needs them all.
+struct DictState {
+  std::vector<std::pair<Value*, Value*>> entries;  // a removed entry has a null key
+  Owned index;                                     // real dict: key object -> position in entries
+  bool complete = true;                            // false: entries hold only what was looked up
+  bool shown = false;                              // a mappingproxy's value has copies of the entries
+  uint64_t keys_changed = 0;                       // how often a key came or went
+};
+
+enum class IteratorKind : uint8_t {
+  Sequence,    // children[0]: Tuple or List, index
+  Keys,        // of the Dict children[0], index into its entries
+  Entries,     // (key, value)
+  DictValues,  //
+  Range,       // object: a range or str constant, index
+  Reversed,    // of the Tuple or List children[0], index counts down
+  Enumerate,   // children[0]: iterator, index
+  Zip,         // children: iterators; strict
+  Map,         // function, children: iterators
+  Filter,      // function (None constant: truth), children[0]
+  Chain,       // children: iterables, index: the current one; inner
+  Count,       // children: current, step
+  Repeat,      // children[0]; index: how many are left, -1 = endless
+  Islice,      // children[0]; index: position, limits
+  Generator,   // children[0]: Generator
+  Callable,    // iter(function, sentinel children[0])
+};
+
+struct IteratorState {
+  IteratorKind kind = IteratorKind::Sequence;
+  Values children;
+  Value* function = nullptr;
+  Value* inner = nullptr;
+  int64_t index = 0, stop = 0, step = 1;
+  int64_t passed = 0;  // Islice: how many children[0] has given
+  bool strict = false, done = false;
+  // Of an iterator that existed before: how often it was asked since the segment began, and how many of these
+  // a real enumerate() around it repeats by itself when it is advanced.
+  int64_t taken = 0, covered = 0;
+  PyObject* over = nullptr;  // the container that it walks; must not change meanwhile
+  Value* set = nullptr;      // Sequence: children[0] are the elements of this one, in their order
+  uint64_t walked = 0;       // the set's version, or the changes of the dict's keys, when the walk began
+};
+
+// What an exception made here says of others.
+struct ExceptionChain {
+  Value *cause = nullptr, *context = nullptr;
+  bool suppressed = false;
+  bool open = false;  // its context is up to what was handled when the segment began
+};
+
+struct FunctionState {
+  PyCodeObject* code = nullptr;
+  PyObject* globals = nullptr;
+  const Source* globals_owner = nullptr;  // a function with these globals; nullptr: the frame's function
+  Values closure;
+  Value* defaults = nullptr;     // Tuple or nullptr
+  Value* kwdefaults = nullptr;   // Dict or nullptr
+  Value* annotations = nullptr;  // or nullptr
+  Value* qualname = nullptr;
+};
+
+struct Value {
+  Kind kind = Kind::Null;
+  bool pinned =
+      false;  // its identity is certain without a guard (it hangs on a guarded class, or was imported)
+  bool mutated = false;      // differs from what the source gives now
+  bool typed = false;        // the type guard was emitted
+  bool identified = false;   // the identity or equality guard was emitted
+  bool sized = false;        // the length guard was emitted
+  bool open = false;         // a list of which only what was added since is known: items
+  PyObject* obj = nullptr;   // borrowed from the tracer's keep-alive list
+  PyObject* real = nullptr;  // Tensor: the real tensor
+  PyTypeObject* cls = nullptr;
+  ir::Sym sym;                // Symbol
+  Value* tensor = nullptr;    // Float
+  Values roots;               // Float
+  PyObject* parts = nullptr;  // Float
+  const Source* source = nullptr;
+  Value* forward = nullptr;  // the value that stands for the same object
+  Values items;
+  std::vector<std::pair<std::string, Value*>> attrs;  // written attributes in order; a null value = deleted
+  std::unique_ptr<DictState> dict;
+  std::unique_ptr<IteratorState> iterator;
+  std::unique_ptr<FunctionState> function;
+  std::shared_ptr<VirtualFrame> generator;
+  bool inference_view = false;  // Tensor: a view of a normal tensor, made in inference mode
+  bool freed_first = false;     // Tensor: its gradient was set to None before anything was computed
+  int64_t limit = -1;           // a deque made with maxlen: so many items at most
+  bool worded = false;          // an exception: items are its args, word for word
+  std::unique_ptr<ExceptionChain> chain;
+  Value* owner = nullptr;     // Dict: it is the __dict__ of this object, writes go there
+  Value* own_dict = nullptr;  // Object: its __dict__, once it was asked for
+  int32_t shared = -1;        // number of its recipe once one was made
+  uint64_t version = 0;       // counts changes: iteration over a changed dict raises
+  // Set: a real one that came about in the same way, as it was at that version. Its order is the program's.
+  Owned twin;
+  uint64_t twin_version = 0;
+  std::vector<std::pair<const char*, PyObject*>> changes;  // Set from before: methods called, and with what
+  uint64_t changes_version = 0;                            // behind the last of them
+};
+
+// Whether its class may be one of the program's, with operators of its own: objects, and lists, tuples,
+// dicts, sets.
+bool may_have_methods(const Value* v);
+
+// A tuple itself, of no class derived from it, and no view of a dict.
+inline bool is_plain_tuple(const Value* v) {
+  return v->kind == Kind::Tuple && v->cls == &PyTuple_Type && !v->owner;
+}
+
+// constants.cpp. Types whose values are compared by value: an equal object of the same type behaves the same
+// everywhere.
+bool is_plain_constant(PyObject* o);
+bool is_frozen_set_of_constants(PyObject* o);
+// Objects that are compared by identity: what they are does not change while they live.
+bool is_identity_constant(PyObject* o);
+bool is_constant_object(PyObject* o);  // any of these
+
+// sets.cpp: an object hashed by identity that is not there yet, so that a set's order with it is nobody's.
+bool is_made_here(const Value* key);
+
+}  // namespace vitrine::capture

@@ -1,0 +1,143 @@
+// Making values.
+#include "core/base/words.h"
+#include "core/capture/interpreter/signals.h"
+#include "core/capture/interpreter/tracer.h"
+#include "core/capture/objects/torch_names.h"
+
+namespace vitrine::capture {
+
+void stop(const char* kind, const std::string& reason, const std::string& hint) {
+  BreakSignal signal;
+  signal.info.kind = kind;
+  signal.info.reason = reason;
+  signal.info.hint = hint;
+  throw signal;
+}
+
+PyObject* Tracer::keep(PyObject* owned) {
+  if (owned) alive_.push_back(owned);
+  return owned;
+}
+
+Value* Tracer::make(Kind kind) {
+  values_.push_back(std::make_unique<Value>());
+  values_.back()->kind = kind;
+  return values_.back().get();
+}
+
+Value* Tracer::constant(PyObject* borrowed) {
+  Value* v = make(Kind::Constant);
+  Py_INCREF(borrowed);
+  v->obj = keep(borrowed);
+  v->cls = Py_TYPE(borrowed);
+  v->pinned = v->identified = v->typed = true;
+  return v;
+}
+
+Value* Tracer::fold(PyObject* owned) {
+  if (!owned) raise_python();
+  Owned hold(owned);
+  if (PyUnicode_Check(owned) || PyBytes_Check(owned) || PySequence_Check(owned)) check_order_known();
+  if (is_constant_object(owned) || PySlice_Check(owned) || PyRange_Check(owned)) {
+    Value* v = constant(owned);
+    return v;
+  }
+  const bool is_size = Py_TYPE(owned) == torch_names().size;
+  if (PyTuple_CheckExact(owned) || PyList_CheckExact(owned) || is_size) {
+    const bool is_tuple = !PyList_CheckExact(owned);
+    Values items;
+    for (Py_ssize_t i = 0; i < Py_SIZE(owned); ++i) {
+      PyObject* item = is_tuple ? PyTuple_GET_ITEM(owned, i) : PyList_GET_ITEM(owned, i);
+      Py_INCREF(item);
+      items.push_back(fold(item));
+    }
+    return sequence(is_tuple ? Kind::Tuple : Kind::List, std::move(items), Py_TYPE(owned));
+  }
+  if (PyDict_CheckExact(owned)) {
+    Value* dict = new_dict();
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(owned, &at, &key, &value)) {
+      Py_INCREF(key);
+      Py_INCREF(value);
+      Value* k = fold(key);
+      dict_set(dict, k, fold(value));
+    }
+    return dict;
+  }
+  if (PySet_Check(owned)) {
+    Value* set = make(Kind::Set);
+    set->cls = Py_TYPE(owned);
+    Owned iterator(PyObject_GetIter(owned));
+    while (PyObject* item = PyIter_Next(iterator.get())) set->items.push_back(fold(item));
+    set->changes_version = ~uint64_t{0};
+    if (sets_in_order_ && PySet_CheckExact(owned) && Py_REFCNT(owned) == 1) set->twin = Owned(hold.release());
+    return set;
+  }
+  stop("unsupported_value", with_article(Py_TYPE(owned)->tp_name) + " made by a builtin");
+}
+
+Value* Tracer::integer(int64_t n) {
+  Owned o(PyLong_FromLongLong(n));
+  return constant(o.get());
+}
+
+Value* Tracer::text(const std::string& s) {
+  Owned o(PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())));
+  if (!o) raise_python();
+  PyObject* interned = o.release();
+  PyUnicode_InternInPlace(&interned);
+  Owned hold(interned);
+  return constant(interned);
+}
+
+Value* Tracer::sequence(Kind kind, Values items, PyTypeObject* cls) {
+  Value* v = make(kind);
+  v->items = std::move(items);
+  v->cls = cls                   ? cls
+           : kind == Kind::Tuple ? &PyTuple_Type
+           : kind == Kind::List  ? &PyList_Type
+           : kind == Kind::Set   ? &PySet_Type
+                                 : nullptr;
+  v->typed = v->sized = true;
+  return v;
+}
+
+// Names of objects and globals: a program may ask whether they are there, or fail where they are not, and
+// make no use of their value.
+static bool may_be_absent(SourceKind kind) {
+  return kind == SourceKind::InstanceDict || kind == SourceKind::Attr || kind == SourceKind::Global ||
+         kind == SourceKind::GlobalOf;
+}
+
+Value* Tracer::lazy(PyObject* borrowed, const Source* source, bool pinned) {
+  Value* v = make(Kind::Lazy);
+  Py_INCREF(borrowed);
+  v->obj = keep(borrowed);
+  v->cls = Py_TYPE(borrowed);
+  v->source = source;
+  v->pinned = pinned;
+  if (source && !pinned && may_be_absent(source->kind))
+    guard(GuardKind::Bound, source, nullptr, 1, "", nullptr, "is there");
+  return v;
+}
+
+const Source* Tracer::constant_source(PyObject* object) {
+  std::string name;
+  if (PyModule_Check(object)) {
+    const char* text = PyModule_GetName(object);
+    if (!text) PyErr_Clear();
+    name = text ? text : "module";
+  } else {
+    Owned qualname(PyObject_GetAttrString(object, "__qualname__"));
+    if (!qualname) PyErr_Clear();
+    name = qualname ? text_of(qualname.get()) : std::string(Py_TYPE(object)->tp_name) + " object";
+  }
+  return sources_->make(SourceKind::Constant, nullptr, -1, name, object);
+}
+
+Value* Tracer::pinned(PyObject* borrowed) {
+  return lazy(borrowed, constant_source(borrowed), true);
+}
+
+}  // namespace vitrine::capture

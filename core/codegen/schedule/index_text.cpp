@@ -1,0 +1,45 @@
+#include "core/codegen/schedule/index_text.h"
+
+#include <algorithm>
+
+namespace vitrine::codegen {
+
+std::string IndexText::term(const std::string& variable, int64_t stride) const {
+  if (stride == 0) return "";
+  return " + " + variable + (stride == 1 ? "" : " * " + number_(stride));
+}
+
+std::string IndexText::row(const ir::Dims& strides, int64_t offset) const {
+  std::string out;
+  for (size_t k = 0; k < s_.rows; ++k) out += term(s_.rows == 1 ? "r" : "i" + std::to_string(k), strides[k]);
+  return offset ? out + " + " + number_(offset) : out;
+}
+
+std::string IndexText::column(const ir::Dims& strides, bool last_too) const {
+  std::string out;
+  for (size_t k = s_.rows; k < s_.dims.size(); ++k) {
+    const bool last = k + 1 == s_.dims.size();
+    if (!last || last_too) out += term(last ? "c" : "c" + std::to_string(k - s_.rows), strides[k]);
+  }
+  return out;
+}
+
+std::string IndexText::sum(const ir::Dims& strides, int64_t offset, const std::string& more) const {
+  const std::string text = trimmed(row(strides, offset) + column(strides) + more);
+  return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+}
+
+int64_t argument_bytes(const fusion::LoopProgram& program, const Schedule& schedule,
+                       const Argument& argument) {
+  const int64_t all =
+      program.graph->node(argument.root.node).outputs[static_cast<size_t>(argument.root.output)].bytes();
+  int64_t gathered = 0;
+  for (const Load& l : schedule.loads) {
+    if (l.argument < 0 || &schedule.arguments[static_cast<size_t>(l.argument)] != &argument) continue;
+    if (l.gathered.empty()) return all;
+    gathered += schedule.row_count() * (l.per_row ? 1 : schedule.columns()) * ir::dtype_bytes(l.dtype);
+  }
+  return argument.written ? all : std::min(all, std::max<int64_t>(gathered, 1));
+}
+
+}  // namespace vitrine::codegen

@@ -1,0 +1,141 @@
+#include "core/codegen/schedule/segments.h"
+
+#include <algorithm>
+#include <set>
+
+namespace vitrine::codegen {
+
+namespace {
+
+using fusion::Expr;
+using fusion::ExprPtr;
+using fusion::Range;
+
+constexpr size_t kMostSegments = 17;
+constexpr size_t kLongest = 96;  // loads and values of all segments together
+
+// Whether only the column decides.
+bool by_column(const Range& r) {
+  return r.strides.back() > 0 &&
+         std::all_of(r.strides.begin(), r.strides.end() - 1, [](int64_t s) { return s == 0; });
+}
+// The first column at which the sum has reached the limit.
+int64_t column_of(const Range& r, int64_t limit) {
+  const int64_t step = r.strides.back();
+  return limit <= 0 ? 0 : (limit + step - 1) / step;
+}
+
+std::vector<int64_t> ends(const Schedule& s) {
+  std::set<int64_t> at;
+  const int64_t columns = s.dims.back();
+  for (const Load& l : s.loads)
+    for (const Range& r : l.within) {
+      if (!by_column(r)) continue;
+      if (r.bounded_below()) at.insert(column_of(r, r.low));
+      if (r.bounded_above()) at.insert(column_of(r, r.high));
+    }
+  at.insert(columns);
+  std::vector<int64_t> out;
+  for (int64_t c : at)
+    if (c > 0 && c <= columns) out.push_back(c);
+  return out;
+}
+
+// What is left of a schedule between two columns.
+class Reading {
+ public:
+  Reading(const Schedule& s, int64_t from, int64_t to) : s_(s) {
+    out_.from = from;
+    out_.to = to;
+    out_.loads.resize(s.loads.size());
+    out_.values.resize(s.values.size());
+  }
+
+  // nullopt: a value asks for what is not read here.
+  std::optional<Segment> run() {
+    for (int i : s_.phases[0].values)
+      if (s_.values[static_cast<size_t>(i)].store >= 0) value(static_cast<size_t>(i));
+    return possible_ ? std::optional(std::move(out_)) : std::nullopt;
+  }
+
+ private:
+  enum class Here : uint8_t { inside, outside, open };
+  Here where(const Load& l, std::vector<Range>& left) const {
+    for (const Range& r : l.within) {
+      if (!by_column(r)) {
+        left.push_back(r);
+        continue;
+      }
+      if ((r.bounded_below() && out_.from < column_of(r, r.low)) ||
+          (r.bounded_above() && out_.from >= column_of(r, r.high)))
+        return Here::outside;
+    }
+    return left.empty() ? Here::inside : Here::open;
+  }
+
+  void value(size_t i) {
+    const Value& v = s_.values[i];
+    if (v.per_row || out_.values[i]) return;
+    out_.values[i] = known(v.statement->expr, v);
+    sources(out_.values[i], v);
+    for (const Index& index : v.store_gathered) source(index.from);
+  }
+  void sources(const ExprPtr& e, const Value& v) {
+    if (e->kind == Expr::Kind::operand) source(v.sources[static_cast<size_t>(e->operand)]);
+    for (const ExprPtr& a : e->args) sources(a, v);
+  }
+  void source(const Source& s) {
+    const auto i = static_cast<size_t>(s.index);
+    if (s.kind == Source::Kind::value) return value(i);
+    if (s_.loads[i].per_row || out_.loads[i]) return;
+    Load load = s_.loads[i];
+    std::vector<Range> left;
+    const Here here = where(load, left);
+    possible_ &= here != Here::outside && (load.kind != Load::Kind::truth || here == Here::open);
+    load.within = std::move(left);
+    out_.loads[i] = std::move(load);
+    for (const Index& index : s_.loads[i].gathered) source(index.from);
+  }
+  // The expression without the choices that are made here.
+  ExprPtr known(const ExprPtr& e, const Value& v) const {
+    if (e->kind != Expr::Kind::call) return e;
+    if (e->name == "where" && e->args[0]->kind == Expr::Kind::operand) {
+      const Source& s = v.sources[static_cast<size_t>(e->args[0]->operand)];
+      const Load* l = s.kind == Source::Kind::load ? &s_.loads[static_cast<size_t>(s.index)] : nullptr;
+      std::vector<Range> left;
+      const Here here = l && l->kind == Load::Kind::truth ? where(*l, left) : Here::open;
+      if (here != Here::open) return known(e->args[here == Here::inside ? 1 : 2], v);
+    }
+    std::vector<ExprPtr> args;
+    for (const ExprPtr& a : e->args) args.push_back(known(a, v));
+    return Expr::make_call(e->name, std::move(args));
+  }
+
+  const Schedule& s_;
+  Segment out_;
+  bool possible_ = true;
+};
+
+}  // namespace
+
+std::vector<Segment> segments_of(const Schedule& s, int lanes, bool sized) {
+  if (s.turns || s.reduces || s.phases.size() != 1 || s.rows + 1 != s.dims.size()) return {};
+  const std::vector<int64_t> to = ends(s);
+  if (to.size() < 2 || to.size() > kMostSegments) return {};
+  // Parts shorter than half a vector are faster as lanes of one.
+  const bool short_parts = static_cast<int64_t>(to.size()) * lanes > 2 * s.dims.back();
+  if (!sized && (s.dims.back() < 2 * lanes || short_parts)) return {};
+  std::vector<Segment> out;
+  size_t length = 0;
+  for (size_t k = 0; k < to.size(); ++k) {
+    auto segment = Reading(s, k ? to[k - 1] : 0, to[k]).run();
+    if (!segment) return {};
+    const auto asked = [](const auto& x) { return static_cast<bool>(x); };
+    length += static_cast<size_t>(std::count_if(segment->loads.begin(), segment->loads.end(), asked) +
+                                  std::count_if(segment->values.begin(), segment->values.end(), asked));
+    out.push_back(std::move(*segment));
+  }
+  return length <= kLongest ? out : std::vector<Segment>();
+}
+
+}  // namespace vitrine::codegen

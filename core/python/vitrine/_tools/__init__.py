@@ -1,0 +1,1 @@
+"""What the command line runs: recording, measuring, timelines, benchmarks, the doctor."""

@@ -1,0 +1,158 @@
+#include "core/recording/fallback.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <string_view>
+
+#include "core/recording/replay.h"
+#include "core/torch_api/api.h"
+#include "core/torch_api/errors_aside.h"
+#include "core/torch_api/fake_tensor.h"
+
+namespace vitrine::torch_api {
+
+namespace {
+
+// Running on zeros costs what the operator costs: above this, meta kernels are asked.
+constexpr int64_t kZerosLimit = int64_t{32} << 20;  // bytes, all arguments
+
+// Operators that reject zeros (on a GPU by an assertion, which ends all that follows), or whose kernels end
+// the process for some layouts (PyTorch's group norm backward when only part of its outputs is asked for):
+// meta kernels are asked. For any other such operator the error passes for the user's, the graph ends there,
+// and eager runs it as it should.
+constexpr std::string_view kRejectZeros[] = {
+    "aten.cholesky.default",         "aten.cholesky_inverse.default",
+    "aten.lu_unpack.default",        "aten.linalg_lu_solve.default",
+    "aten.linalg_ldl_solve.default", "aten.multinomial.default",
+    "aten.segment_reduce.default",   "aten.native_group_norm_backward.default",
+    "aten.repeat_interleave.Tensor", "aten.remainder.Scalar_Tensor",
+};
+bool takes_zeros(const Overload& op) {
+  // Only PyTorch's own kernels: another's may have effects, or shapes that depend on data.
+  return op.aten &&
+         std::find(std::begin(kRejectZeros), std::end(kRejectZeros), op.name) == std::end(kRejectZeros);
+}
+
+using MakeTensor = std::function<Py(const ir::TensorType&)>;
+
+// A copy of the value with every tensor replaced, in order.
+Py replace(PyObject* value, const std::vector<const ir::TensorType*>& types, size_t& next,
+           const MakeTensor& make) {
+  if (is_tensor(value)) return make(*types.at(next++));
+  if (PyTuple_Check(value) || PyList_Check(value)) {
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(value);
+    Py out = Py::steal(PyList_New(n));
+    for (Py_ssize_t i = 0; out && i < n; ++i)
+      PyList_SET_ITEM(out.get(), i, replace(PySequence_Fast_GET_ITEM(value, i), types, next, make).release());
+    return out;
+  }
+  return Py::borrow(value);
+}
+
+struct Call {
+  Py args, kwargs;
+  std::vector<Py> tensors;                                           // all that were made
+  std::vector<std::pair<PyObject*, const ir::TensorType*>> written;  // of these
+};
+
+Call build(const Overload& op, const std::vector<FallbackArg>& args, bool meta) {
+  Call call{Py::steal(PyList_New(0)), Py::steal(PyDict_New()), {}, {}};
+  const MakeTensor make = [&](const ir::TensorType& t) {
+    call.tensors.push_back(Py::steal(wrap(meta ? meta_like_type(t) : zeros_like_type(t))));
+    return call.tensors.back();
+  };
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    const OverloadParam& p = op.params[i];
+    size_t next = 0;
+    const size_t made = call.tensors.size();
+    Py value = replace(args[i].object, args[i].tensors, next, make);
+    if (meta && p.name == "device") value = Py::steal(PyUnicode_FromString("meta"));
+    for (size_t t = 0; p.written && t < args[i].tensors.size(); ++t)
+      call.written.emplace_back(call.tensors[made + t].get(), args[i].tensors[t]);
+    if (p.keyword_only)
+      PyDict_SetItem(call.kwargs.get(), p.py_name, value.get());
+    else
+      PyList_Append(call.args.get(), value.get());
+  }
+  call.args = Py::steal(PyList_AsTuple(call.args.get()));
+  return call;
+}
+
+FallbackResult run(const Overload& op, const Call& call) {
+  FallbackResult out;
+  out.value = Py::steal(PyObject_Call(op.object, call.args.get(), call.kwargs.get()));
+  if (!out.value) return out;
+  for (const auto& [tensor, type] : call.written) out.resized |= type_of(tensor).sizes != type->sizes;
+  if (op.writes) return out;
+  std::vector<int> path;
+  each_leaf(out.value.get(), path, [&](PyObject* result, const std::vector<int>&) {
+    for (const Py& t : call.tensors)
+      out.aliased |= storage_id(handle_of(t.get())) == storage_id(handle_of(result));
+  });
+  return out;
+}
+
+FallbackResult with_zeros(const Overload& op, const std::vector<FallbackArg>& args, ir::Device device) {
+  const ErrorsAside errors;
+  const Call call = build(op, args, false);
+  if (!op.random) return run(op, call);
+  // The user's random numbers stay where they were.
+  Py generators =
+      device.is_cuda() ? Py::steal(PyObject_GetAttrString(api().torch, "cuda")) : Py::borrow(api().torch);
+  Py state =
+      Py::steal(generators ? PyObject_CallMethod(generators.get(), "get_rng_state", nullptr) : nullptr);
+  FallbackResult out = run(op, call);
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  Py restored =
+      Py::steal(state ? PyObject_CallMethod(generators.get(), "set_rng_state", "O", state.get()) : nullptr);
+  PyErr_Restore(type, value, trace);
+  return out;
+}
+
+// Where the call computes: as its `device` argument says, else with its tensors.
+ir::Device device_of_call(const Overload& op, const std::vector<FallbackArg>& args) {
+  ir::Device out;
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    if (op.params[i].name == "device" && args[i].object != Py_None) {
+      Py text = Py::steal(PyObject_Str(args[i].object));
+      const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+      return ir::device_from_text(utf8 ? utf8 : "").value_or(ir::Device{});
+    }
+    for (const ir::TensorType* t : args[i].tensors)
+      if (out.is_cpu()) out = t->device;
+  }
+  return out;
+}
+
+}  // namespace
+
+FallbackResult run_for_types(const Overload& op, const std::vector<FallbackArg>& args) {
+  int64_t bytes = 0, tensors = 0;
+  for (const FallbackArg& a : args)
+    for (const ir::TensorType* t : a.tensors) bytes += extent(*t) * ir::dtype_bytes(t->dtype), ++tensors;
+  // An error is the user's: meta kernels accept some calls that eager does not, so they are no second
+  // opinion.
+  const ir::Device device = device_of_call(op, args);
+  const bool can_run = device.is_cpu() || gpu_is_here();
+  if (takes_zeros(op) && tensors > 0 && bytes <= kZerosLimit && can_run) return with_zeros(op, args, device);
+  FallbackResult out = run(op, build(op, args, true));
+  out.device = device;
+  return out;
+}
+
+bool take_together(const Overload& op, const std::vector<FallbackArg>& args) {
+  if (!gpu_is_here()) return true;
+  std::deque<ir::TensorType> small;
+  std::vector<FallbackArg> tried = args;
+  for (FallbackArg& a : tried)
+    for (const ir::TensorType*& t : a.tensors) {
+      small.push_back(ir::TensorType::contiguous(t->dtype, ir::Dims(t->sizes.size(), 1)));
+      small.back().device = t->device;
+      t = &small.back();
+    }
+  return with_zeros(op, tried, device_of_call(op, args)).value.get();
+}
+
+}  // namespace vitrine::torch_api

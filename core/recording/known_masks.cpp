@@ -1,0 +1,104 @@
+#include "core/recording/known_masks.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/ops/node.h"
+#include "core/passes/library_calls/known_mask.h"
+#include "core/torch_api/api.h"
+
+namespace vitrine::torch_api {
+
+namespace {
+
+// The parameters of attention that a mask goes with.
+enum Parameter : Py_ssize_t { kQuery = 0, kKey = 1, kMask = 3, kDropout = 4, kCausal = 5 };
+constexpr const char* kNames[] = {"query",     "key",       "value", "attn_mask",
+                                  "dropout_p", "is_causal", "scale", "enable_gqa"};
+
+PyObject* given(PyObject* args, PyObject* kwargs, Parameter which) {
+  if (PyTuple_GET_SIZE(args) > which) return PyTuple_GET_ITEM(args, which);
+  return kwargs ? PyDict_GetItemString(kwargs, kNames[which]) : nullptr;
+}
+
+// The program so far, as an index analysis reads it.
+class SoFar {
+ public:
+  explicit SoFar(Recording& recording) {
+    std::vector<Py> constants;
+    std::vector<PyObject*> inputs;
+    recording.leading(leading_, constants, inputs);
+    for (const ir::Node& n : leading_) nodes_[n.id] = &n;
+    for (const ir::Node& n : recording.aten_nodes()) {
+      nodes_[n.id] = &n;
+      for (ir::Ref r : ops::aliased(n)) join(n.id, r.node);
+      for (ir::Ref r : ops::written(n)) writes_.push_back(r.node);
+    }
+    for (ir::NodeId n : writes_) written_.insert(root(n));
+  }
+  passes::IndexValues values() {
+    return {[this](ir::NodeId id) {
+              const auto it = nodes_.find(id);
+              return it == nodes_.end() ? nullptr : it->second;
+            },
+            [this](ir::NodeId id) { return written_.contains(root(id)); }};
+  }
+
+ private:
+  ir::NodeId root(ir::NodeId id) const {
+    for (auto it = memory_.find(id); it != memory_.end(); it = memory_.find(id)) id = it->second;
+    return id;
+  }
+  // They may share memory.
+  void join(ir::NodeId a, ir::NodeId b) {
+    a = root(a), b = root(b);
+    if (a != b) memory_[a] = b;
+  }
+
+  std::vector<ir::Node> leading_;
+  std::unordered_map<ir::NodeId, const ir::Node*> nodes_;
+  std::unordered_map<ir::NodeId, ir::NodeId> memory_;
+  std::vector<ir::NodeId> writes_;
+  std::unordered_set<ir::NodeId> written_;  // roots
+};
+
+// A draw on a GPU is each kernel's own.
+bool may_draw(PyObject* dropout, const ir::Device& device) {
+  if (!dropout || device.is_cpu()) return false;
+  const double p = PyFloat_AsDouble(dropout);
+  PyErr_Clear();
+  return p != 0;
+}
+
+passes::KnownMask known(Recording& recording, PyObject* args, PyObject* kwargs) {
+  using passes::KnownMask;
+  PyObject *query = given(args, kwargs, kQuery), *key = given(args, kwargs, kKey),
+           *mask = given(args, kwargs, kMask), *causal = given(args, kwargs, kCausal);
+  if (!query || !key || !mask || !is_tensor(query) || !is_tensor(key) || !is_tensor(mask) ||
+      (causal && causal != Py_False) || requires_grad(mask))
+    return KnownMask::unknown;
+  const int q = recording.find(query), k = recording.find(key), m = recording.find(mask);
+  if (q < 0 || k < 0 || m < 0 || recording.storage_of_tensor(m).input) return KnownMask::unknown;
+  const ir::TensorType& type = recording.at(q).type;
+  if (may_draw(given(args, kwargs, kDropout), type.device)) return KnownMask::unknown;
+  SoFar program(recording);
+  passes::IndexValues values = program.values();
+  return passes::known_mask(values, recording.at(m).aten, type, recording.at(k).type);
+}
+
+}  // namespace
+
+AttentionCall without_known_mask(Recording& recording, PyObject* args, PyObject* kwargs) {
+  const passes::KnownMask mask = known(recording, args, kwargs);
+  if (mask == passes::KnownMask::unknown) return {Py::borrow(args), kwargs ? Py::borrow(kwargs) : Py()};
+  AttentionCall out{Py::steal(PyTuple_GetSlice(args, 0, kMask)),
+                    Py::steal(kwargs ? PyDict_Copy(kwargs) : PyDict_New())};
+  PyObject* kw = out.kwargs.get();
+  for (Py_ssize_t i = kMask; i < PyTuple_GET_SIZE(args); ++i)
+    PyDict_SetItemString(kw, kNames[i], PyTuple_GET_ITEM(args, i));
+  PyDict_SetItemString(kw, "attn_mask", Py_None);
+  if (mask == passes::KnownMask::causal) PyDict_SetItemString(kw, "is_causal", Py_True);
+  return out;
+}
+
+}  // namespace vitrine::torch_api

@@ -1,0 +1,63 @@
+// While a call is recorded the process is in the state of the traced program, and that follows what it sets.
+#pragma once
+
+#include "core/torch_api/api.h"
+#include "core/torch_api/attention_choice.h"
+#include "core/torch_api/autocast.h"
+
+namespace vitrine::torch_api {
+
+// The traced program's grad mode is its own: switching it off inside must not leak into the process.
+class GradModeGuard {
+ public:
+  explicit GradModeGuard(bool& traced) : traced_(traced), real_(api().symbols.grad_enabled()) {
+    api().symbols.grad_set_enabled(traced);
+  }
+  ~GradModeGuard() {
+    traced_ = api().symbols.grad_enabled();
+    api().symbols.grad_set_enabled(real_);
+  }
+  GradModeGuard(const GradModeGuard&) = delete;
+
+ private:
+  bool& traced_;
+  const bool real_;
+};
+
+// The same for autocast, and for the ways of computing attention.
+template <class Kind, Kind (*now)(), void (*set)(const Kind&)>
+class StateGuard {
+ public:
+  explicit StateGuard(Kind& traced) : traced_(traced), real_(now()) {
+    if (traced_ != real_) set(traced_);
+  }
+  ~StateGuard() {
+    traced_ = now();
+    if (traced_ != real_) set(real_);
+  }
+  StateGuard(const StateGuard&) = delete;
+
+ private:
+  Kind& traced_;
+  const Kind real_;
+};
+using AutocastGuard = StateGuard<AutocastState, autocast_state, set_autocast_state>;
+using AttentionGuard = StateGuard<AttentionChoice, attention_choice, set_attention_choice>;
+
+// Modes that the calls set and leave so are effects of the trace, which follow; a call that fails leaves
+// none.
+class ModesAsBefore {
+ public:
+  ModesAsBefore() = default;
+  ModesAsBefore(const ModesAsBefore&) = delete;
+
+ private:
+  bool grad_ = api().symbols.grad_enabled();
+  AutocastState autocast_ = autocast_state();
+  AttentionChoice attention_ = attention_choice();
+  const GradModeGuard grad_guard_{grad_};
+  const AutocastGuard autocast_guard_{autocast_};
+  const AttentionGuard attention_guard_{attention_};
+};
+
+}  // namespace vitrine::torch_api

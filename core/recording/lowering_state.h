@@ -1,0 +1,100 @@
+// What a Lowering is made of: for the files that are it, and for core/autograd, which goes on where it ends.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/once.h"
+#include "core/recording/dispatch.h"
+#include "core/recording/lowering.h"
+#include "core/torch_api/api.h"
+#include "core/torch_api/attention_choice.h"
+#include "core/torch_api/autocast.h"
+#include "core/torch_api/warning_watch.h"
+
+namespace vitrine::torch_api {
+
+// A function that stays one operator. list: the argument that must be a list or a tuple, for it to be this
+// overload; -1: there is one only.
+struct PreservedComposite {
+  const char *module, *function, *op, *kernel;
+  int list = -1;
+  bool recurrent = false;  // autocast reaches the operators it is made of, and these may draw
+};
+// The row of a callable, or nullptr.
+const PreservedComposite* preserved_composite(PyObject* callable);
+
+// The dispatch mode stack, by PyTorch's own functions.
+class ModeGuard {
+ public:
+  explicit ModeGuard(PyObject* mode) {
+    const Functions& f = functions();
+    pushed_ = Py::steal(PyObject_CallOneArg(f.push, mode));
+  }
+  ~ModeGuard() {
+    if (!pushed_) return;
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    Py popped = Py::steal(PyObject_CallOneArg(functions().pop, Py_None));
+    if (!popped) PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+  }
+  ModeGuard(const ModeGuard&) = delete;
+  bool active() const { return static_cast<bool>(pushed_); }
+
+ private:
+  struct Functions {
+    PyObject *push, *pop;
+  };
+  static const Functions& functions() {
+    static constinit Once<Functions> kept;
+    return kept.get([] {
+      Py c = Py::steal(PyImport_ImportModule("torch._C"));
+      return Functions{PyObject_GetAttrString(c.get(), "_push_on_torch_dispatch_stack"),
+                       PyObject_GetAttrString(c.get(), "_pop_torch_dispatch_stack")};
+    });
+  }
+  Py pushed_;
+};
+
+struct Lowering::State {
+  Recording recording;
+  DispatchState dispatch{recording, std::nullopt, Py()};
+  Py mode;
+  bool grad_mode;
+  AutocastState autocast = autocast_state();
+  AttentionChoice attention = attention_choice();
+  std::string architecture;       // of a GPU that is compiled for
+  bool autocast_changed = false;  // at any time: PyTorch's cache of casts may hold fake tensors
+
+  State() : mode(Py::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {
+    if (!mode) throw InternalError("no recording mode: " + take_python_error());
+  }
+
+  // What Lowering::call() is given.
+  struct Asked {
+    const std::string& name;
+    PyObject *callable, *args, *kwargs;
+    const ir::Origin& origin;
+  };
+  // Runs and records it. warned: receives a list of the warnings that it gave; then nothing was recorded.
+  Outcome attempt(const Asked& asked, WarningWatch::Once once, Py& warned);
+  Py run(PyObject* callable, PyObject* args, PyObject* kwargs);
+  bool for_absent_gpu() const;
+  void copy_requires_grad(int index, PyObject* real);
+  int leaf_slot(PyObject* tensor);
+  void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
+                    const ir::Origin& origin, PyObject* result, Outcome& outcome, bool state_changed,
+                    size_t aten_before);
+  std::string why_apart(const PreservedComposite& whole, PyObject* args,
+                        const std::vector<PyObject*>& results, const Recording::Mark& mark);
+  void collapse(const PreservedComposite& whole, PyObject* args, PyObject* kwargs, PyObject* result,
+                const Recording::Mark& mark);
+  void note_grad(PyObject* args);
+  void refuse_inference_inputs(const std::string& name, PyObject* args, PyObject* result);
+  void failed(const std::string& name, Outcome& outcome);
+};
+
+}  // namespace vitrine::torch_api

@@ -1,0 +1,214 @@
+#include "core/recording/replay.h"
+
+#include "core/recording/lowering.h"
+#include "core/recording/lowering_guards.h"
+#include "core/recording/symbolic_int.h"
+#include "core/torch_api/api.h"
+
+namespace vitrine::torch_api {
+
+namespace {
+
+Template constant(PyObject* value) {
+  Template t;
+  t.object = Py::borrow(value);
+  return t;
+}
+
+// A tuple, list, dict or slice whose children hold no tensor stays a constant.
+Template container(Template::Kind kind, PyObject* value, std::vector<Template> children) {
+  bool has_slot = false;
+  for (const Template& c : children) has_slot = has_slot || c.has_slot();
+  if (!has_slot) return constant(value);
+  Template t;
+  t.kind = kind;
+  t.children = std::move(children);
+  return t;
+}
+
+PyObject* fill_sequence(const Template& t, const std::vector<Py>& slots, const Integers* integers) {
+  const auto n = static_cast<Py_ssize_t>(t.children.size());
+  Py out = Py::steal(t.kind == Template::Kind::list ? PyList_New(n) : PyTuple_New(n));
+  for (Py_ssize_t i = 0; out && i < n; ++i) {
+    PyObject* item = fill(t.children[static_cast<size_t>(i)], slots, integers);
+    if (!item) return nullptr;
+    if (t.kind == Template::Kind::list)
+      PyList_SET_ITEM(out.get(), i, item);
+    else
+      PyTuple_SET_ITEM(out.get(), i, item);
+  }
+  if (!out || t.kind != Template::Kind::named) return out.release();
+  if (PyObject_HasAttrString(t.object.get(), "_make"))
+    return PyObject_CallMethod(t.object.get(), "_make", "O", out.get());
+  return PyObject_CallOneArg(t.object.get(), out.get());
+}
+
+PyObject* fill_dict(const Template& t, const std::vector<Py>& slots, const Integers* integers) {
+  Py out = Py::steal(PyDict_New());
+  for (size_t i = 0; out && i + 1 < t.children.size(); i += 2) {
+    Py key = Py::steal(fill(t.children[i], slots, integers));
+    Py value = Py::steal(key ? fill(t.children[i + 1], slots, integers) : nullptr);
+    if (!value || PyDict_SetItem(out.get(), key.get(), value.get()) != 0) return nullptr;
+  }
+  return out.release();
+}
+
+}  // namespace
+
+Template make_template(PyObject* value, const std::function<int(PyObject*)>& slot) {
+  if (is_tensor(value)) {
+    const int index = slot(value);
+    if (index < 0) return constant(value);
+    Template t;
+    t.kind = Template::Kind::slot;
+    t.slot = index;
+    return t;
+  }
+  if (const int32_t number = symbolic_number(value); number >= 0) {
+    Template t = constant(value);
+    t.kind = Template::Kind::integer;
+    t.object = Py::steal(PyNumber_Long(value));
+    t.slot = number;
+    return t;
+  }
+  std::vector<Template> children;
+  if (PyTuple_Check(value) || PyList_CheckExact(value)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
+      children.push_back(make_template(PySequence_Fast_GET_ITEM(value, i), slot));
+    if (PyList_CheckExact(value)) return container(Template::Kind::list, value, std::move(children));
+    if (PyTuple_CheckExact(value)) return container(Template::Kind::tuple, value, std::move(children));
+    Template t = container(Template::Kind::named, value, std::move(children));
+    if (t.has_slot()) t.object = Py::borrow(reinterpret_cast<PyObject*>(Py_TYPE(value)));
+    return t;
+  }
+  if (PyDict_CheckExact(value)) {
+    PyObject *key = nullptr, *item = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &item);) {
+      children.push_back(constant(key));
+      children.push_back(make_template(item, slot));
+    }
+    return container(Template::Kind::dict, value, std::move(children));
+  }
+  if (PySlice_Check(value)) {
+    auto* s = reinterpret_cast<PySliceObject*>(value);
+    for (PyObject* part : {s->start, s->stop, s->step}) children.push_back(make_template(part, slot));
+    return container(Template::Kind::slice, value, std::move(children));
+  }
+  return constant(value);
+}
+
+PyObject* fill(const Template& t, const std::vector<Py>& slots, const Integers* integers) {
+  switch (t.kind) {
+    case Template::Kind::constant:
+      return Py(t.object).release();
+    case Template::Kind::integer:
+      return integers ? (*integers)(t.slot) : Py(t.object).release();
+    case Template::Kind::slot:
+      return Py(slots[static_cast<size_t>(t.slot)]).release();
+    case Template::Kind::dict:
+      return fill_dict(t, slots, integers);
+    case Template::Kind::slice: {
+      Py parts[3];
+      for (size_t i = 0; i < 3; ++i) {
+        parts[i] = Py::steal(fill(t.children[i], slots, integers));
+        if (!parts[i]) return nullptr;
+      }
+      return PySlice_New(parts[0].get(), parts[1].get(), parts[2].get());
+    }
+    default:
+      return fill_sequence(t, slots, integers);
+  }
+}
+
+void each_leaf(PyObject* value, std::vector<int>& path,
+               const std::function<void(PyObject*, const std::vector<int>&)>& f) {
+  if (is_tensor(value)) return f(value, path);
+  const bool dict = PyDict_CheckExact(value);
+  if (!dict && !PyTuple_Check(value) && !PyList_Check(value)) return;
+  // A dict is walked as the list of its values: insertion order is part of what a call returns.
+  Py values = dict ? Py::steal(PyDict_Values(value)) : Py::borrow(value);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(values.get()); ++i) {
+    path.push_back(static_cast<int>(i));
+    each_leaf(PySequence_Fast_GET_ITEM(values.get(), i), path, f);
+    path.pop_back();
+  }
+}
+
+PyObject* leaf_at(PyObject* value, const std::vector<int>& path) {
+  for (int step : path) {
+    Py values = PyDict_CheckExact(value) ? Py::steal(PyDict_Values(value)) : Py::borrow(value);
+    if (!PyTuple_Check(values.get()) && !PyList_Check(values.get())) return nullptr;
+    if (step >= PySequence_Fast_GET_SIZE(values.get())) return nullptr;
+    value = PySequence_Fast_GET_ITEM(values.get(), step);
+  }
+  return is_tensor(value) ? value : nullptr;
+}
+
+struct Replayer::State {
+  Lowering::Graphs graphs;
+  std::vector<std::vector<int>> dead_after;  // by call: slots that nobody needs any more
+};
+
+namespace {
+void each_slot(const Template& t, const std::function<void(int)>& f) {
+  if (t.kind == Template::Kind::slot) f(t.slot);
+  for (const Template& c : t.children) each_slot(c, f);
+}
+
+}  // namespace
+
+Replayer::Replayer(Lowering::Graphs graphs) : state_(std::make_unique<State>()) {
+  state_->graphs = std::move(graphs);
+  const ReplayProgram& p = *state_->graphs.replay;
+  std::vector<int> last(static_cast<size_t>(p.slots), -1);
+  for (size_t i = 0; i < p.calls.size(); ++i) {
+    auto use = [&](int slot) { last[static_cast<size_t>(slot)] = static_cast<int>(i); };
+    each_slot(p.calls[i].args, use);
+    each_slot(p.calls[i].kwargs, use);
+    for (const auto& [path, slot] : p.calls[i].outputs) use(slot);
+  }
+  for (int slot : p.result_slots) last[static_cast<size_t>(slot)] = -1;
+  state_->dead_after.resize(p.calls.size());
+  for (size_t slot = 0; slot < last.size(); ++slot)
+    if (last[slot] >= 0)
+      state_->dead_after[static_cast<size_t>(last[slot])].push_back(static_cast<int>(slot));
+}
+
+Replayer::~Replayer() = default;
+
+const ir::GraphPtr& Replayer::graph() const {
+  return state_->graphs.captured;
+}
+
+bool Replayer::run(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& outputs) const {
+  const ReplayProgram& p = *state_->graphs.replay;
+  const ModesAsBefore modes;
+  std::vector<Py> slots(static_cast<size_t>(p.slots));
+  VITRINE_CHECK(inputs.size() >= p.input_slots.size(), "a replay needs every input");
+  for (size_t i = 0; i < p.input_slots.size(); ++i)
+    slots[static_cast<size_t>(p.input_slots[i])] = Py::borrow(inputs[i]);
+  for (size_t i = 0; i < p.calls.size(); ++i) {
+    const ReplayCall& call = p.calls[i];
+    Py args = Py::steal(fill(call.args, slots));
+    Py kwargs = Py::steal(args && call.kwargs.object ? fill(call.kwargs, slots) : nullptr);
+    if (args && !kwargs && call.kwargs.has_slot()) kwargs = Py::steal(fill(call.kwargs, slots));
+    if (PyErr_Occurred()) return false;
+    Py result = Py::steal(PyObject_Call(call.callable.get(), args.get(), kwargs.get()));
+    if (!result) return false;
+    for (const auto& [path, slot] : call.outputs) {
+      PyObject* leaf = leaf_at(result.get(), path);
+      if (!leaf) {
+        PyErr_SetString(PyExc_RuntimeError, "a replayed call returned something of another shape");
+        return false;
+      }
+      slots[static_cast<size_t>(slot)] = Py::borrow(leaf);
+    }
+    args = Py();
+    result = Py();
+    for (int dead : state_->dead_after[i]) slots[static_cast<size_t>(dead)] = Py();
+  }
+  for (int slot : p.result_slots) outputs.push_back(Py(slots[static_cast<size_t>(slot)]).release());
+  return true;
+}
+
+}  // namespace vitrine::torch_api

@@ -1,0 +1,271 @@
+#include "core/recording/view_replay.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/ops/node.h"
+#include "core/torch_api/api.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::torch_api {
+
+namespace {
+
+bool is_outside(const TracedStorage& storage) {
+  return storage.input || (storage.constant && storage.constant_copy < 0);
+}
+
+Error refused(const TracedStorage& storage) {
+  return Error{is_outside(storage) ? "a result shares memory with an input" : "two results share memory", "",
+               ""};
+}
+
+// Where a result comes from: a value that is no view, and the operators from there, the last one first.
+struct Chain {
+  ir::Ref root, end;
+  std::vector<const ir::Node*> steps;
+};
+
+// x.mul_(2) gives x: of a node that hands back what it writes to.
+bool hands_back(const ir::Node& n) {
+  const std::string name = n.op.substr(0, n.op.rfind('.'));
+  return name.ends_with('_') && !n.args.empty() && n.args[0].is<ir::Ref>() && n.outputs.size() == 1 &&
+         ops::written(n) == std::vector<ir::Ref>{n.args[0].as<ir::Ref>()};
+}
+
+class Finder {
+ public:
+  explicit Finder(Recording& r) : r_(r) {
+    for (const ir::Node& n : r.aten_nodes()) nodes_[n.id] = &n;
+  }
+
+  // The value as it was first called, before anything was written to it.
+  ir::Ref first_name(ir::Ref ref) const {
+    for (const ir::Node* n = node(ref); n && hands_back(*n); n = node(ref)) ref = n->args[0].as<ir::Ref>();
+    return ref;
+  }
+  Chain chain(ir::Ref ref) const {
+    Chain out{first_name(ref), first_name(ref), {}};
+    for (const ir::Node* n = node(out.root); n && is_view(*n); n = node(out.root)) {
+      out.steps.push_back(n);
+      out.root = first_name(ops::aliased(*n)[0]);
+    }
+    return out;
+  }
+  // The operator, reading values by their first names.
+  ir::Node renamed(const ir::Node& n) const {
+    ir::Node out = n;
+    for (ir::Arg& a : out.args) a = ir::map_refs(a, [&](ir::Ref r) { return ir::Arg(first_name(r)); });
+    return out;
+  }
+  // Made by an operator of the program; otherwise it is an input or a constant.
+  bool is_made(ir::Ref ref) const { return node(ref) != nullptr; }
+
+  // The fake tensor of a value on this storage; null: it is not known any more.
+  PyObject* fake_tensor(const TracedStorage& storage, ir::Ref ref) const {
+    for (int t : storage.tensors)
+      if (first_name(r_.at(t).aten) == ref) return r_.at(t).object.get();
+    return nullptr;
+  }
+
+ private:
+  const ir::Node* node(ir::Ref ref) const {
+    auto it = nodes_.find(ref.node);
+    return it == nodes_.end() ? nullptr : it->second;
+  }
+  // By its schema: _unsafe_view shares memory, too, but gives no view.
+  static bool is_view(const ir::Node& n) {
+    size_t refs = 0;
+    ir::each_ref(n, [&](ir::Ref) { ++refs; });
+    if (refs != 1 || ops::writes(n) || ops::aliased(n).size() != 1) return false;
+    const Result<OpCall> op = find_op(n.op);
+    const Overload* known = op ? overload_of(op.value().overload) : nullptr;
+    PyErr_Clear();
+    return known && known->view;
+  }
+
+  Recording& r_;
+  std::unordered_map<ir::NodeId, const ir::Node*> nodes_;
+};
+
+bool is_view_to_python(PyObject* tensor) {
+  Py answer = Py::steal(PyObject_CallMethod(tensor, "_is_view", nullptr));
+  PyErr_Clear();
+  return answer.get() == Py_True;
+}
+
+// What `.data` gave: to the ATen graph it is detached, but it has a count of writes of its own.
+bool is_data(Recording& r, int index) {
+  const ir::NodeId made_by = r.at(index).captured.node;
+  const auto& calls = r.captured_nodes();
+  return std::any_of(calls.begin(), calls.end(),
+                     [&](const ir::Node& n) { return n.id == made_by && n.op == "Tensor.data"; });
+}
+
+// Autograd follows a view made of the root as it followed this one: not made where gradients are off, and not
+// by `.data`, which no operator tells of.
+bool is_followed(const Chain& chain, PyObject* result, PyObject* root) {
+  if (requires_grad(result) && is_leaf(result)) return false;
+  const bool cut = std::any_of(chain.steps.begin(), chain.steps.end(), [](const ir::Node* n) {
+    return n->op == "aten.detach.default" || n->op == "aten.view.dtype";
+  });
+  return requires_grad(result) == requires_grad(root) || (cut && !requires_grad(result));
+}
+
+std::string autograd_name(PyObject* tensor) {
+  Py node = Py::steal(PyObject_GetAttrString(tensor, "grad_fn"));
+  Py name =
+      Py::steal(node && node.get() != Py_None ? PyObject_CallMethod(node.get(), "name", nullptr) : nullptr);
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  PyErr_Clear();
+  return text ? text : "";
+}
+
+// A view whose memory was written to since: autograd knows it by its strides from then on, and so it is made.
+std::optional<ir::Node> made_by_strides(Recording& r, const Chain& chain, PyObject* view) {
+  if (chain.steps.empty() || chain.steps.front()->op == "aten.as_strided.default" ||
+      autograd_name(view) != "AsStridedBackward0")
+    return std::nullopt;
+  const ir::TensorType type = type_of(view);
+  ir::Node out = *chain.steps.front();
+  out.id = r.ids()->next++;
+  out.op = "aten.as_strided.default";
+  out.args = {chain.root, ir::Arg::ints(type.sizes), ir::Arg::ints(type.strides), type.offset};
+  out.kwargs.clear();
+  out.outputs = {type};
+  return out;
+}
+
+}  // namespace
+
+Result<ViewReplay> view_replay(Recording& r, const std::vector<PyObject*>& results, bool differentiated,
+                               ReplayedViews which) {
+  ViewReplay out;
+  std::unordered_map<int, int> on_storage;
+  for (PyObject* o : results) ++on_storage[r.at(r.find(o)).storage];
+  const Finder finder(r);
+  std::map<ir::NodeId, ir::Node> steps;    // by id: as they were recorded
+  std::unordered_map<int, ir::Ref> roots;  // by storage
+  const auto give = [&](PyObject* o, ir::Ref root) {
+    out.region.push_back(o);
+    out.region_refs.push_back(r.at(r.find(o)).aten);
+    out.region_roots.push_back(root);
+    out.versions.push_back(seen_version(r, o));
+  };
+  for (PyObject* o : results) {
+    const int index = r.find(o), number = r.at(index).storage;
+    const TracedStorage& storage = r.storage_of_tensor(index);
+    const Chain chain = finder.chain(r.at(index).aten);
+    PyObject* root = finder.fake_tensor(storage, chain.root);
+    const bool data = is_data(r, index);
+    const bool fits = root && r.find_exact(o) >= 0 && (!chain.steps.empty() || o == root) &&
+                      (!differentiated || is_followed(chain, o, root)) &&
+                      finder.is_made(chain.root) != is_outside(storage);
+    // Whatever it views, nobody else has.
+    const bool alone = !is_outside(storage) && on_storage[number] == 1;
+    if (alone && (which == ReplayedViews::shared || !fits || !is_view_to_python(o))) {
+      out.results.push_back(chain.end);
+      out.data.push_back(-1);
+      give(o, chain.end);
+      continue;
+    }
+    if (!fits) return refused(storage);
+    out.as_they_are = false;
+    out.data.push_back(data ? static_cast<int32_t>(version(handle_of(o)).value_or(0)) : -1);
+    const bool followed = differentiated && !is_outside(storage);
+    if (const auto node = followed ? made_by_strides(r, chain, o) : std::nullopt) {
+      out.results.push_back({node->id, 0});
+      steps.try_emplace(node->id, *node);
+    } else {
+      out.results.push_back(chain.end);
+      for (const ir::Node* n : chain.steps) steps.try_emplace(n->id, finder.renamed(*n));
+    }
+    if (is_outside(storage)) continue;
+    const auto [known, is_first] = roots.try_emplace(number, chain.root);
+    if (known->second != chain.root) return refused(storage);
+    if (is_first) give(root, chain.root);
+  }
+  for (const auto& [id, node] : steps) out.steps.push_back(node);
+  return out;
+}
+
+int32_t seen_version(Recording& r, PyObject* tensor) {
+  if (is_outside(r.storage_of_tensor(r.find(tensor)))) return -1;
+  const auto counted = version(handle_of(tensor));
+  return counted ? static_cast<int32_t>(*counted) : -1;
+}
+
+Result<std::unique_ptr<ViewProgram>> ViewProgram::make(const ViewReplay& views,
+                                                       const std::vector<ir::Node>& leading) {
+  auto out = std::make_unique<ViewProgram>();
+  std::map<std::pair<ir::NodeId, int32_t>, int32_t> slots;
+  const auto add = [&](ir::Ref ref) { slots[{ref.node, ref.output}] = static_cast<int32_t>(out->slots_++); };
+  for (const ir::Node& n : leading) add({n.id, 0});
+  for (ir::Ref ref : views.region_roots) add(ref);
+  out->given_ = out->slots_;
+  const auto slot_of = [&](ir::Ref ref) { return slots.at({ref.node, ref.output}); };
+  for (const ir::Node& n : views.steps) {
+    auto op = PreparedOp::make(n, slot_of);
+    if (!op) return op.error();
+    out->steps_.push_back({op.take(), out->slots_, n.outputs.size()});
+    for (size_t i = 0; i < n.outputs.size(); ++i) add({n.id, static_cast<int32_t>(i)});
+  }
+  for (size_t i = 0; i < views.results.size(); ++i)
+    out->results_.push_back({slot_of(views.results[i]), views.data[i]});
+  return out;
+}
+
+bool ViewProgram::Step::call(PyObject* const* slots, std::vector<PyObject*>& made) const {
+  if (!op->call(slots, made)) return false;
+  return made.size() == outputs || (set_python_error("an operator gave other views"), false);
+}
+
+bool ViewProgram::run(const std::vector<PyObject*>& given, std::vector<PyObject*>& results) const {
+  if (given.size() != given_) return set_python_error("views are made of what is not there"), false;
+  const Py slots = Py::steal(PyList_New(0));
+  for (PyObject* o : given)
+    if (!slots || PyList_Append(slots.get(), o) < 0) return false;
+  return advance(slots.get()) && finish(slots.get(), results);
+}
+
+bool ViewProgram::advance(PyObject* slots) const {
+  while (PyList_GET_SIZE(slots) < static_cast<Py_ssize_t>(slots_))
+    if (PyList_Append(slots, Py_None) < 0) return false;
+  const auto at = [&](size_t slot) { return PyList_GET_ITEM(slots, static_cast<Py_ssize_t>(slot)); };
+  std::vector<PyObject*> values;
+  for (size_t i = 0; i < slots_; ++i) values.push_back(at(i));
+  for (const Step& step : steps_) {
+    const auto& reads = step.op->reads();
+    const auto is_missing = [&](int32_t slot) { return values[static_cast<size_t>(slot)] == Py_None; };
+    if (!is_missing(static_cast<int32_t>(step.first)) || std::any_of(reads.begin(), reads.end(), is_missing))
+      continue;
+    std::vector<PyObject*> made;
+    const bool done = step.call(values.data(), made);
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (!done || !made[i]) {
+        Py_XDECREF(made[i]);
+        continue;
+      }
+      values[step.first + i] = made[i];
+      PyList_SetItem(slots, static_cast<Py_ssize_t>(step.first + i), made[i]);
+    }
+    if (!done) return false;
+  }
+  return true;
+}
+
+bool ViewProgram::finish(PyObject* slots, std::vector<PyObject*>& results) const {
+  for (const Given& result : results_) {
+    PyObject* value = PyList_GET_ITEM(slots, static_cast<Py_ssize_t>(result.slot));
+    PyObject* given = result.data < 0 ? Py_NewRef(value) : PyObject_GetAttrString(value, "data");
+    if (!given) return false;
+    if (result.data > 0) set_version(handle_of(given), result.data);
+    results.push_back(given);
+  }
+  return true;
+}
+
+}  // namespace vitrine::torch_api

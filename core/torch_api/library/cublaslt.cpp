@@ -1,0 +1,260 @@
+#include "core/torch_api/library/cublaslt.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace vitrine::torch_api {
+
+namespace {
+
+using Code = int;  // cublasStatus_t: 0 = success
+
+// X(member, type, exported name), as in cublasLt.h; descriptors are opaque pointers.
+#define VITRINE_LT(X)                                                                                     \
+  X(version, size_t (*)(), "cublasLtGetVersion")                                                          \
+  X(status_text, const char* (*)(Code), "cublasLtGetStatusString")                                        \
+  X(create, Code (*)(void**), "cublasLtCreate")                                                           \
+  X(operation_create, Code (*)(void**, int, int), "cublasLtMatmulDescCreate")                             \
+  X(operation_destroy, Code (*)(void*), "cublasLtMatmulDescDestroy")                                      \
+  X(operation_set, Code (*)(void*, int, const void*, size_t), "cublasLtMatmulDescSetAttribute")           \
+  X(layout_create, Code (*)(void**, int, uint64_t, uint64_t, int64_t), "cublasLtMatrixLayoutCreate")      \
+  X(layout_destroy, Code (*)(void*), "cublasLtMatrixLayoutDestroy")                                       \
+  X(layout_set, Code (*)(void*, int, const void*, size_t), "cublasLtMatrixLayoutSetAttribute")            \
+  X(preference_create, Code (*)(void**), "cublasLtMatmulPreferenceCreate")                                \
+  X(preference_destroy, Code (*)(void*), "cublasLtMatmulPreferenceDestroy")                               \
+  X(preference_set, Code (*)(void*, int, const void*, size_t), "cublasLtMatmulPreferenceSetAttribute")    \
+  X(heuristic, Code (*)(void*, void*, void*, void*, void*, void*, void*, int, void*, int*),               \
+    "cublasLtMatmulAlgoGetHeuristic")                                                                     \
+  X(matmul,                                                                                               \
+    Code (*)(void*, void*, const void*, const void*, void*, const void*, void*, const void*, const void*, \
+             void*, void*, void*, const void*, void*, size_t, void*),                                     \
+    "cublasLtMatmul")
+
+struct Lt {
+#define X(member, type, name) std::add_pointer_t<std::remove_pointer_t<type>> member = nullptr;
+  VITRINE_LT(X)
+#undef X
+};
+
+// nullptr: PyTorch has loaded none, or one without these functions.
+const Lt* lt() {
+  static const Lt* const kFound = []() -> const Lt* {
+    void* open = nullptr;
+    for (const char* name : {"libcublasLt.so.14", "libcublasLt.so.13", "libcublasLt.so.12"})
+      if (!open) open = dlopen(name, RTLD_NOLOAD | RTLD_LAZY);
+    if (!open) return nullptr;
+    static Lt found;
+    bool all = true;
+    auto look_up = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(open, name));
+      all = all && function;
+    };
+#define X(member, type, name) look_up(found.member, name);
+    VITRINE_LT(X)
+#undef X
+    return all ? &found : nullptr;
+  }();
+  return kFound;
+}
+
+// Words of cublasLt.h, library_types.h and cublas_api.h.
+constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8;  // of an operation
+constexpr int kBatchCount = 5, kBatchOffset = 6;                                  // of a layout
+constexpr int kMostWorkspace = 1, kReductions = 3, kAlignment = 5;  // of a preference; A, B, C, D
+constexpr uint32_t kReduceInPlace = 1, kReduceInComputeType = 2;
+constexpr int kComputeF32 = 68, kComputeTf32 = 77;
+
+int data_type(ir::DType dtype) {
+  return dtype == ir::DType::f16 ? 2 : dtype == ir::DType::bf16 ? 14 : 0;
+}
+int epilogue_word(LtEpilogue epilogue) {
+  switch (epilogue) {
+    case LtEpilogue::bias:
+      return 4;
+    case LtEpilogue::relu_bias:
+      return 6;
+    case LtEpilogue::gelu_bias:
+      return 36;
+    case LtEpilogue::none:
+      break;
+  }
+  return 1;
+}
+
+std::string words(Code code) {
+  return std::string("cuBLASLt: ") + lt()->status_text(code);
+}
+
+// The few functions of the driver by which a GPU becomes the current one.
+struct Contexts {
+  Code (*retain)(void**, int) = nullptr;
+  Code (*current)(void**) = nullptr;
+  Code (*set)(void*) = nullptr;
+};
+const Contexts* contexts() {
+  static const Contexts* const kFound = []() -> const Contexts* {
+    void* driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+    if (!driver) return nullptr;
+    static Contexts found;
+    found.retain = reinterpret_cast<decltype(found.retain)>(dlsym(driver, "cuDevicePrimaryCtxRetain"));
+    found.current = reinterpret_cast<decltype(found.current)>(dlsym(driver, "cuCtxGetCurrent"));
+    found.set = reinterpret_cast<decltype(found.set)>(dlsym(driver, "cuCtxSetCurrent"));
+    return found.retain && found.current && found.set ? &found : nullptr;
+  }();
+  return kFound;
+}
+
+// The context that PyTorch has on a GPU, held as long as the process lives. nullptr: there is no such GPU.
+void* context_of(int device) {
+  static std::map<int, void*> known;  // under the GIL
+  auto [at, fresh] = known.try_emplace(device, nullptr);
+  if (fresh && contexts() && contexts()->retain(&at->second, device)) at->second = nullptr;
+  return at->second;
+}
+
+// A GPU is current meanwhile: PyTorch's may be another.
+class Current {
+ public:
+  explicit Current(int device) : context_(context_of(device)) {
+    if (!context_ || contexts()->current(&before_)) context_ = before_;
+    if (before_ != context_) contexts()->set(context_);
+  }
+  ~Current() {
+    if (before_ != context_) contexts()->set(before_);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+ private:
+  void *context_, *before_ = nullptr;
+};
+
+// One a GPU, which is current, for the life of the process.
+void* handle_on(int device) {
+  static std::map<int, void*> handles;  // under the GIL
+  auto [at, fresh] = handles.try_emplace(device, nullptr);
+  if (fresh && context_of(device) && lt()->create(&at->second)) at->second = nullptr;
+  return at->second;
+}
+
+// Columns innermost for cuBLASLt, which counts in columns: a matrix whose rows are apart is the transpose of
+// one whose columns are.
+Code make_layout(void** layout, ir::DType dtype, int64_t rows, int64_t columns, const LtMatrix& at,
+                 int64_t batch) {
+  if (!at.columns) std::swap(rows, columns);
+  if (Code failed = lt()->layout_create(layout, data_type(dtype), static_cast<uint64_t>(rows),
+                                        static_cast<uint64_t>(columns), at.lead))
+    return failed;
+  if (batch == 1) return 0;
+  const auto count = static_cast<int32_t>(batch);
+  if (Code failed = lt()->layout_set(*layout, kBatchCount, &count, sizeof count)) return failed;
+  return lt()->layout_set(*layout, kBatchOffset, &at.batch, sizeof at.batch);
+}
+
+}  // namespace
+
+std::optional<LtMatrix> lt_matrix(const ir::TensorType& type) {
+  const size_t rank = type.sizes.size();
+  if (rank < 2) return {};
+  const int64_t rows = type.sizes[rank - 2], columns = type.sizes[rank - 1];
+  const int64_t row = type.strides[rank - 2], column = type.strides[rank - 1];
+  LtMatrix out;
+  out.batch = rank > 2 ? type.strides[rank - 3] : 0;
+  if ((column == 1 || columns == 1) && (row >= std::max<int64_t>(1, columns) || rows == 1)) {
+    out.lead = std::max(row, columns);
+    return out;
+  }
+  if ((row == 1 || rows == 1) && (column >= std::max<int64_t>(1, rows) || columns == 1)) {
+    out.columns = true;
+    out.lead = std::max(column, rows);
+    return out;
+  }
+  return {};
+}
+
+// Row by row, out = a b is column by column out' = b' a': b stands on the left.
+int LtProduct::describe(const LtProblem& p) {
+  const int compute = p.dtype == ir::DType::f32 && p.tf32 ? kComputeTf32 : kComputeF32;
+  Code failed = lt()->operation_create(&operation_, compute, data_type(ir::DType::f32));
+  const int32_t left = p.b.columns, right = p.a.columns, epilogue = epilogue_word(p.epilogue);
+  auto set = [&](int attribute, const auto& value) {
+    if (!failed) failed = lt()->operation_set(operation_, attribute, &value, sizeof value);
+  };
+  set(kTransposeA, left);
+  set(kTransposeB, right);
+  set(kEpilogue, epilogue);
+  biased_ = p.epilogue != LtEpilogue::none;
+  if (!failed) failed = make_layout(&left_, p.dtype, p.k, p.n, p.b, p.batch);
+  if (!failed) failed = make_layout(&right_, p.dtype, p.m, p.k, p.a, p.batch);
+  if (!failed) failed = make_layout(&out_, p.dtype, p.m, p.n, p.out, p.batch);
+  if (!failed) failed = make_layout(&added_, p.dtype, p.m, p.n, p.adds ? p.c : p.out, p.batch);
+  return failed;
+}
+
+// Partial sums are added as f32, whatever the output's type: at least as exact as PyTorch's own under any
+// setting.
+int LtProduct::ask(const LtProblem& p, int wanted, int64_t workspace) {
+  void* preference = nullptr;
+  Code failed = lt()->preference_create(&preference);
+  auto set = [&](int attribute, const auto& value) {
+    if (!failed) failed = lt()->preference_set(preference, attribute, &value, sizeof value);
+  };
+  set(kMostWorkspace, static_cast<uint64_t>(workspace));
+  set(kReductions,
+      p.dtype == ir::DType::f32 ? kReduceInPlace | kReduceInComputeType : uint32_t{kReduceInComputeType});
+  for (int operand = 0; operand < 4; ++operand) set(kAlignment + operand, static_cast<uint32_t>(p.alignment));
+  results_.resize(static_cast<size_t>(wanted));
+  int found = 0;
+  if (!failed)
+    failed = lt()->heuristic(handle_, operation_, left_, right_, added_, out_, preference, wanted,
+                             results_.data(), &found);
+  if (preference) lt()->preference_destroy(preference);
+  results_.resize(static_cast<size_t>(failed ? 0 : found));
+  std::erase_if(results_, [](const Heuristic& h) { return h.state != 0; });
+  return failed;
+}
+
+Result<std::unique_ptr<LtProduct>> LtProduct::make(const LtProblem& problem, int wanted, int64_t workspace) {
+  if (!lt()) return Error{"PyTorch has loaded no cuBLASLt"};
+  std::unique_ptr<LtProduct> made(new LtProduct);
+  made->device_ = problem.device;
+  const Current current(problem.device);
+  made->handle_ = handle_on(problem.device);
+  if (!made->handle_) return Error{"cuBLASLt could not be started on this GPU"};
+  Code failed = made->describe(problem);
+  if (!failed) failed = made->ask(problem, wanted, workspace);
+  if (failed) return Error{words(failed)};
+  if (made->results_.empty()) return Error{"cuBLASLt has no algorithm for this product"};
+  return made;
+}
+
+LtProduct::~LtProduct() {
+  for (void* layout : {left_, right_, added_, out_})
+    if (layout) lt()->layout_destroy(layout);
+  if (operation_) lt()->operation_destroy(operation_);
+}
+
+int64_t LtProduct::workspace(size_t algorithm) const {
+  return static_cast<int64_t>(results_.at(algorithm).workspace);
+}
+
+std::string LtProduct::run(size_t algorithm, const Arguments& with, void* stream) {
+  const Heuristic& how = results_.at(algorithm);
+  const Current current(device_);
+  if (biased_)
+    if (Code failed = lt()->operation_set(operation_, kBiasPointer, &with.bias, sizeof with.bias))
+      return words(failed);
+  const Code failed = lt()->matmul(handle_, operation_, &with.alpha, with.b, left_, with.a, right_,
+                                   &with.beta, with.c ? with.c : with.out, added_, with.out, out_,
+                                   how.algorithm, with.workspace, how.workspace, stream);
+  return failed ? words(failed) : "";
+}
+
+int64_t lt_version() {
+  return lt() ? static_cast<int64_t>(lt()->version()) : 0;
+}
+
+}  // namespace vitrine::torch_api
