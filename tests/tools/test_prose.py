@@ -1,0 +1,63 @@
+"""The documents are written in short sentences and short paragraphs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import prose  # noqa: E402
+import rules  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted({str(f.relative_to(ROOT)) for pattern in rules.PROSE for f in ROOT.glob(pattern)})
+
+
+def problems_of(document: str) -> list[str]:
+    return prose.too_long(document, (ROOT / document).read_text())
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if d not in rules.LONG_WINDED])
+def test_sentences_and_paragraphs_are_short(document):
+    problems = problems_of(document)
+    assert not problems, "\n".join(problems)
+
+
+def test_the_documents_are_found():
+    assert {"README.md", "SECURITY.md", "docs/SESSION.md"} <= set(DOCUMENTS)
+
+
+def test_no_exception_outlives_its_reason():
+    assert not [d for d in rules.LONG_WINDED if not (ROOT / d).exists() or not problems_of(d)]
+
+
+LONG = " ".join(["word"] * 31)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LONG}.",
+        f"Short.\n\n- An item of a list. {LONG}.",
+        f"The first line of\na paragraph. {LONG[:60]}\n{LONG[60:]}.",
+        "`code` begins it. `code` goes on. " + "One more. " * 4,
+        "[A link. With two](docs/X.md) sentences. " + "One more. " * 4,
+    ],
+)
+def test_what_is_too_long_is_found(text):
+    assert prose.too_long("document", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Short.\n\n```\n{LONG}. {LONG}.\n```\n",
+        f"| cell | {LONG} |",
+        "One. Two. Three. Four. Five.\n\nSix. Seven.",
+        "- One. Two. Three.\n- Four. Five. Six.",
+        "A call of `" + LONG + "` is one word.",
+        "Version 3.11 and core/ir/graph.h end no sentence, and 1.5 does not either. Two. Three. Four. Five.",
+    ],
+)
+def test_what_is_short_passes(text):
+    assert not prose.too_long("document", text)
