@@ -30,7 +30,7 @@ class ProgramBuilder {
   void find_destinations();
   int32_t destination(int unit, const Schedule& schedule, const Argument& written);
   void add_kernel(int unit);
-  void add_horizontal(int unit);  // program_alike.cpp
+  void add_horizontal(int unit);  // program_horizontal.cpp
   void add_scattering(int unit);  // program_scatter.cpp
   void add_scan(int unit);
   void add_ordered(int unit, int32_t result, const fusion::LoopProgram& fill, const fusion::Unit& first);

@@ -222,7 +222,7 @@ class Tracer {
   bool is_not_zero(Value* v);
   Value* with_symbolic_floats(Value* self, const std::string& name, PyObject* callable, const Arguments& a);
 
-  // --- draws.cpp
+  // --- rng.cpp
   Value* draw(Value* generator, const std::string& method, const Arguments& arguments);
   void refuse_to_look(const Value* drawn);
 
@@ -364,7 +364,7 @@ class Tracer {
   // --- flex_attention.cpp
   Value* flex_attention(const Arguments& arguments);
   Value* get_item_at_places(Value* tensor, Value* key);
-  // --- granted.cpp
+  // --- speculated_branches.cpp
   bool branches(VirtualFrame& frame, const Instruction& in, Value* v, bool jumps_if);
   bool speculate(Value* tensor, bool expected);
   bool may_check(const ir::TensorType& type) const;  // whether a graph can check such a tensor
