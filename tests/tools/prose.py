@@ -52,3 +52,22 @@ def too_long(name: str, text: str) -> list[str]:
             if words(s) > rules.MAX_SENTENCE_WORDS:
                 problems.append(f"{name}:{line}: a sentence of {words(s)} words: {s}")
     return problems
+
+
+def paths(text: str) -> list[str]:
+    """What is written as code and is a path of the tree, as far as its form tells. Code blocks are left out."""
+    plain = re.sub(r"^\s*```.*?^\s*```", "", text, flags=re.M | re.S)
+    codes = re.findall(r"`([\w./-]+)`", plain)
+    return [c.rstrip("/") for c in codes if re.fullmatch(r"[a-z_][\w-]*(/[\w.-]+)+/?|[\w/-]+\.(h|cpp|py|md)", c)]
+
+
+def links(text: str) -> list[tuple[str, str]]:
+    """File and heading ("" each where there is none) of the links into the repository."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [tuple(t.partition("#")[::2]) for t in targets if "://" not in t]
+
+
+def anchors(text: str) -> set[str]:
+    """The names by which headings are linked to."""
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}

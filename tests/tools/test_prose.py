@@ -31,6 +31,29 @@ def test_no_exception_outlives_its_reason():
     assert not [d for d in rules.LONG_WINDED if not (ROOT / d).exists() or not problems_of(d)]
 
 
+def exists(document: str, path: str) -> bool:
+    begins = ["", rules.PATHS_BEGIN.get(document, "")]
+    return any((ROOT / b / path).exists() for b in begins)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_paths_lead_somewhere(document):
+    text = (ROOT / document).read_text()
+    missing = [p for p in prose.paths(text) if not exists(document, p)]
+    for file, heading in prose.links(text):
+        to = (ROOT / document).parent / file if file else ROOT / document
+        if not to.exists() or (heading and heading not in prose.anchors(to.read_text())):
+            missing.append(f"{file}#{heading}" if heading else file)
+    assert not missing, f"{document} names {', '.join(missing)}"
+
+
+def test_paths_are_told_from_other_code():
+    text = "`core/ir/graph.h`, `views/kit`, `trace/sizes.h`, `tst_<name>.cpp`, `f32[8,128]`, `0/1`, `/proc/self/fd/N`, `a.b.c`"
+    assert prose.paths(text) == ["core/ir/graph.h", "views/kit", "trace/sizes.h"]
+    assert prose.links("[a](B.md#of-two) [c](https://d/e.md)") == [("B.md", "of-two")]
+    assert prose.anchors("# One\n\n## An earlier session, `x`\n") == {"one", "an-earlier-session-x"}
+
+
 LONG = " ".join(["word"] * 31)
 
 
