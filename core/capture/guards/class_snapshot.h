@@ -12,8 +12,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/capture/guards/lifeline.h"
 #include "core/capture/objects/owned.h"
-#include "core/capture/segment/lifeline.h"
 
 struct _typeobject;
 

@@ -11,9 +11,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/capture/guards/lifeline.h"
 #include "core/capture/guards/source_reader.h"
 #include "core/capture/objects/owned.h"
-#include "core/capture/segment/lifeline.h"
 
 namespace vitrine::capture {
 

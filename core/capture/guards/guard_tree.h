@@ -13,8 +13,8 @@
 
 #include "core/capture/guards/class_snapshot.h"
 #include "core/capture/guards/guard_fast_path.h"
+#include "core/capture/guards/lifeline.h"
 #include "core/capture/guards/source_reader.h"
-#include "core/capture/segment/lifeline.h"
 #include "core/capture/trace/trace.h"
 #include "core/torch_api/bridge.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/capture/guards/lifeline.h"
 #include "core/capture/segment/controls.h"
-#include "core/capture/segment/lifeline.h"
 #include "core/capture/segment/recording.h"
 #include "core/capture/segment/settings.h"
 #include "core/runtime/compile.h"

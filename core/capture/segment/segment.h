@@ -10,10 +10,10 @@
 
 #include "core/capture/cpython/frame.h"
 #include "core/capture/guards/guard_tree.h"
+#include "core/capture/guards/lifeline.h"
 #include "core/capture/segment/check.h"
 #include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/instance.h"
-#include "core/capture/segment/lifeline.h"
 #include "core/capture/segment/owner.h"
 #include "core/capture/segment/recipe.h"
 #include "core/capture/segment_store.h"

@@ -1,4 +1,4 @@
-#include "core/capture/segment/lifeline.h"
+#include "core/capture/guards/lifeline.h"
 
 #include <memory>
 #include <utility>
