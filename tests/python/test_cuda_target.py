@@ -83,7 +83,7 @@ def test_an_error_of_the_users_is_told(tmp_path):
 
 
 def test_without_nvrtc_a_run_says_what_to_install(tmp_path):
-    program = "import sys, vitrine; vitrine.config.nvrtc = '/nowhere/libnvrtc.so'; from vitrine import run; sys.exit(run.main(sys.argv[1:]))"
+    program = "import sys, vitrine; vitrine.config.nvrtc = '/nowhere/libnvrtc.so'; from vitrine._tools import run; sys.exit(run.main(sys.argv[1:]))"
     result = subprocess.run(
         [sys.executable, "-c", program, str(model_on(tmp_path, "cpu")), "--target", "sm_90", "-o", str(tmp_path / "s.vitrine")],
         capture_output=True, text=True,

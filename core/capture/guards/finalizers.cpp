@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/capture/guards/lifeline.h"
 #include "core/capture/guards/source_reader.h"
 #include "core/capture/marks.h"
 #include "core/capture/objects/values.h"
@@ -53,7 +54,9 @@ bool has_finalizer(PyObject* o, int depth) {
   if (!PyType_SUPPORTS_WEAKREFS(type) || PyType_Check(o)) return false;
   auto* reference = reinterpret_cast<PyWeakReference*>(*PyObject_GET_WEAKREFS_LISTPTR(o));
   for (; reference; reference = reference->wr_next)
-    if (reference->wr_callback && !is_note_of_dynamo(reference->wr_callback)) return true;
+    if (PyObject* callback = reference->wr_callback;
+        callback && !is_note_of_dynamo(callback) && !Lifeline::is_told_by(callback))
+      return true;
   return false;
 }
 

@@ -122,6 +122,10 @@ PyObject* Lifeline::object_ended(PyObject* capsule, PyObject* reference) {
   return Py_NewRef(Py_None);
 }
 
+bool Lifeline::is_told_by(PyObject* callback) {
+  return PyCFunction_Check(callback) && PyCFunction_GET_FUNCTION(callback) == object_ended;
+}
+
 bool Lifeline::make_callback() {
   if (callback_) return true;
   static PyMethodDef method = {"object_ended", object_ended, METH_O, nullptr};

@@ -40,6 +40,8 @@ class Lifeline {
   const void* ended_at() const { return ended_at_; }
   // Nobody is told any more.
   void cut();
+  // Whether a weak reference's callback is a lifeline's: of the program's nobody hears of that object's end.
+  static bool is_told_by(PyObject* callback);
 
  private:
   struct Link {
