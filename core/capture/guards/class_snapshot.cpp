@@ -68,11 +68,13 @@ ClassSnapshot::Member ClassSnapshot::parts_of(PyObject* value) {
   return {Member::Kind::Object, is_plain(value), nullptr, {value}};
 }
 
-ClassSnapshot::Member ClassSnapshot::member(PyObject* name, PyObject* value, const AskedNames& asked) {
+ClassSnapshot::Member ClassSnapshot::member(PyObject* name, PyObject* value, const AskedNames& asked,
+                                            bool stays) {
   Member out = parts_of(value);
   if (out.plain && !is_asked(name, asked)) return {Member::Kind::Unasked, true};
   const bool held = out.kind != Member::Kind::Object || lifeline_.holds(value);
-  if (!held && !PyType_SUPPORTS_WEAKREFS(Py_TYPE(value)) && !is_light(value) && !lifeline_.is_apart(value))
+  if (!held && !stays && !PyType_SUPPORTS_WEAKREFS(Py_TYPE(value)) && !is_light(value) &&
+      !lifeline_.is_apart(value))
     return {Member::Kind::Unknown, out.plain};
   for (PyObject* one : out.parts) members_->hold_weakly(one);
   return out;
@@ -87,11 +89,12 @@ bool ClassSnapshot::same(const Member& member, PyObject* value) {
 
 ClassSnapshot::Base ClassSnapshot::taken(PyTypeObject* base, const AskedNames& asked) {
   Base out{base, {}, Owned(PyDict_New()), 0};
+  const bool stays = is_of_module(reinterpret_cast<PyObject*>(base));
   PyObject *name, *value;
   for (Py_ssize_t at = 0; out.places && PyDict_Next(class_dict(base), &at, &name, &value);) {
     const Owned place(PyLong_FromSize_t(out.members.size()));
     if (!place || PyDict_SetItem(out.places.get(), name, place.get()) != 0) out.places = {};
-    out.members.push_back(member(name, value, asked));
+    out.members.push_back(member(name, value, asked, stays));
   }
   if (!out.places) PyErr_Clear();
   if (out.places && has_version(base)) out.version = base->tp_version_tag;

@@ -53,7 +53,8 @@ class ClassSnapshot {
     unsigned version;
   };
   Base taken(_typeobject* base, const AskedNames& asked);
-  Member member(_object* name, _object* value, const AskedNames& asked);
+  // stays: of a class that lives as long as its module, whose members may be kept alive.
+  Member member(_object* name, _object* value, const AskedNames& asked, bool stays);
   static Member parts_of(_object* value);
   static bool same(const Member& member, _object* value);
   static bool unnoticed(const Base& base, const AskedNames& asked);

@@ -55,9 +55,6 @@ bool is_light(PyObject* o) {
   return walk.light;
 }
 
-namespace {
-
-// Found in its module under its name: it stays as long as the module does.
 bool is_of_module(PyObject* o) {
   const Owned module(PyObject_GetAttrString(o, "__module__")),
       name(PyObject_GetAttrString(o, "__qualname__"));
@@ -67,6 +64,8 @@ bool is_of_module(PyObject* o) {
   PyErr_Clear();
   return is;
 }
+
+namespace {
 
 struct WalkApart {
   static constexpr size_t kMost = 256;

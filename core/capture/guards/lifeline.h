@@ -14,6 +14,9 @@ namespace vitrine::capture {
 // Whether nothing of the program's hangs on it: numbers, words, and small containers of such.
 bool is_light(PyObject* o);
 
+// Found in its module under its name: a class or function that stays as long as the module does.
+bool is_of_module(PyObject* o);
+
 // Needs the GIL throughout.
 class Lifeline {
  public:
