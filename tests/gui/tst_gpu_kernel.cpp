@@ -40,7 +40,7 @@ class TestGpuKernel : public QObject {
     QCOMPARE(rig.view.title(), QStringLiteral("CUDA C++"));
     const QString text = rig.view.subtitle();
     QVERIFY2(text.contains("K0 mul_exp") && text.contains("sm_90") && text.contains("32 registers") &&
-                 text.contains("96 × 128 threads") && text.contains("occupancy 100 %"),
+                 text.contains("96 × 128 threads") && text.contains(QStringLiteral("occupancy 100\u202F%")),
              qPrintable(text));
   }
 

@@ -255,7 +255,8 @@ class TestGraph : public QObject {
     QCOMPARE(after.largest, before.largest);  // both panes on one scale
     QCOMPARE(after.total_before, before.total);
     QVERIFY(after.total < before.total);
-    QCOMPARE(fused.view.subtitle(), QStringLiteral("4 kernels, 5 library calls, 9 launches"));
+    QCOMPARE(fused.view.subtitle(),
+             QStringLiteral("4 kernels, 5 library calls, 9 launches; times: launches of a call, added"));
   }
 
   // The first row of what begins with no input stands below the head of the traffic's column, and that stays
