@@ -63,7 +63,7 @@ Value* weak_reference(Tracer& t, Value* target);
 bool is_weak_reference(const Value* v);  // one made here
 Value* target_of(Tracer& t, const Value* reference);
 
-// float_functions.cpp: a function of PyTorch that is given an symbolic float and keeps it so; nullptr: it is
+// float_functions.cpp: a function of PyTorch that is given a symbolic float and keeps it so; nullptr: it is
 // given none, or fixes it.
 Value* call_with_symbolic_float(Tracer& t, const std::string& name, const Arguments& a);
 Value* method_with_symbolic_float(Tracer& t, Value* self, const std::string& name, const Arguments& a);

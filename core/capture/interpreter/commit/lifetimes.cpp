@@ -94,7 +94,7 @@ void Tracer::check_replaced(PyObject* before, const Source* source, const std::s
 }
 
 void Tracer::check_let_go(Value* v) {
-  // An symbolic list has only grown.
+  // A symbolic list has only grown.
   if (!v->obj || !v->source || v->source->kind == SourceKind::Constant || !is_container(v) || v->open ||
       !lets_go(*this, v))
     return;

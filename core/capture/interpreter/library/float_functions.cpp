@@ -1,4 +1,4 @@
-// Functions of PyTorch that take a number: given an symbolic float, they are computed in another way that
+// Functions of PyTorch that take a number: given a symbolic float, they are computed in another way that
 // leaves it open, with the tensor that stands for the number, or as a function written in Python.
 #include <algorithm>
 
@@ -50,7 +50,7 @@ bool keeps_its_type(T& t, Value* v) {
   return type.device.is_cpu() && takes_number(type) && !is_single(type);
 }
 
-// For an symbolic float or a plain number; nullptr for anything else.
+// For a symbolic float or a plain number; nullptr for anything else.
 Value* tensor_of_number(T& t, Value* v) {
   if (Value* open = t.symbolic_float(v)) return open->tensor;
   if (!is_exact_number(t.const_object(t.look(v)))) return nullptr;

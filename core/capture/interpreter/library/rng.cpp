@@ -45,7 +45,7 @@ Value* Tracer::draw(Value* generator, const std::string& method, const Arguments
   return v;
 }
 
-// drawn: an symbolic float; one that nothing leads to is known only when the program runs.
+// drawn: a symbolic float; one that nothing leads to is known only when the program runs.
 void Tracer::refuse_to_look(const Value* drawn) {
   for (const auto& [value, began] : draws_)
     if (value == drawn) {

@@ -74,7 +74,7 @@ const Source* Tracer::derived_source(Value* root, PyObject* parts) {
                         parts);
 }
 
-// What such a function gives, as Python computes it: an symbolic float like any other, and an input of the
+// What such a function gives, as Python computes it: a symbolic float like any other, and an input of the
 // graph where a tensor meets it. nullptr: no argument is one that is open, or the result is no float.
 Value* Tracer::derived_float(PyObject* function, const Values& arguments) {
   if (pure_since_ >= 0) return nullptr;
@@ -116,7 +116,7 @@ bool Tracer::enter_derived_float(Value* v) {
   return true;
 }
 
-// Where an symbolic float is read, or computed, at each call. nullptr: it comes of several, or at great
+// Where a symbolic float is read, or computed, at each call. nullptr: it comes of several, or at great
 // length.
 const Source* Tracer::source_of_float(const Value* v) {
   Value* root = only_root(v);
@@ -124,7 +124,7 @@ const Source* Tracer::source_of_float(const Value* v) {
   return root && parts ? derived_source(root, parts) : nullptr;
 }
 
-// An symbolic float and a number, or another one: the answer is kept as a guard. nullptr: something else is
+// A symbolic float and a number, or another one: the answer is kept as a guard. nullptr: something else is
 // compared.
 Value* Tracer::float_compare(int op, Value* a, Value* b) {
   if (Value* answer = size_float_compare(op, a, b)) return answer;

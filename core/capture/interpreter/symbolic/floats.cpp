@@ -36,7 +36,7 @@ bool takes_number(const ir::TensorType& type) {
 
 namespace {
 
-// The tensor that stands for an symbolic float beside one of this type.
+// The tensor that stands for a symbolic float beside one of this type.
 Value* beside(Tracer& t, Value* open, const ir::TensorType& type) {
   return is_single(type) ? t.tensor_method(open->tensor, "float", nullptr, {}) : open->tensor;
 }
@@ -97,7 +97,7 @@ Value* Tracer::computed_float(PyObject* now, Value* tensor, const Values& from, 
   return v;
 }
 
-// An symbolic float that is not zero stays so.
+// A symbolic float that is not zero stays so.
 bool Tracer::is_not_zero(Value* v) {
   if (v->items.size() == 2 && v->items[1]->kind == Kind::Symbol)  // float(n)
     return v->items[0]->obj == reinterpret_cast<PyObject*>(&PyFloat_Type) &&
@@ -107,7 +107,7 @@ bool Tracer::is_not_zero(Value* v) {
   return answer && truth(answer);
 }
 
-// nullptr: neither is an symbolic float, or the result would not be what Python gives.
+// nullptr: neither is a symbolic float, or the result would not be what Python gives.
 Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Value* b) {
   Value *x = symbolic_float(a), *y = symbolic_float(b);
   if (!x && !y) return nullptr;
@@ -134,7 +134,7 @@ Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Va
   return computed_float(now.release(), tensor, x && y ? Values{x, y} : Values{x ? x : y}, parts);
 }
 
-// x > f: nullptr where neither is an symbolic float, or the other one is no tensor beside which it may stand.
+// x > f: nullptr where neither is a symbolic float, or the other one is no tensor beside which it may stand.
 Value* Tracer::float_beside_tensor(const std::string& comparison, Value* a, Value* b) {
   Value *x = symbolic_float(a), *y = symbolic_float(b);
   if (!x == !y) return nullptr;

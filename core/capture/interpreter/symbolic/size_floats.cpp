@@ -1,4 +1,4 @@
-// Floats that sizes give: x.shape[0] ** 0.5, 1 / len(x), math.log(n). Such a one is an symbolic float
+// Floats that sizes give: x.shape[0] ** 0.5, 1 / len(x), math.log(n). Such a one is a symbolic float
 // (floats.cpp) that knows how Python computes it: each call computes it from its own sizes before the graph
 // runs, which has it for an input where a tensor meets it. Where it is rounded to an int again, and the
 // quotient is one of whole numbers, the int is a symbol: floor(n / d) is n // d, for n / d lies at least 1 /
@@ -134,7 +134,7 @@ Value* Tracer::size_float_compare(int op, Value* a, Value* b) {
   return fact(find_object("vitrine._sizes.compared"), args.get());
 }
 
-// A size that meets an symbolic float, as Python converts it. nullptr: it is none.
+// A size that meets a symbolic float, as Python converts it. nullptr: it is none.
 Value* Tracer::float_of_size(Value* size) {
   Value* v = symbolic(size) ? size_float(reinterpret_cast<PyObject*>(&PyFloat_Type), {size}) : nullptr;
   return v ? symbolic_float(v) : nullptr;
