@@ -1,6 +1,7 @@
 // What a traced tensor holds where that follows from numbers of the program alone: torch.tensor(64) ** 0.5,
 // arange(4).sum(), a quotient of two sizes. The nodes that made it run for real, on the spot.
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
@@ -34,60 +35,57 @@ bool is_function(const Overload* op) {
          op->name.find("empty") == std::string::npos;
 }
 
+// What the questions of one recording are answered from.
+struct Program {
+  std::function<const ir::Node*(ir::NodeId)> node;  // nullptr: it is no operator's
+  std::function<PyObject*(ir::NodeId)> constant;    // nullptr: it is none
+  std::function<bool(ir::NodeId)> is_written;       // of the memory that this node made
+};
+
+// The node that made the memory which this one gives.
+ir::NodeId root_of(const Program& program, ir::NodeId id) {
+  while (const ir::Node* node = program.node(id)) {
+    const Overload* op = overload_named(node->op);
+    if (op && !op->view && !op->writes) return id;
+    std::optional<ir::Ref> first;
+    ir::each_ref(*node, [&](ir::Ref r) {
+      if (!first) first = r;
+    });
+    if (!first) return id;
+    id = first->node;
+  }
+  return id;
+}
+
 class KnownValue {
  public:
-  using Constants = std::unordered_map<ir::NodeId, PyObject*>;
-  KnownValue(const std::vector<ir::Node>& nodes, Constants constants) : constants_(std::move(constants)) {
-    for (const ir::Node& n : nodes) nodes_[n.id] = &n;
-  }
+  explicit KnownValue(const Program& program) : program_(program) {}
 
   // A null object: it is not known.
   Py of(ir::Ref ref) {
-    if (const auto found = constants_.find(ref.node); found != constants_.end()) {
+    if (PyObject* constant = program_.constant(ref.node)) {
       roots_.insert(ref.node);
-      return Py::borrow(found->second);
+      return Py::borrow(constant);
     }
     if (const auto done = values_.find(ref.node); done != values_.end())
       return done->second.at(static_cast<size_t>(ref.output));
-    const auto found = nodes_.find(ref.node);
-    if (found == nodes_.end() || values_.size() >= kMostNodes) return Py();
-    const ir::Node& node = *found->second;
-    if (!is_function(overload_named(node.op))) return Py();
-    for (const ir::TensorType& t : node.outputs)
+    const ir::Node* node = program_.node(ref.node);
+    if (!node || values_.size() >= kMostNodes) return Py();
+    if (!is_function(overload_named(node->op))) return Py();
+    for (const ir::TensorType& t : node->outputs)
       if (t.numel() > kMostElements || !t.device.is_cpu()) return Py();
-    roots_.insert(root(ref.node));
-    if (!run(node)) return Py();
+    roots_.insert(root_of(program_, ref.node));
+    if (!run(*node)) return Py();
     return values_.at(ref.node).at(static_cast<size_t>(ref.output));
   }
 
   // Whether something writes to memory that was read above.
-  bool is_written() {
-    for (const auto& [id, node] : nodes_) {
-      if (!may_write(overload_named(node->op))) continue;
-      bool mine = false;
-      ir::each_ref(*node, [&](ir::Ref r) { mine = mine || roots_.contains(root(r.node)); });
-      if (mine) return true;
-    }
-    return false;
+  bool is_written() const {
+    return std::any_of(roots_.begin(), roots_.end(),
+                       [&](ir::NodeId root) { return program_.is_written(root); });
   }
 
  private:
-  // The node that made the memory which this one gives.
-  ir::NodeId root(ir::NodeId id) {
-    while (true) {
-      const auto found = nodes_.find(id);
-      if (found == nodes_.end()) return id;
-      const Overload* op = overload_named(found->second->op);
-      if (op && !op->view && !op->writes) return id;
-      std::optional<ir::Ref> first;
-      ir::each_ref(*found->second, [&](ir::Ref r) {
-        if (!first) first = r;
-      });
-      if (!first) return id;
-      id = first->node;
-    }
-  }
-
   bool run(const ir::Node& node) {
     std::vector<Py> inputs;
     std::vector<std::pair<ir::Ref, int32_t>> slots;
@@ -116,23 +114,36 @@ class KnownValue {
     return ran && values.size() == node.outputs.size();
   }
 
-  Constants constants_;
-  std::unordered_map<ir::NodeId, const ir::Node*> nodes_;
+  const Program& program_;
   std::unordered_map<ir::NodeId, std::vector<Py>> values_;
   std::unordered_set<ir::NodeId> roots_;
 };
 
 }  // namespace
 
-Py Recording::computed_value(int index) const {
-  KnownValue::Constants constants;
-  for (size_t i = 0; i < constants_.size(); ++i) constants[constants_[i].id] = constant_tensors_[i].get();
-  for (size_t i = 0; i < inner_constants_.size(); ++i)
-    constants[inner_constants_[i].id] = inner_constant_tensors_[i].get();
+Py Recording::computed_value(int index) {
+  Program program;
+  program.node = [&](ir::NodeId id) {
+    const int64_t at = aten_index_.find(aten_, id);
+    return at < 0 ? nullptr : &aten_[static_cast<size_t>(at)];
+  };
+  program.constant = [&](ir::NodeId id) -> PyObject* {
+    if (const int64_t at = constant_index_.find(constants_, id); at >= 0)
+      return constant_tensors_[static_cast<size_t>(at)].get();
+    const int64_t at = inner_constant_index_.find(inner_constants_, id);
+    return at < 0 ? nullptr : inner_constant_tensors_[static_cast<size_t>(at)].get();
+  };
+  program.is_written = [&](ir::NodeId root) {
+    written_roots_.follow(aten_, [&](const ir::Node& node, const auto& add) {
+      if (!may_write(overload_named(node.op))) return;
+      ir::each_ref(node, [&](ir::Ref r) { add(root_of(program, r.node)); });
+    });
+    return written_roots_.contains(root);
+  };
   // The nodes were recorded below autocast.
   const bool autocast = autocast_enabled(ir::Device::Type::cpu);
   if (autocast) set_autocast_enabled(ir::Device::Type::cpu, false);
-  KnownValue known(aten_, std::move(constants));
+  KnownValue known(program);
   Py value = known.of(at(index).aten);
   if (value && known.is_written()) value = Py();
   if (autocast) set_autocast_enabled(ir::Device::Type::cpu, true);

@@ -119,7 +119,7 @@ void Lowering::State::collapse(const PreservedComposite& whole, PyObject* args, 
     indices.push_back(recording.find(r));
     node.outputs.push_back(recording.at(indices.back()).type);
   }
-  recording.aten_nodes().resize(mark.aten);
+  recording.cut_aten(mark.aten);
   recording.forget_since(mark, indices);
   if (mask) write_out_mask(recording, node, *mask);
   for (size_t k = 0; k < indices.size(); ++k)

@@ -319,6 +319,12 @@ void Recording::add_aten(ir::Node node) {
   aten_.push_back(std::move(node));
 }
 
+void Recording::cut_aten(size_t size) {
+  aten_.resize(size);
+  aten_index_.cut(size);
+  written_roots_.cut(size);
+}
+
 Recording::Mark Recording::mark() const {
   return {tensors_.size(), storages_.size(),        captured_.size(), aten_.size(), undo_.size(),
           written_.size(), inner_constants_.size(), ids_->next,       effects};
@@ -344,8 +350,9 @@ void Recording::undo(const Mark& mark) {
     storages_.pop_back();
   }
   captured_.resize(mark.captured);
-  aten_.resize(mark.aten);
+  cut_aten(mark.aten);
   inner_constants_.resize(mark.constants);
+  inner_constant_index_.cut(mark.constants);
   inner_constant_tensors_.resize(mark.constants);
   followed_.erase(followed_.lower_bound(mark.next_id), followed_.end());
   ids_->next = mark.next_id;

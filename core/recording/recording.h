@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/recording/lowering.h"
+#include "core/recording/node_index.h"
 #include "core/recording/replay.h"
 #include "core/torch_api/overload.h"
 
@@ -96,6 +97,7 @@ class Recording {
   ir::NodeId call_id() const { return call_id_; }
   std::vector<ir::Node>& captured_nodes() { return captured_; }
   std::vector<ir::Node>& aten_nodes() { return aten_; }
+  void cut_aten(size_t size);  // nothing behind its first `size` nodes was recorded
   ReplayProgram& program() { return *program_; }
   Lowering::Effects effects;
 
@@ -129,7 +131,7 @@ class Recording {
 
  private:
   int find_alias(PyObject* tensor);
-  Py computed_value(int index) const;
+  Py computed_value(int index);
   ir::TensorType type_here(PyObject* real) const;
   void undo_last();
   int add_on_storage(PyObject* real, const ir::TensorType& type);
@@ -154,6 +156,8 @@ class Recording {
   std::vector<Py> real_alive_;
   std::vector<ir::Node> inputs_, constants_, inner_constants_, captured_, aten_;
   std::vector<Py> constant_tensors_, inner_constant_tensors_;
+  NodeIndex aten_index_, constant_index_, inner_constant_index_;
+  WrittenRoots written_roots_;  // of aten_
   std::vector<Undo> undo_;
   std::vector<int> written_;  // storages, in the order they were first written
   std::map<ir::NodeId, std::vector<bool>> followed_;

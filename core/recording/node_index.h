@@ -1,0 +1,59 @@
+// Finds the nodes of a list by id while the list grows at its end and is cut there. Each node is looked at
+// once: a search through the list for every question would cost the square of a program's length.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "core/ir/graph.h"
+
+namespace vitrine::torch_api {
+
+class NodeIndex {
+ public:
+  // The list has lost all behind the first `size` nodes.
+  void cut(size_t size) {
+    if (seen_ > size) seen_ = size;
+  }
+  // Its position in `nodes`, which is the same list in every call; -1: it is not there.
+  int64_t find(const std::vector<ir::Node>& nodes, ir::NodeId id) {
+    for (; seen_ < nodes.size(); ++seen_) places_[nodes[seen_].id] = seen_;
+    const auto found = places_.find(id);
+    if (found == places_.end() || found->second >= nodes.size()) return -1;
+    return nodes[found->second].id == id ? static_cast<int64_t>(found->second) : -1;
+  }
+
+ private:
+  std::unordered_map<ir::NodeId, size_t> places_;  // of nodes that are cut off, too
+  size_t seen_ = 0;
+};
+
+// Which memory the nodes of such a list write to, by the node that made it.
+class WrittenRoots {
+ public:
+  void cut(size_t size) {
+    while (!writes_.empty() && writes_.back().first >= size) {
+      if (--times_[writes_.back().second] == 0) times_.erase(writes_.back().second);
+      writes_.pop_back();
+    }
+    if (seen_ > size) seen_ = size;
+  }
+  // roots_of(node, f) calls f with the root of each memory that the node may write to.
+  template <class RootsOf>
+  void follow(const std::vector<ir::Node>& nodes, RootsOf&& roots_of) {
+    for (; seen_ < nodes.size(); ++seen_)
+      roots_of(nodes[seen_], [&](ir::NodeId root) {
+        writes_.emplace_back(seen_, root);
+        ++times_[root];
+      });
+  }
+  bool contains(ir::NodeId root) const { return times_.contains(root); }
+
+ private:
+  std::vector<std::pair<size_t, ir::NodeId>> writes_;  // by position of the node
+  std::unordered_map<ir::NodeId, size_t> times_;
+  size_t seen_ = 0;
+};
+
+}  // namespace vitrine::torch_api
