@@ -176,10 +176,14 @@ struct GuardRow {
   Id instruction = 0;
   double cost_ns = 0;
   int64_t checks = 0, fails = 0;
+  // Of a guard on many sources: one a line, those that the program changes first, and how many these are.
+  std::string members;
+  int64_t changed = 0;
   VITRINE_ROW("guard") {
     f("id", s.id); f("compilation", s.compilation); f("ordinal", s.ordinal); f("source", s.source);
     f("root", s.root); f("kind", s.kind); f("expected", s.expected); f("instruction", s.instruction);
-    f("cost_ns", s.cost_ns); f("checks", s.checks); f("fails", s.fails);
+    f("cost_ns", s.cost_ns); f("checks", s.checks); f("fails", s.fails); f("members", s.members);
+    f("changed", s.changed);
   }
 };
 

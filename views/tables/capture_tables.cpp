@@ -303,6 +303,19 @@ class GuardTree {
     return out;
   }
 
+  // Of a guard on many sources: each of them.
+  std::vector<Item> members(const GuardRow& g) const {
+    std::vector<Item> out;
+    const QStringList lines = g.members.empty() ? QStringList() : q(g.members).split(QLatin1Char('\n'));
+    for (qsizetype i = 0; i < lines.size(); ++i) {
+      Cell name{sourceText(scope_.data, scope_.compilation, lines[i].toStdString())};
+      Cell role{i < g.changed ? QStringLiteral("changed") : QStringLiteral("read")};
+      role.quiet = true;
+      out.push_back({g.id, {name, role, Cell(), Cell(), Cell(), Cell()}, {}, {}, false, false});
+    }
+    return out;
+  }
+
   Item leaf(const GuardRow& g, const std::string& at) const {
     Cell expected{shortened(q(g.expected))};
     expected.quiet = true;
@@ -314,7 +327,7 @@ class GuardTree {
     return {
         g.id,
         {name, expected, {place_of(scope_.data, g.instruction)}, cost, count(g.checks), fails_cell(g.fails)},
-        {},
+        members(g),
         {},
         false,
         false};

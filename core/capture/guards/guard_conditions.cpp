@@ -63,14 +63,6 @@ bool is_plain_leaf(PyObject* tensor) {
          !is_true(tensor, hooks[1]);
 }
 
-bool share_memory(PyObject* a, PyObject* b) {
-  if (a == b) return true;
-  if (!torch_api::is_tensor(a) || !torch_api::is_tensor(b)) return false;
-  if (torch_api::storage_id(torch_api::handle_of(a)) == torch_api::storage_id(torch_api::handle_of(b)))
-    return true;
-  return extent_of(a).meets(extent_of(b));
-}
-
 bool has_version(PyTypeObject* type, int64_t version) {
   return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) && type->tp_version_tag == version;
 }
@@ -206,8 +198,10 @@ bool GuardTree::holds(Condition& c) {
       if (iterator_position(o, &sequence) != c.number) return false;
       return !c.object || !sequence || sequence == c.object;
     }
-    case GuardKind::NotAliased:
-      return c.number ? !share_memory(o, values_[c.other]) : o != values_[c.other];
+    case GuardKind::DifferentObject:
+      return o != values_[c.other];
+    case GuardKind::Apart:
+      return c.apart->holds(values_);
     case GuardKind::SameObject:
       return o == values_[c.other];
     case GuardKind::GlobalState:
@@ -251,6 +245,14 @@ GuardFailure GuardTree::explain_tensor(const Condition& c, PyObject* o) const {
     return differ(".requires_grad", t.requires_grad ? "True" : "False", now ? "True" : "False");
   if (t.heeds_marks && !heeds_marks(t, o)) return differ(" marks", "as at capture", "other sizes are marked");
   return differ(" dispatch keys", shown_keys(t.keys), shown_keys(torch_api::dispatch_keys(handle)));
+}
+
+GuardFailure GuardTree::explain_apart(const Condition& c) const {
+  const auto [changed, other] = c.apart->meeting(values_);
+  const bool storages = c.apart->of_storages();
+  return {c.guard, nodes_[changed].source->text(),
+          (storages ? "no memory shared with " : "another object than ") + nodes_[other].source->text(),
+          storages ? "shared memory" : "the same object"};
 }
 
 GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const {
@@ -348,11 +350,12 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
       f.actual = at == c.number ? "another sequence" : "position " + std::to_string(at);
       break;
     }
-    case GuardKind::NotAliased:
-      f.expected =
-          (c.number ? "no memory shared with " : "another object than ") + nodes_[c.other].source->text();
-      f.actual = c.number ? "shared memory" : "the same object";
+    case GuardKind::DifferentObject:
+      f.expected = "another object than " + nodes_[c.other].source->text();
+      f.actual = "the same object";
       break;
+    case GuardKind::Apart:
+      return explain_apart(c);
     case GuardKind::SameObject:
       f.expected = nodes_[c.other].source->text();
       f.actual = "another object";

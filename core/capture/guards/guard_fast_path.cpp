@@ -159,7 +159,10 @@ bool GuardTree::stays(const Condition& c, const std::vector<bool>& same, Watches
     case GuardKind::NoHooks:
       return watches.hooks(o, c.node);
     case GuardKind::SameObject:
+    case GuardKind::DifferentObject:
       return same[c.other];
+    case GuardKind::Apart:
+      return c.apart->stays(same);
     default:
       return false;
   }
@@ -194,7 +197,7 @@ bool GuardTree::anchored(PyObject* o, int32_t node, Watches& watches) {
 // Right after a walk in which all held.
 void GuardTree::build_fast_path() {
   GuardFastPath& s = fast_path_;
-  s.ops.clear(), s.watches.clear(), s.tensors.clear();
+  s.ops.clear(), s.watches.clear(), s.tensors.clear(), s.apart.clear();
   s.kept = std::make_unique<Lifeline>([&s] { s.ready = false; });
   s.misses.resize(nodes_.size());
   s.values = values_;
@@ -234,6 +237,8 @@ void GuardTree::build_fast_path() {
       if (stay) continue;
       if (conditions_[c].kind == GuardKind::TensorMatch)
         s.tensors.push_back(c);
+      else if (conditions_[c].kind == GuardKind::Apart)
+        s.apart.push_back(c);
       else
         emit(Op::Kind::Condition, c, c);
     }
@@ -280,6 +285,8 @@ GuardTree::Shortened GuardTree::check_shortened(const Frame& frame) {
     }
   }
   for (int32_t c : s.tensors)
+    if (!holds(conditions_[c])) return fail(conditions_[c].node, c), Shortened::Fails;
+  for (int32_t c : s.apart)
     if (!holds(conditions_[c])) return fail(conditions_[c].node, c), Shortened::Fails;
   return Shortened::Holds;
 }

@@ -75,7 +75,8 @@ struct GuardFastPath {
   bool ready = false;
   std::vector<Op> ops;
   std::vector<Watch> watches;
-  std::vector<int32_t> tensors;    // conditions on tensors: asked last, all of them at each check
+  std::vector<int32_t> tensors;    // conditions on tensors: asked late, all of them at each check
+  std::vector<int32_t> apart;      // conditions on what tensors share: asked last, of tensors that match
   std::vector<PyObject*> values;   // by node; never looked at before they are known to be alive
   std::unique_ptr<Lifeline> kept;  // what the addresses are of, but for what the segment itself holds
   std::vector<uint8_t> misses;     // by node: how often it was what had changed

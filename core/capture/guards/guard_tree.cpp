@@ -93,6 +93,12 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
   c.node = guard.source ? add_source(guard.source) : frame_node();
   if (guard.kind == GuardKind::Bound && guard.number == 0) nodes_[c.node].optional = true;
   if (guard.other) c.other = add_source(guard.other);
+  if (guard.kind == GuardKind::Apart) {
+    std::vector<int32_t> members;
+    for (const Source* member : guard.members) members.push_back(add_source(member));
+    c.node = *std::max_element(members.begin(), members.end());
+    c.apart = std::make_unique<ApartCheck>(std::move(members), guard.number, guard.name == "storage");
+  }
   c.number = guard.number;
   c.expected = guard.expected;
   if (guard.kind == GuardKind::TypeVersion)
@@ -112,7 +118,7 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
   } else {
     c.object = lifeline_->hold(guard.object);
   }
-  const bool relation = c.kind == GuardKind::NotAliased || c.kind == GuardKind::SameObject;
+  const bool relation = c.kind == GuardKind::DifferentObject || c.kind == GuardKind::SameObject;
   if (c.kind != GuardKind::Compares && relation != (c.other >= 0))
     return Error{"A guard on two sources has one", "", guard.source->text()};
   conditions_.push_back(std::move(c));
@@ -192,7 +198,7 @@ bool GuardTree::check_node(int32_t index, const Frame& frame) {
 bool GuardTree::check_hint(const Frame& frame, const GlobalState& state) {
   if (failed_condition_ < 0) return true;
   Condition& c = conditions_[failed_condition_];
-  if (c.other >= 0) return true;
+  if (c.other >= 0 || c.apart) return true;
   int32_t path[16];
   int depth = 0;
   for (int32_t n = c.node; n >= 0; n = nodes_[n].parent) {

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/capture/guards/apart_check.h"
 #include "core/capture/guards/class_snapshot.h"
 #include "core/capture/guards/guard_fast_path.h"
 #include "core/capture/guards/lifeline.h"
@@ -95,6 +96,7 @@ class GuardTree {
     int32_t guard = -1, node = -1, other = -1, tensor = -1;
     PyObject* object = nullptr;   // of the lifeline
     std::vector<PyObject*> keys;  // DictKeys, instead of the object
+    std::unique_ptr<ApartCheck> apart;
     Owned name;
     int64_t number = 0;
     std::string expected;
@@ -124,6 +126,7 @@ class GuardTree {
   bool heeds_marks(const TensorExpected& expected, PyObject* o) const;
   bool fail(int32_t node, int32_t condition);
   GuardFailure explain_tensor(const Condition& condition, PyObject* o) const;
+  GuardFailure explain_apart(const Condition& condition) const;
   GuardFailure explain_condition(const Condition& condition, PyObject* o) const;
 
   std::vector<Node> nodes_;

@@ -14,9 +14,9 @@
 #include "core/base/result.h"
 #include "core/capture/cpython/bytecode.h"
 #include "core/capture/cpython/frame.h"
+#include "core/capture/interpreter/input_memory.h"
 #include "core/capture/interpreter/signals.h"
 #include "core/capture/interpreter/value.h"
-#include "core/capture/objects/extent.h"
 #include "core/capture/trace/break_kinds.h"
 #include "core/capture/trace/trace.h"
 #include "core/recording/lowering.h"
@@ -530,7 +530,8 @@ class Tracer {
   void guard_bound(const VirtualFrame& frame, int slot);  // the program asks whether a local has a value
   void guard_empty_stack();
   std::vector<Guard> take_guards();
-  // --- finish.cpp
+  // --- aliasing.cpp
+  void guard_apart(bool storages, std::vector<const Source*> changed, std::vector<const Source*> others);
   void guard_aliases();
   void guard_storages();
   void refuse_long_recurrence(const std::string& name, const Arguments& a, size_t operators);
@@ -668,11 +669,10 @@ class Tracer {
   std::vector<OwnKey> own_keys_;  // objects that were keys, hashed and compared by methods of their own
   std::vector<Guard> guards_;
   std::vector<const Source*> inputs_;
-  std::vector<std::pair<Extent, const Value*>> extents_;                // of the tensors among them
-  std::vector<std::pair<const Value*, const Value*>> meeting_extents_;  // in storages of their own
-  std::vector<std::shared_ptr<VirtualFrame>> frames_;                   // inlined calls that run
-  Values generators_;                                                   // made in the segment
-  Values mutated_;  // pre-existing values in order of their first change
+  InputMemory input_memory_;
+  std::vector<std::shared_ptr<VirtualFrame>> frames_;  // inlined calls that run
+  Values generators_;                                  // made in the segment
+  Values mutated_;                                     // pre-existing values in order of their first change
   std::vector<PyObject*> codes_;
   std::unordered_set<std::string> asked_;  // names of attributes
   std::vector<StepRecord> steps_;

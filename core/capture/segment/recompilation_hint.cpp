@@ -95,9 +95,11 @@ constexpr OfKind kOfKind[] = {
      "function replaces."},
     {GuardKind::IterPosition,
      "Each position is compiled by itself: pass a list, or a fresh iterator at each call."},
-    {GuardKind::NotAliased,
+    {GuardKind::Apart,
      "Tensors that share memory are compiled by themselves, for one may be written through the other: pass a "
      "clone()."},
+    {GuardKind::DifferentObject,
+     "The same object twice, and two objects, are two programs: pass them the same way at each call."},
     {GuardKind::SameObject,
      "The same object twice, and two objects, are two programs: pass them the same way at each call."},
 };

@@ -48,7 +48,8 @@ const char* guard_word(GuardKind kind) {
     case GuardKind::NoFinalizer:
     case GuardKind::NoHooks:
       return "hooks";
-    case GuardKind::NotAliased:
+    case GuardKind::Apart:
+    case GuardKind::DifferentObject:
     case GuardKind::SameObject:
       return "alias";
     case GuardKind::Bound:
@@ -159,6 +160,8 @@ void Recording::write_guards(CompilationRecord& record, const Trace& trace) {
     row.root = g.source ? g.source->root()->text() : row.source;
     row.kind = guard_word(g.kind);
     row.expected = g.expected;
+    for (const Source* member : g.members) row.members += (row.members.empty() ? "" : "\n") + member->text();
+    if (g.kind == GuardKind::Apart) row.changed = g.number;
     row.instruction = instruction_of(trace, g.step);
     writer_->put(row);
     writer_->link(row.instruction, row.id);

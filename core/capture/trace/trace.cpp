@@ -33,7 +33,7 @@ std::string_view guard_kind_name(GuardKind kind) {
     // clang-format off
     X(TensorMatch) X(ConstEquals) X(Compares) X(Bound) X(Identity) X(WeakIdentity) X(TypeIs) X(Length) X(LengthAtLeast) X(LengthBelow) X(DictKeys)
     X(DictContains) X(SetEquals) X(HasAttr) X(InstanceHas) X(TypeVersion) X(AbcRegistry) X(NotInGlobals)
-    X(FunctionCode) X(PlainLeaf) X(NoFinalizer) X(NoHooks) X(IterPosition) X(NotAliased) X(SameObject) X(GlobalState)
+    X(FunctionCode) X(PlainLeaf) X(NoFinalizer) X(NoHooks) X(IterPosition) X(DifferentObject) X(Apart) X(SameObject) X(GlobalState)
 // clang-format on
 #undef X
   }

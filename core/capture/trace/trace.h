@@ -61,9 +61,12 @@ enum class GuardKind : uint8_t {
                  // itself, runs nothing when it dies
   NoHooks,       // an nn.Module without forward/backward hooks, instance or global
   IterPosition,  // a list/tuple/range iterator on the stack: same sequence object's position == number
-  NotAliased,    // two tensor sources are different objects / do not share storage (`other`)
-  SameObject,    // two sources give the same object (`other`)
-  GlobalState,   // torch's process-wide state equals that of capture
+  DifferentObject,  // two sources give different objects (`other`)
+  // The first `number` of `members` are no other member's object (`name` "identity"), or share memory with no
+  // other member ("storage"). `source` is the first member.
+  Apart,
+  SameObject,   // two sources give the same object (`other`)
+  GlobalState,  // torch's process-wide state equals that of capture
 };
 
 struct Guard {
@@ -73,7 +76,8 @@ struct Guard {
   _object* object = nullptr;  // owned reference
   int64_t number = 0;
   std::string name;
-  std::vector<bool> free_sizes;  // TensorMatch, by dim: may be any size. Then strides may be any, too
+  std::vector<const Source*> members;  // Apart
+  std::vector<bool> free_sizes;        // TensorMatch, by dim: may be any size. Then strides may be any, too
   bool heeds_marks =
       false;             // TensorMatch: also that the sizes are symbols where the tensor's marks ask for it
   std::string expected;  // for people: "f32[8,128]", "== 3", "same object"

@@ -37,9 +37,12 @@ void Tracer::guard_empty_stack() {
 std::vector<Guard> Tracer::take_guards() {
   std::unordered_set<const Source*> read;
   for (const Guard& g : guards_)
-    if (g.kind != GuardKind::Bound)
+    if (g.kind != GuardKind::Bound) {
       for (const Source* s : {g.source, g.other})
         for (; s; s = s->base) read.insert(s);
+      for (const Source* s : g.members)
+        for (; s; s = s->base) read.insert(s);
+    }
   std::erase_if(guards_, [&](const Guard& g) {
     return g.kind == GuardKind::Bound && g.number == 1 && read.contains(g.source);
   });

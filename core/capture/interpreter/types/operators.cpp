@@ -300,7 +300,7 @@ bool Tracer::same(Value* a, Value* b) {
   }
   // Two objects that existed before: they are different now, and must be next time.
   if (a->source && b->source && a->kind == b->kind && !(a->pinned && b->pinned))
-    guard(GuardKind::NotAliased, a->source, nullptr, 0, "identity", b->source, "is not " + b->source->text());
+    guard(GuardKind::DifferentObject, a->source, nullptr, 0, "", b->source, "is not " + b->source->text());
   // Of another type than what it is compared with, now and next time.
   if (a->kind != b->kind)
     for (Value* v : {a, b})
