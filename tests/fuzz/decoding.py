@@ -1,6 +1,6 @@
 """The normalised instructions of code objects against `dis`, over the standard library.
 
-    python tests/fuzz/decoding.py    every module's source that compiles; exit status 1 at the first difference
+    python -m tests.fuzz.decoding    every module's source that compiles; exit status 1 at the first difference
 """
 
 import dis

@@ -1,7 +1,7 @@
 """PyTorch's own lists of modules and optimizers (ModuleInfo, OptimizerInfo), eager against compiled: results, gradients,
 buffers and optimizer states of calls in a row, exceptions, and the order in which hooks run.
 
-    module_sweep.py [--shard 0/4] [--samples 2] [--only NAME ...]
+    python -m tests.fuzz.module_sweep [--shard 0/4] [--samples 2] [--only NAME ...]
 
 Prints one line for each mismatch, then the figures; exit status 1 if anything differed.
 """
@@ -10,7 +10,6 @@ import argparse
 import copy
 import sys
 import warnings
-from pathlib import Path
 
 import torch
 from torch.testing._internal.common_modules import module_db
@@ -20,8 +19,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 import vitrine
 from vitrine._tools.accuracy import compare, widened
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
-from op_cases import own  # noqa: E402
+from tests.python.support.op_cases import own
 
 CALLS, STEPS = 2, 4
 # What L-BFGS keeps are quotients of differences of gradients, which rounding alone decides near the end.

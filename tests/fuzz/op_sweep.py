@@ -2,7 +2,7 @@
 strides, aliasing, exceptions and gradients against eager. Every operator runs on PyTorch's own sample inputs; a process
 that dies costs one operator and is reported.
 
-    op_sweep.py [--shard 0/4] [--dtypes float32,int64] [--samples 4] [--only NAME ...] [--seconds 100]
+    python -m tests.fuzz.op_sweep [--shard 0/4] [--dtypes float32,int64] [--samples 4] [--only NAME ...] [--seconds 100]
         [--wider] [--also ends holes ...] [--dynamic] [--patience 240]
 
 Prints one line for each mismatch, then the figures; exit status 1 if anything differed.
@@ -17,14 +17,12 @@ import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import torch
 from torch.testing._internal import common_methods_invocations as lists
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
-from op_cases import cases, changed, compare  # noqa: E402
-from op_values import LAYOUTS, MIXED, VALUES  # noqa: E402
+from tests.python.support.op_cases import cases, changed, compare
+from tests.python.support.op_values import LAYOUTS, MIXED, VALUES
 
 OPERATORS = [*lists.op_db, *lists.foreach_unary_op_db, *lists.foreach_binary_op_db, *lists.foreach_pointwise_op_db,
              *lists.foreach_reduce_op_db, *lists.foreach_other_op_db]  # fmt: skip
@@ -76,7 +74,7 @@ def wanted_cases(op, dtype, options):
 
 def run_child(names, options, report):
     """One process over `names`; gives back those it did not come to."""
-    command = [sys.executable, __file__, "--child", "--dtypes", options.dtypes, "--samples", str(options.samples)]
+    command = [sys.executable, "-m", "tests.fuzz.op_sweep", "--child", "--dtypes", options.dtypes, "--samples", str(options.samples)]
     command += ["--patience", str(options.patience)]
     command += ["--only", *names, "--also", *options.also]
     command += [flag for flag, given in (("--wider", options.wider), ("--only-also", options.only_also), ("--dynamic", options.dynamic)) if given]

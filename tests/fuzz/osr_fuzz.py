@@ -3,7 +3,7 @@
 Each program runs once as it is. Then it runs with every Python frame in the concrete interpreter, which hands the
 frame to CPython at a random instruction; value, exception and traceback must stay the same, and nothing may leak.
 
-    python tests/fuzz/osr_fuzz.py [--seed N] [--exits N] [--seconds N] [--leaks]
+    python -m tests.fuzz.osr_fuzz [--seed N] [--exits N] [--seconds N] [--leaks]
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """What belongs to CPython's own loop stays there, and the recursion limit is the user's: without PyTorch.
 
-    python tests/fuzz/own_loop.py
+    python -m tests.fuzz.own_loop
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Random little programs over tensors, eager against compiled. A program grows statement by statement and is run eagerly as
 it grows, so that most of it makes sense. A failure is made smaller by deleting statements and kept under tests/fuzz/kept/.
 
-    program_fuzz.py [--first 0] [--count 150] [--seconds 30] [--keep] [--sizes]
-    program_fuzz.py --show 17            prints the program of one seed
+    python -m tests.fuzz.program_fuzz [--first 0] [--count 150] [--seconds 30] [--keep] [--sizes]
+    python -m tests.fuzz.program_fuzz --show 17            prints the program of one seed
 """
 
 import argparse
@@ -18,11 +18,10 @@ from pathlib import Path
 
 import torch
 
+from tests.fuzz.programs import MOST_BYTES, TooLong, at_most, minimise
+from tests.python.support.same_as_eager import check
+
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "python"))
-sys.path.insert(0, str(HERE.parent.parent))
-from same_as_eager import check  # noqa: E402
-from tests.fuzz.programs import MOST_BYTES, TooLong, at_most, minimise  # noqa: E402
 
 PRELUDE = '''import torch
 import torch.nn.functional as F

@@ -1,8 +1,8 @@
 """Random programs of all that Python has, with a few tensors in between: exceptions, generators, classes, closures, context
 managers, matches, globals and modules that change from call to call. Eager against compiled, each in a world of its own.
 
-    python_fuzz.py [--first 0] [--count 150] [--seconds 30] [--keep]
-    python_fuzz.py --show 17            prints the program of one seed
+    python -m tests.fuzz.python_fuzz [--first 0] [--count 150] [--seconds 30] [--keep]
+    python -m tests.fuzz.python_fuzz --show 17            prints the program of one seed
 
 Odd seeds run with gradients, and differentiate what f returns. A third of the seeds have other sizes from call to call.
 Most run without generated kernels.
@@ -11,14 +11,12 @@ Most run without generated kernels.
 import random
 import re
 import sys
-from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent.parent.parent))
-from tests.fuzz import python_forms as forms  # noqa: E402
-from tests.fuzz import two_worlds  # noqa: E402
-from tests.fuzz.programs import MOST_SECONDS, TooLong, Tree, at_most, main, parsed, within  # noqa: E402
+from tests.fuzz import python_forms as forms
+from tests.fuzz import two_worlds
+from tests.fuzz.programs import MOST_SECONDS, TooLong, Tree, at_most, main, parsed, within
 
 CALLS = 6
 # Kernels take most of a compilation's time and know nothing of Python: most programs run without any.

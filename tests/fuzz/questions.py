@@ -1,7 +1,7 @@
 """Asks what programs ask of a value (its type, length, truth, attributes, ...), of values of every kind in random order.
 
 One function is compiled for each question and meets all values: an answer that was captured for one of them must not be
-given for another. python tests/fuzz/questions.py [--first SEED] [--count N] prints the seed with every difference.
+given for another. python -m tests.fuzz.questions [--first SEED] [--count N] prints the seed with every difference.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import warnings
 import torch
 import vitrine
 
-from tests.python.facts import texts_of
+from tests.python.support.facts import texts_of
 
 X = torch.ones(2)
 

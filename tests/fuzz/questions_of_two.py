@@ -14,7 +14,7 @@ import vitrine
 
 from tests.fuzz import questions
 from tests.fuzz.questions import X, shown, values
-from tests.python.facts import texts_of
+from tests.python.support.facts import texts_of
 
 OF_TWO = """
 v is w|v is not w|v == w|v != w|v < w|v <= w|(v, w) == (w, v)|[v] == [w]|(v,) == (w, 1)|{1: v} == {1: w}|v in [w]|v in (w, 1)|[v, w].index(w)

@@ -2,19 +2,17 @@
 and a tail; inputs are laid out in all ways; later calls have other sizes. What differs by rounding is judged by eager in f64
 and by how far eager's own results move when the inputs do.
 
-    tensor_fuzz.py [--first 0] [--count 150] [--seconds 30] [--keep]
-    tensor_fuzz.py --show 17            prints the program of one seed
+    python -m tests.fuzz.tensor_fuzz [--first 0] [--count 150] [--seconds 30] [--keep]
+    python -m tests.fuzz.tensor_fuzz --show 17            prints the program of one seed
 """
 
 import random
 import sys
-from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent.parent.parent))
-from tests.fuzz import tensor_forms as forms  # noqa: E402
-from tests.fuzz.programs import MOST_SECONDS, TooLong, Tree, main, within  # noqa: E402
+from tests.fuzz import tensor_forms as forms
+from tests.fuzz.programs import MOST_SECONDS, TooLong, Tree, main, within
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 130)
 # Which set of sizes each call has; the second call has other numbers, the last ones come back.

@@ -2,21 +2,19 @@
 what goes on around it: several backward passes, autograd.grad, hooks, optimizers, changes between forward and backward.
 Compared are results, gradients, the order in which hooks run and what they see, modules' buffers, and errors.
 
-    training_fuzz.py [--first 0] [--count 150] [--seconds 30] [--keep]
-    training_fuzz.py --show 17          prints the program of one seed
+    python -m tests.fuzz.training_fuzz [--first 0] [--count 150] [--seconds 30] [--keep]
+    python -m tests.fuzz.training_fuzz --show 17          prints the program of one seed
 """
 
 import random
 import re
 import sys
 import warnings
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent.parent))
-import torch  # noqa: E402
+import torch
 
-from tests.fuzz import training_forms as forms  # noqa: E402
-from tests.fuzz.programs import MOST_SECONDS, TooLong, Tree, main, within  # noqa: E402
+from tests.fuzz import training_forms as forms
+from tests.fuzz.programs import MOST_SECONDS, TooLong, Tree, main, within
 
 LEAVES = ("p", "q", "r")
 

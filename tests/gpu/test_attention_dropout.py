@@ -154,9 +154,8 @@ def test_a_call_that_fails_draws_once():
 
 
 STEP = """
-import sys, torch, vitrine
-sys.path.insert(0, "FOLDER")
-from test_attention_dropout import Block, split, whole
+import torch, vitrine
+from tests.gpu.test_attention_dropout import Block, split, whole
 torch.manual_seed(0)
 model = torch.nn.Sequential(Block(P), Block(P)).cuda().DTYPE().train()
 run = WAY(model, torch.optim.AdamW(model.parameters(), lr=0.01), "reduce-overhead")
@@ -169,8 +168,7 @@ for i in range(12):
 @pytest.mark.parametrize("way, dtype, p, recorded", [("whole", "float", 0.2, 1), ("whole", "bfloat16", 0.2, 1), ("split", "bfloat16", 0.2, 1), ("split", "float", 0.2, 0)])
 def test_what_becomes_a_graph(way, dtype, p, recorded, tmp_path):
     file, session = tmp_path / "train.py", tmp_path / "s.vitrine"
-    folder = __file__.rpartition("/")[0]
-    file.write_text(STEP.replace("FOLDER", folder).replace("DTYPE", dtype).replace("WAY", way).replace("P)", f"{p})"))
+    file.write_text(STEP.replace("DTYPE", dtype).replace("WAY", way).replace("P)", f"{p})"))
     done = subprocess.run([sys.executable, "-m", "vitrine._tools.run", str(file), "-o", str(session)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with contextlib.closing(sqlite3.connect(session)) as db:

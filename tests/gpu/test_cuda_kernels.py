@@ -1,7 +1,5 @@
 """Generated CUDA kernels against float64: every family over dtypes, odd sizes, layouts and unaligned slices."""
 
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -9,8 +7,7 @@ import torch.nn.functional as F
 import vitrine
 from vitrine import _engine
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
-from recorded_program import Program  # noqa: E402
+from tests.python.support.recorded_program import Program
 
 pytestmark = pytest.mark.gpu
 

@@ -1,8 +1,6 @@
 """What libraries compute on a GPU: products by cuBLASLt, tuned or not, convolutions by cuDNN, against float64."""
 
 import copy
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,8 +9,7 @@ import torch.nn.functional as F
 import vitrine
 from vitrine import config
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
-from recorded import recorded  # noqa: E402
+from tests.python.support.recorded import recorded
 
 pytestmark = pytest.mark.gpu
 

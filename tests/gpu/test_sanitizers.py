@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.gpu
-HERE = Path(__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
 TOOL = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
 
 
 def watched(tool):
     """Its report. Each tensor has memory of its own, so that what lies behind it belongs to nobody."""
     environment = dict(os.environ, PYTORCH_NO_CUDA_MEMORY_CACHING="1")
-    environment["PYTHONPATH"] = os.pathsep.join([str(HERE), environment.get("PYTHONPATH", "")])
     words = [TOOL, "--tool", tool, "--kernel-name", "kernel_name=vitrine_kernel", "--error-exitcode", "9", "--print-limit", "3"]
-    done = subprocess.run([*words, sys.executable, str(HERE / "every_family.py")], env=environment, capture_output=True, text=True)
+    done = subprocess.run([*words, sys.executable, "-m", "tests.gpu.every_family"], cwd=ROOT, env=environment, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 

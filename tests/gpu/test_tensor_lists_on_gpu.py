@@ -1,14 +1,11 @@
 """Operators that take lists of a GPU's tensors: eager's results, and its own where a graph replays them."""
 
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 import vitrine
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
-from test_tensor_lists import CALLS, vectors  # noqa: E402
+from tests.python.test_tensor_lists import CALLS, vectors
 
 pytestmark = pytest.mark.gpu
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from command_line import said, vitrine, write
+from tests.python.support.command_line import said, vitrine, write
 
 from vitrine._tools.accuracy import compare, nudge, widened
 

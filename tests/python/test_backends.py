@@ -11,6 +11,8 @@ from torch import fx
 
 import vitrine
 
+from tests.python.support.places import ROOT
+
 
 @pytest.fixture(autouse=True)
 def fresh():
@@ -291,9 +293,7 @@ def test_a_backend_may_itself_compile():
     ],
 )
 def test_samples_show_their_graph(name, lines):
-    from pathlib import Path
-
-    sample = Path(__file__).resolve().parents[2] / "samples" / f"{name}.py"
+    sample = ROOT / "samples" / f"{name}.py"
     result = subprocess.run([sys.executable, sample], capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
     for line in lines:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import TINY, said, vitrine, write
-from kernel_cache import content, put
+from tests.python.support.places import ROOT
+from tests.python.support.command_line import TINY, said, vitrine, write
+from tests.python.support.kernel_cache import content, put
 
-ROOT = Path(__file__).resolve().parents[2]
 F = "import torch\ndef f(x):\n    return (x * 2).relu()\n"
 
 

@@ -5,8 +5,8 @@ import copy
 
 import pytest
 import torch
-from recorded import recorded
-from test_own_gradients import OURS, sentence
+from tests.python.support.recorded import recorded
+from tests.python.test_own_gradients import OURS, sentence
 from torch import nn
 from torch.nn import functional as F
 

@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 from vitrine import _engine
 
 X = torch.linspace(-1, 1, 4)

@@ -4,7 +4,7 @@ eager's result in any case."""
 import pytest
 import torch
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 from torch import nn
 
 

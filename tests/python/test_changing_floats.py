@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from recorded import recorded
+from tests.python.support.recorded import recorded
 from torch import nn
 from torch.nn import functional as F
 

@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import TINY, said, vitrine, write
+from tests.python.support.places import ROOT
+from tests.python.support.command_line import TINY, said, vitrine, write
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 STAGES = re.findall(r'^      \{"(\w+)", "', (ROOT / "app/cli/show.cpp").read_text(), re.M)
 
 

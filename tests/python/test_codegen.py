@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from codegen_harness import GraphWriter, TOOL, check
+from tests.python.support.codegen_harness import GraphWriter, TOOL, check
 
 pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built")
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from command_line import said, vitrine, write
+from tests.python.support.command_line import said, vitrine, write
 
 STEP = "o.zero_grad(); l = loss_of(x); l.backward(); o.step(); "
 MADE = "m = torch.nn.Linear(4, 4); o = torch.optim.AdamW(m.parameters(), 0.1)"

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from command_line import said, vitrine as run, write
-from recorded import Session
+from tests.python.support.command_line import said, vitrine as run, write
+from tests.python.support.recorded import Session
 from vitrine import _engine, config
 from vitrine._tools import counters, gpu, timeline
 

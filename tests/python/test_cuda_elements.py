@@ -7,8 +7,8 @@ import struct
 
 import pytest
 import torch
-from codegen_harness import CLANG, DTYPES, TOOL, GraphWriter
-from cuda_on_cpu import GpuProgram, check
+from tests.python.support.codegen_harness import CLANG, DTYPES, TOOL, GraphWriter
+from tests.python.support.cuda_on_cpu import GpuProgram, check
 
 pytestmark = [
     pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built"),

@@ -4,18 +4,19 @@ import functools
 import json
 import types
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
-import test_codegen as programs
-import test_data_movement as moving
-import test_reductions as reductions
 import torch
-from codegen_harness import TOOL, tool
-from cuda_on_cpu import on_gpu
 from vitrine import _engine, config
 
-GOLDEN = sorted((Path(__file__).parent.parent / "golden/cuda").glob("*.txt"))
+from tests.python import test_codegen as programs
+from tests.python import test_data_movement as moving
+from tests.python import test_reductions as reductions
+from tests.python.support.codegen_harness import TOOL, tool
+from tests.python.support.cuda_on_cpu import on_gpu
+from tests.python.support.places import ROOT
+
+GOLDEN = sorted((ROOT / "tests/golden/cuda").glob("*.txt"))
 ARCHS = ("sm_80", "sm_90", "sm_100")
 pytestmark = [
     pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built"),

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 import torch
-from codegen_harness import CLANG, KERNEL, TOOL, VIEW, GraphWriter, Program
-from cuda_on_cpu import GpuProgram, check
+from tests.python.support.codegen_harness import CLANG, KERNEL, TOOL, VIEW, GraphWriter, Program
+from tests.python.support.cuda_on_cpu import GpuProgram, check
 
 pytestmark = [
     pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built"),

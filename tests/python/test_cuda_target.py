@@ -10,8 +10,8 @@ import warnings
 import pytest
 import torch
 import vitrine
-from command_line import said, vitrine as run, write
-from recorded import Session, recorded
+from tests.python.support.command_line import said, vitrine as run, write
+from tests.python.support.recorded import Session, recorded
 from vitrine import _engine, config
 from vitrine._tools.target import compiled_for
 

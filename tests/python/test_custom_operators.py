@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import vitrine
-from same_as_eager import assert_same
+from tests.python.support.same_as_eager import assert_same
 
 LIBRARY = torch.library.Library("vitrine_test_schemas", "DEF")
 _numbers = itertools.count()

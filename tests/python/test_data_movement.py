@@ -3,7 +3,7 @@ that results equal eager's to the bit."""
 
 import pytest
 import torch
-from codegen_harness import TOOL, GraphWriter, check
+from tests.python.support.codegen_harness import TOOL, GraphWriter, check
 
 pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built")
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
-from same_as_eager import assert_same, run
+from tests.python.support.same_as_eager import assert_same, run
 
 CPU = torch.device("cpu")
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 
 PROGRAMS = {
     "views": lambda x: x.view(x.shape[0], 1, 3).transpose(0, 1).flatten(0, 1) + 1,

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 
 
 @pytest.fixture(autouse=True)

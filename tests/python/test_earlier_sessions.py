@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from command_line import said, vitrine, write
+from tests.python.support.command_line import said, vitrine, write
 
 GOOD = "import torch\ndef model(x):\n    return (x * 2).relu()\ninputs = (torch.ones(8),)\n"
 HALF_WAY = "import torch, vitrine\nf = vitrine.compile(lambda x: x + 1)\nf(torch.ones(2))\n"

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import said, vitrine, write
+from tests.python.support.command_line import said, vitrine, write
 
 PROGRAM = """
 import torch

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
-from op_values import differences, extremes
+from tests.python.support.op_values import differences, extremes
 
 inf, nan, T = math.inf, math.nan, torch.ops.aten
 FLOATS, INTS = [torch.float32, torch.float64, torch.bfloat16], [torch.int8, torch.int32, torch.int64, torch.uint8]

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import vitrine, write
+from tests.python.support.places import ROOT
+from tests.python.support.command_line import vitrine, write
 
-ROOT = Path(__file__).resolve().parents[2]
 ALL = os.environ.get("VITRINE_TESTS") == "all"
 EARLIER = "import torch\ndef model(x):\n    return (x * 2).relu()\ninputs = (torch.ones(8),)\n"
 PROGRAM = """

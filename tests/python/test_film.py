@@ -1,14 +1,11 @@
 """The film of a capture: replaying what each step took, put and stored rebuilds stack and locals; events name what came."""
 
 import json
-import sys
-from pathlib import Path
 
 import torch
 import vitrine
 
-sys.path.insert(0, str(Path(__file__).parent))
-from recorded import recorded  # noqa: E402
+from tests.python.support.recorded import recorded
 
 
 def helper(a, b):

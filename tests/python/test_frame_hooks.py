@@ -8,7 +8,7 @@ import sys
 import torch
 from tests.fuzz import syntax
 from vitrine import _engine
-from test_frames import Asked, X, Y, loop, nothing
+from tests.python.test_frames import Asked, X, Y, loop, nothing
 
 
 def dynamo(function):
@@ -151,7 +151,7 @@ def leftover_of_dynamo():
 
 def test_the_hook_that_dynamo_leaves_after_a_failure_stays():
     """In a process of its own: Dynamo counts wrong from then on, and never takes its hook away again."""
-    code = "import test_frame_hooks as t; t.leftover_of_dynamo()"
+    code = f"import {__name__} as t; t.leftover_of_dynamo()"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

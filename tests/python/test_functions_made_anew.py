@@ -3,7 +3,7 @@
 import pytest
 import torch
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 
 X = torch.arange(4.0)
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
-from op_values import differences
-from recorded import recorded
+from tests.python.support.op_values import differences
+from tests.python.support.recorded import recorded
 
 inf = float("inf")
 PICTURES, ROWS = (2, 4, 6, 6), (8, 24)

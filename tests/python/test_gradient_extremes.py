@@ -3,10 +3,10 @@ that of the rule, with the same sign; else they are close."""
 
 import pytest
 import torch
-from gradient_cases import cases
-from op_gradients import Derivatives
-from op_values import VALUES, differences
-from test_gradient_rules import NEVER_DIFFERENTIATED, ROWS, call
+from tests.python.support.gradient_cases import cases
+from tests.python.support.op_gradients import Derivatives
+from tests.python.support.op_values import VALUES, differences
+from tests.python.test_gradient_rules import NEVER_DIFFERENTIATED, ROWS, call
 from torch.utils._pytree import tree_flatten, tree_map
 
 LEFT_OUT = {

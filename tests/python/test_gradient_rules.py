@@ -3,8 +3,8 @@ differences (gradcheck). A row with a rule and without a case fails."""
 
 import pytest
 import torch
-from gradient_cases import cases
-from op_gradients import Derivatives, check_by_differences, difference
+from tests.python.support.gradient_cases import cases
+from tests.python.support.op_gradients import Derivatives, check_by_differences, difference
 
 from vitrine import _engine
 

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from recorded import recorded
+from tests.python.support.recorded import recorded
 
 import vitrine
 

@@ -1,18 +1,15 @@
 """One thing that a guard depends on changes: the result is still eager's, and the recompilation names guard and values."""
 
 import contextlib
-import sys
 import warnings
-from pathlib import Path
 
 import pytest
 import torch
 
 import vitrine
 
-sys.path.insert(0, str(Path(__file__).parent))
-from recorded import recorded  # noqa: E402
-from same_as_eager import assert_same  # noqa: E402
+from tests.python.support.recorded import recorded
+from tests.python.support.same_as_eager import assert_same
 
 SCALE = 2.0
 

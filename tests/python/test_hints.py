@@ -9,7 +9,7 @@ import warnings
 import pytest
 import torch
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 
 X = torch.linspace(-1, 1, 4)
 MARK = "  # here"

@@ -6,9 +6,9 @@ import sqlite3
 import pytest
 import torch
 import vitrine
-from codegen_harness import GraphWriter, tool
-from cuda_on_cpu import check
-from recorded import recorded
+from tests.python.support.codegen_harness import GraphWriter, tool
+from tests.python.support.cuda_on_cpu import check
+from tests.python.support.recorded import recorded
 from vitrine import _engine, config
 
 SHAPES = [(), (1,), (3,), (16,), (17,), (5, 7), (1, 2049), (64, 33), (4096,), (2, 3, 4)]

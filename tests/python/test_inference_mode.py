@@ -3,7 +3,7 @@
 import pytest
 import torch
 import vitrine
-from same_as_eager import assert_same, run
+from tests.python.support.same_as_eager import assert_same, run
 
 
 @torch.inference_mode()

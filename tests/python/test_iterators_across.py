@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 import vitrine
-from same_as_eager import check
+from tests.python.support.same_as_eager import check
 
 PROGRAMS = []
 

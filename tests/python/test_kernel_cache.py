@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from command_line import said, vitrine, write
-from kernel_cache import content, objects, put
+from tests.python.support.command_line import said, vitrine, write
+from tests.python.support.kernel_cache import content, objects, put
 
 PROGRAM = """
 import os, sys, warnings

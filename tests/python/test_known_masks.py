@@ -5,9 +5,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
-from command_line import vitrine as command
-from recorded import recorded
-from same_as_eager import assert_same
+from tests.python.support.command_line import vitrine as command
+from tests.python.support.recorded import recorded
+from tests.python.support.same_as_eager import assert_same
 
 
 def places(n):

@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 import vitrine
-from same_as_eager import check
+from tests.python.support.same_as_eager import check
 from torch import nn
 
 PROGRAMS = []

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 import torch
-from command_line import TINY, write
+from tests.python.support.command_line import TINY, write
 from vitrine._tools.loading import LoadError, UsageError, load, make_input
 
 

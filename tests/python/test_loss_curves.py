@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import vitrine
-from sweep import WHOLE
-from test_models import MODELS
+from tests.python.support.sweep import WHOLE
+from tests.python.test_models import MODELS
 
 STEPS = 200 if WHOLE else 15
 NAMES = ["bert", "gpt2", "vit", "resnet"]

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
-from recorded_program import Program, Unsupported, check, kind_of
+from tests.python.support.recorded_program import Program, Unsupported, check, kind_of
 from torch import nn
 
 torch.manual_seed(7)
@@ -435,7 +435,7 @@ def test_large_tensors_cost_no_memory():
 MODEL = """
 import sys
 import torch
-from recorded_program import Program
+from tests.python.support.recorded_program import Program
 from torch import nn
 import torch.nn.functional as F
 
@@ -461,6 +461,6 @@ print("torch._dynamo" in sys.modules, "sympy" in sys.modules)
 def test_models_do_not_load_pytorchs_compiler():
     import os
 
-    path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+    path = os.pathsep.join(sys.path)
     out = subprocess.run([sys.executable, "-c", MODEL], capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=path))
     assert out.stdout.split() == ["False", "False"], out.stdout + out.stderr

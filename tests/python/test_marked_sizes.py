@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch._dynamo
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 from torch._dynamo.decorators import mark_unbacked as torch_mark_unbacked
 
 MARK_DYNAMIC = [vitrine.mark_dynamic, torch._dynamo.mark_dynamic]

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_flatten
 from torch.utils.checkpoint import checkpoint
 
 import vitrine
-from models_by_hand import BY_HAND
+from tests.python.support.models_by_hand import BY_HAND
 
 IDS = torch.arange(24).reshape(2, 12) * 7 % 50
 SMALL = dict(vocab_size=50, hidden_size=32, num_attention_heads=2, num_hidden_layers=2, intermediate_size=64)

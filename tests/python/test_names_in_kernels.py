@@ -1,13 +1,14 @@
 """What a program calls its tensors may mean something in C++ or in a kernel's own text: its kernels compile nevertheless."""
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
 from vitrine import _engine
 
-CPP = Path(__file__).parents[2] / "core/codegen/cpp"
+from tests.python.support.places import ROOT
+
+CPP = ROOT / "core/codegen/cpp"
 SPELLED = """inline explicit export friend concept requires mutable virtual volatile noexcept nullptr extern compl bitand xor_eq alignas
     typeid co_await wchar_t asm __bf16 _Float16 v16 w16 u16s INLINE VECTOR exp_sum p_x q_x row_exp acc inv_sum phase0 sum amax""".split()
 # Whatever stands before "(" in the functions that kernels begin with.

@@ -9,17 +9,14 @@ import logging
 import struct
 import sys
 import warnings
-from pathlib import Path
 
 import pytest
 import torch
 
 import vitrine
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from odd.registry import PROGRAMS  # noqa: E402
-from same_as_eager import flatten  # noqa: E402
+from tests.python.odd.registry import PROGRAMS
+from tests.python.support.same_as_eager import flatten
 
 # module of odd programs: those without a break
 WHOLE = {
@@ -93,7 +90,7 @@ if sys.version_info >= (3, 12):  # there a comprehension's locals() is the frame
     WHOLE["operators"].remove("locals_in_callee")
     WHOLE["everyday"].remove("throws_through_yield_from")  # there an instruction of its own ends what was thrown
 for module in WHOLE:
-    importlib.import_module(f"odd.{module}")
+    importlib.import_module(f"tests.python.odd.{module}")
 
 
 @pytest.mark.parametrize("name", [name for names in WHOLE.values() for name in names])

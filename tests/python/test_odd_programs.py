@@ -2,23 +2,20 @@
 
 import importlib
 import shutil
-import sys
 import warnings
-from pathlib import Path
 
 import pytest
 import torch
 
 import vitrine
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from odd import closures  # noqa: E402
-from odd.registry import PROGRAMS, SCENARIOS  # noqa: E402
-from same_as_eager import assert_same, check, run  # noqa: E402
+from tests.python.odd import closures
+from tests.python.odd.registry import PROGRAMS, SCENARIOS
+from tests.python.support.places import ROOT
+from tests.python.support.same_as_eager import assert_same, check, run
 
-for file in sorted((HERE / "odd").glob("*.py")):
-    importlib.import_module(f"odd.{file.stem}")
+for file in sorted((ROOT / "tests/python/odd").glob("*.py")):
+    importlib.import_module(f"tests.python.odd.{file.stem}")
 
 
 @pytest.mark.parametrize("grad", [False, True], ids=["no_grad", "grad"])

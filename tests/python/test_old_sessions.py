@@ -2,11 +2,12 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
-SESSIONS = sorted((Path(__file__).resolve().parents[1] / "sessions").glob("v*/*.vitrine"))
+from tests.python.support.places import ROOT
+
+SESSIONS = sorted((ROOT / "tests/sessions").glob("v*/*.vitrine"))
 STAGES = ["source", "bytecode", "captured", "aten", "optimised", "loops", "fused", "memory", "kernels", "launch", "timeline",
           "breaks", "guards", "recompilations", "runs", "stages", "accuracy"]  # fmt: skip
 

@@ -12,8 +12,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from graph_text import GraphText, NoText, type_text
-from sweep import part
+from tests.python.support.graph_text import GraphText, NoText, type_text
+from tests.python.support.sweep import part
 from vitrine import _engine
 
 # PyTorch's own list needs it.

@@ -12,8 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_iter
 
 import vitrine
-from graph_run import run
-from graph_text import GraphText
+from tests.python.support.graph_run import run
+from tests.python.support.graph_text import GraphText
 from vitrine import _engine
 
 

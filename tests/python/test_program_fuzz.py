@@ -4,35 +4,32 @@ import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 import vitrine
 
-HERE = Path(__file__).parent
-FUZZ = HERE.parent / "fuzz"
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent.parent))
-from same_as_eager import check  # noqa: E402
-from tests.fuzz import tensor_fuzz, two_worlds  # noqa: E402
+from tests.fuzz import tensor_fuzz, two_worlds
+from tests.python.support.places import ROOT
+from tests.python.support.same_as_eager import check
 
+FUZZ = ROOT / "tests/fuzz"
 
 RUNS = {
-    "": ["program_fuzz.py", "--count", "150"],
-    "sizes": ["program_fuzz.py", "--sizes", "--first", "5022", "--count", "30"],
-    "python": ["python_fuzz.py", "--count", "60"],
-    "tensors": ["tensor_fuzz.py", "--count", "12"],
-    "training": ["training_fuzz.py", "--first", "6", "--count", "15"],
+    "": ["program_fuzz", "--count", "150"],
+    "sizes": ["program_fuzz", "--sizes", "--first", "5022", "--count", "30"],
+    "python": ["python_fuzz", "--count", "60"],
+    "tensors": ["tensor_fuzz", "--count", "12"],
+    "training": ["training_fuzz", "--first", "6", "--count", "15"],
 }
 
 
 @pytest.mark.parametrize("how", RUNS.values(), ids=RUNS)
 def test_random_programs(how):
     """In a process of its own: a crash names its seed instead of ending the tests."""
-    command = [sys.executable, "-W", "ignore", str(FUZZ / how[0]), *how[1:], "--seconds", "30"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
+    command = [sys.executable, "-W", "ignore", "-m", f"tests.fuzz.{how[0]}", *how[1:], "--seconds", "30"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=dict(os.environ))
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     assert "0 failed" in done.stdout
 

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 import torch
 import torch._dynamo
-from control_programs import PROGRAMS, fail_on_recompile, fail_on_the_first_compilation
+from tests.python.support.control_programs import PROGRAMS, fail_on_recompile, fail_on_the_first_compilation
 
 import vitrine
 from vitrine.take_over import torch_compile_taken_over

@@ -7,7 +7,7 @@ import torch
 import torch.distributions as D
 import torch.nn.functional as F
 import vitrine
-from same_as_eager import assert_same
+from tests.python.support.same_as_eager import assert_same
 from torch.utils.checkpoint import checkpoint
 
 

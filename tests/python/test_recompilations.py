@@ -6,7 +6,7 @@ import inspect
 import pytest
 import torch
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """What a session says of its origins and costs: the user's lines behind kernels, what guards and breaks cost, calls."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,7 @@ import torch
 
 import vitrine
 
-sys.path.insert(0, str(Path(__file__).parent))
-from recorded import recorded  # noqa: E402
+from tests.python.support.recorded import recorded
 
 HERE = Path(__file__).read_text().splitlines()
 

@@ -5,8 +5,8 @@ import warnings
 
 import pytest
 import torch
-from recorded_program import Unsupported, check
-from sweep import part
+from tests.python.support.recorded_program import Unsupported, check
+from tests.python.support.sweep import part
 
 # PyTorch's own list needs it.
 pytest.importorskip("expecttest")

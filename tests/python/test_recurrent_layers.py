@@ -4,7 +4,7 @@ steps is written out, and a long one, or one of changing length, is left to eage
 import pytest
 import torch
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 from torch import nn
 
 LENGTHS = [5, 6, 7, 9, 12, 3, 2, 16]

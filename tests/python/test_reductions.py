@@ -4,7 +4,7 @@ numbers that are none, what is fused before and behind."""
 import pytest
 import torch
 
-from codegen_harness import GraphWriter, Program, TOOL
+from tests.python.support.codegen_harness import GraphWriter, Program, TOOL
 
 pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built")
 KERNEL = 0

@@ -7,8 +7,8 @@ import warnings
 import pytest
 import torch
 import vitrine
-from facts import differences, form, tensors_in, texts_of
-from result_programs import EXPRESSIONS, PROGRAMS
+from tests.python.support.facts import differences, form, tensors_in, texts_of
+from tests.python.support.result_programs import EXPRESSIONS, PROGRAMS
 
 # How the arguments are made, and what the call runs under.
 MODES = {

@@ -3,17 +3,16 @@
 import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 import vitrine
 
-sys.path.insert(0, str(Path(__file__).parent))
-from same_as_eager import assert_same, run  # noqa: E402
+from tests.python.support.places import ROOT
+from tests.python.support.same_as_eager import assert_same, run
 
-SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+SAMPLES = ROOT / "samples"
 NAMES = sorted(p.stem for p in SAMPLES.glob("*.py"))
 # How many breaks Python forces; every other sample is one graph.
 BREAKS = {

@@ -2,14 +2,14 @@
 
 import re
 import sqlite3
-from pathlib import Path
 
 import torch
-from recorded import recorded
+from tests.python.support.places import ROOT
+from tests.python.support.recorded import recorded
 
 import vitrine
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "SESSION.md").read_text()
+PAGE = (ROOT / "docs/SESSION.md").read_text()
 
 
 def names(text):

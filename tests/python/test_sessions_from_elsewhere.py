@@ -9,9 +9,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from command_line import TINY, said, vitrine, write
+from tests.python.support.places import ROOT
+from tests.python.support.command_line import TINY, said, vitrine, write
 
-SESSION = Path(__file__).resolve().parent.parent / "sessions" / "v1" / "tiny_model.vitrine"
+SESSION = ROOT / "tests/sessions/v1/tiny_model.vitrine"
 STAGES = ["source", "bytecode", "steps", "aten", "guards", "kernels", "launch", "timeline", "messages", "calls", "runs", "stages"]
 ESCAPE = "\x1b]0;owned\x07\u202e"
 

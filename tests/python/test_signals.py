@@ -2,15 +2,13 @@
 
 import signal
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 import vitrine
 
-sys.path.insert(0, str(Path(__file__).parent))
-from odd.signals import Alarm, raise_alarm, rings, when  # noqa: E402
+from tests.python.odd.signals import Alarm, raise_alarm, rings, when
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 import vitrine
-from recorded import recorded
-from same_as_eager import assert_same
+from tests.python.support.recorded import recorded
+from tests.python.support.same_as_eager import assert_same
 
 w = torch.nn.Parameter(torch.linspace(-1, 1, 3))
 

@@ -1,8 +1,6 @@
 """One thing that a guard could depend on is changed between calls, for every sample: the result is still eager's."""
 
 import copy
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,10 +9,9 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 import vitrine
 
-sys.path.insert(0, str(Path(__file__).parent))
-from same_as_eager import assert_same, run  # noqa: E402
-from sweep import WHOLE  # noqa: E402
-from test_samples import NAMES, load  # noqa: E402
+from tests.python.support.same_as_eager import assert_same, run
+from tests.python.support.sweep import WHOLE
+from tests.python.test_samples import NAMES, load
 
 
 def setting(owner, name, value):

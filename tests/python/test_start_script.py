@@ -4,12 +4,11 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from command_line import write
+from tests.python.support.places import ROOT
+from tests.python.support.command_line import write
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 ALL_INSTALLED = '#!/bin/sh\nfor p; do case "$p" in -*|*{*) ;; *) echo "$p ii "; esac; done\n'
 
 

@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 import torch
-from recorded import recorded
+from tests.python.support.recorded import recorded
 
 import vitrine
 from vitrine.take_over import torch_compile_taken_over

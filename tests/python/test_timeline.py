@@ -2,12 +2,11 @@
 
 import array
 import sqlite3
-from pathlib import Path
 
 import pytest
-from command_line import said, vitrine
+from tests.python.support.places import ROOT
+from tests.python.support.command_line import said, vitrine
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 # What needs no launch, because it is only another look at the same memory.
 VIEWS = {

@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 import torch
-from command_line import TINY, said, vitrine, write
+from tests.python.support.command_line import TINY, said, vitrine, write
 
 from vitrine._tools import bench, ceilings, evidence, timeline
 

@@ -1,14 +1,15 @@
 """Training samples: losses and parameters of a few steps are eager's."""
 
 import importlib.util
-from pathlib import Path
 
 import pytest
 import torch
 
 import vitrine
 
-SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "training"
+from tests.python.support.places import ROOT
+
+SAMPLES = ROOT / "samples" / "training"
 SMALL = {
     "focal_loss": {"rows": 64, "classes": 50},
     "gpt2_step": {"layers": 2, "width": 64, "vocabulary": 101, "length": 16},

@@ -5,8 +5,8 @@ import re
 
 import pytest
 import torch
-from command_line import vitrine as run
-from recorded import recorded
+from tests.python.support.command_line import vitrine as run
+from tests.python.support.recorded import recorded
 
 import vitrine
 

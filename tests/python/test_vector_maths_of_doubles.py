@@ -2,7 +2,6 @@
 two units in the last place, against NumPy's long double where that is wider and mpmath for what it has not."""
 
 import re
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -11,7 +10,9 @@ import torch
 
 import vitrine
 
-TABLE = (Path(__file__).resolve().parent.parent.parent / "core" / "fusion" / "functions.h").read_text()
+from tests.python.support.places import ROOT
+
+TABLE = (ROOT / "core/fusion/functions.h").read_text()
 OWN = re.findall(r'\{"(\w+)", 1, kOwn', TABLE)
 WIDE = np.finfo(np.longdouble).nmant > 60
 L = np.longdouble

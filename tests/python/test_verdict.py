@@ -1,7 +1,7 @@
 """What `vitrine run` and `vitrine show` say of a run follows from what was recorded of it."""
 
 import pytest
-from command_line import TINY, said, vitrine, write
+from tests.python.support.command_line import TINY, said, vitrine, write
 from vitrine import _engine, config
 
 SCRIPT = """

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.utils._pytree as pytree
 import vitrine
-from same_as_eager import check
+from tests.python.support.same_as_eager import check
 
 
 def scaled(x):

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from recorded_program import Program
-from test_borrowed_operators import BORROWED
-from test_own_gradients import BORROWED as WHOLE, OWN
-from test_training import leaf
+from tests.python.support.recorded_program import Program
+from tests.python.test_borrowed_operators import BORROWED
+from tests.python.test_own_gradients import BORROWED as WHOLE, OWN
+from tests.python.test_training import leaf
 from torch import nn
 from torch.nn import functional as F
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 
 OPTIMIZERS = {
     "SGD": lambda p: torch.optim.SGD(p, lr=0.1),

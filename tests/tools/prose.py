@@ -2,7 +2,7 @@
 
 import re
 
-import rules
+from tests.tools import rules
 
 FENCE = re.compile(r"^\s*(```|~~~)")
 ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")

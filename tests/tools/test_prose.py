@@ -1,13 +1,10 @@
 """The documents are written in short sentences and short paragraphs."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-import prose  # noqa: E402
-import rules  # noqa: E402
+from tests.tools import prose, rules
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted({str(f.relative_to(ROOT)) for pattern in rules.PROSE for f in ROOT.glob(pattern)})

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import run, tidy
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
-import run  # noqa: E402
-import tidy  # noqa: E402
 
 
 def commands(*words: str) -> list[list[str]]:

@@ -4,9 +4,9 @@ from collections import Counter
 from pathlib import PurePath
 
 import pytest
-import rules
-from function_lengths import cpp_functions, long_functions, python_functions
-from test_structure import FILES, ROOT
+from tests.tools import rules
+from tests.tools.function_lengths import cpp_functions, long_functions, python_functions
+from tests.tools.test_structure import FILES, ROOT
 
 SOURCES = [f for f in FILES if f.endswith(rules.SOURCE_ENDINGS)]
 

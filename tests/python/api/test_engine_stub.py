@@ -2,14 +2,14 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 import torch  # noqa: F401  (the engine needs its libraries)
 
 from vitrine import _engine
 
-ROOT = next(p for p in Path(__file__).parents if (p / "core").is_dir())
+from tests.python.support.places import ROOT
+
 STUB = ast.parse((ROOT / "core/python/vitrine/_engine.pyi").read_text())
 WORDS = {"no": 0, "one": 1}
 

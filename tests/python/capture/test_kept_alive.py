@@ -10,7 +10,7 @@ import weakref
 import pytest
 import torch
 import vitrine
-from recorded import recorded
+from tests.python.support.recorded import recorded
 from torch import nn
 from vitrine.take_over import torch_compile_taken_over
 

@@ -12,7 +12,8 @@ import torch  # noqa: F401  (the engine needs its libraries)
 
 from vitrine import _engine
 
-ROOT = next(p for p in Path(__file__).parents if (p / "core").is_dir())
+from tests.python.support.places import ROOT
+
 BUILD = Path(_engine.__file__).resolve().parents[2]
 MODEL = """
 import torch

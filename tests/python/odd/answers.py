@@ -5,7 +5,7 @@ import collections
 import typing
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 
 class Answers(type):

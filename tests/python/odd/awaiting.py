@@ -5,7 +5,7 @@ import inspect
 import itertools
 
 import torch
-from odd.registry import mat, program, scenario, vec
+from tests.python.odd.registry import mat, program, scenario, vec
 
 
 def driven(coroutine):

@@ -4,7 +4,7 @@ import functools
 import threading
 
 import torch
-from odd.registry import scenario
+from tests.python.odd.registry import scenario
 
 
 @scenario

@@ -1,7 +1,7 @@
 """Odd programs: a local that one branch binds and another leaves without a value, asked for after a graph break."""
 
 import torch
-from odd.registry import scenario
+from tests.python.odd.registry import scenario
 
 ORDERS = ((1, 3, 2, 4), (3, 1, 4, 2))
 

@@ -4,7 +4,7 @@ import functools
 import logging
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 TABLE = {"rate": 2}
 seen = []

@@ -4,7 +4,7 @@ import copy
 
 import torch
 import torch.distributions as dist
-from odd.registry import mat, program, scenario, vec
+from tests.python.odd.registry import mat, program, scenario, vec
 from torch import nn
 
 

@@ -9,7 +9,7 @@ import operator
 import typing
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 from torch import nn
 
 

@@ -3,7 +3,7 @@
 import functools
 
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 COUNTER = {"calls": 0}

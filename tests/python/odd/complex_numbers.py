@@ -1,7 +1,7 @@
 """Odd programs: complex tensors, and those that are conjugated when they are read."""
 
 import torch
-from odd.registry import mat, program
+from tests.python.odd.registry import mat, program
 
 
 def rotations(width, length):

@@ -3,7 +3,7 @@
 import collections
 
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 @program(lambda: {"b": torch.ones(2), "a": torch.zeros(2)})

@@ -1,6 +1,6 @@
 """Odd programs: control flow."""
 
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 @program(vec())

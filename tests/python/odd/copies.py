@@ -9,7 +9,7 @@ import itertools
 import operator
 
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 @dataclasses.dataclass

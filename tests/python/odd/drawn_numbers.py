@@ -3,7 +3,7 @@
 import random
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 DICE = random.Random(11)
 

@@ -1,7 +1,7 @@
 """Odd programs: exceptions."""
 
 import torch
-from odd.registry import mat, program, vec
+from tests.python.odd.registry import mat, program, vec
 
 
 @program(vec())

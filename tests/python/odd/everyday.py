@@ -6,7 +6,7 @@ import itertools
 import types
 
 import torch
-from odd.registry import mat, program, scenario, vec
+from tests.python.odd.registry import mat, program, scenario, vec
 
 
 @program(vec())

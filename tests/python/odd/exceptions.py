@@ -1,7 +1,7 @@
 """Odd programs: what an exception carries, where it is caught, and what its name means afterwards."""
 
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 @program(vec())

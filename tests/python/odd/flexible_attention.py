@@ -1,7 +1,7 @@
 """Odd programs: flex_attention with scores and masks of the program's own."""
 
 import torch
-from odd.registry import program
+from tests.python.odd.registry import program
 from torch import nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 

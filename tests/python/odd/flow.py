@@ -9,7 +9,7 @@ import sys
 import threading
 
 import torch
-from odd.registry import mat, program, vec
+from tests.python.odd.registry import mat, program, vec
 
 
 @program(vec())

@@ -2,7 +2,7 @@
 
 import torch
 import torch.autograd.forward_ad as fwAD
-from odd.registry import mat, program, scenario, vec
+from tests.python.odd.registry import mat, program, scenario, vec
 from torch import nn
 from torch.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
 from torch.nn import functional as F

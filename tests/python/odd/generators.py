@@ -8,7 +8,7 @@ import itertools
 import operator
 
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 @program(vec())

@@ -4,7 +4,7 @@ import copy
 
 import torch
 import torch.nn.utils.parametrize as parametrize
-from odd.registry import scenario
+from tests.python.odd.registry import scenario
 from torch import nn
 from torch.nn.modules import module as all_modules
 

@@ -3,7 +3,7 @@
 import collections
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 from torch import nn
 
 

@@ -9,7 +9,7 @@ import typing
 import weakref
 
 import torch
-from odd.registry import mat, program, scenario, vec
+from tests.python.odd.registry import mat, program, scenario, vec
 
 
 class Plugin:

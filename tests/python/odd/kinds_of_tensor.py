@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import torch
-from odd.registry import mat, program, scenario, vec
+from tests.python.odd.registry import mat, program, scenario, vec
 from torch import nn
 
 

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from odd.registry import mat, program, scenario, vec
+from tests.python.odd.registry import mat, program, scenario, vec
 
 
 @program(mat(3, 8))

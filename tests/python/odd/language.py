@@ -14,7 +14,7 @@ import warnings
 
 import torch
 import torch.nn as nn
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 class Shape:

@@ -3,7 +3,7 @@
 import collections
 
 import torch
-from odd.registry import scenario
+from tests.python.odd.registry import scenario
 
 
 class Tells:

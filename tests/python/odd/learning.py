@@ -8,7 +8,7 @@ import types
 import numpy as np
 import torch
 import torch.nn.functional as F
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 from torch import nn
 
 

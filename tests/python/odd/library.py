@@ -27,7 +27,7 @@ import weakref
 
 import numpy as np
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 class Desc:

@@ -7,7 +7,7 @@ import threading
 import weakref
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 
 class Plain:

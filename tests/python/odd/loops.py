@@ -1,7 +1,7 @@
 """Odd programs: loops that go on after a break."""
 
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 from torch import nn
 
 

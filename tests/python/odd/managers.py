@@ -5,7 +5,7 @@ import logging
 import types
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import types
 import typing
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 from torch import nn
 
 

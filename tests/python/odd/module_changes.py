@@ -4,7 +4,7 @@ import types
 
 import torch
 import torch.nn.functional as F
-from odd.registry import mat, program, scenario
+from tests.python.odd.registry import mat, program, scenario
 from torch import nn
 
 

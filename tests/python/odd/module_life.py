@@ -7,7 +7,7 @@ import types
 import warnings
 
 import torch
-from odd.registry import scenario
+from tests.python.odd.registry import scenario
 from torch import nn
 from torch.nn.utils import parametrize
 from torch.utils.checkpoint import checkpoint

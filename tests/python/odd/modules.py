@@ -5,7 +5,7 @@ import random
 import torch
 import torch.nn.functional as F
 from torch import nn
-from odd.registry import mat, program
+from tests.python.odd.registry import mat, program
 
 
 class Net(nn.Module):

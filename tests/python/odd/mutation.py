@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from odd.registry import mat, program, vec
+from tests.python.odd.registry import mat, program, vec
 
 
 @program(vec())

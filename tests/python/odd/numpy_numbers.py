@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import torch
-from odd.registry import mat, program, scenario, vec
+from tests.python.odd.registry import mat, program, scenario, vec
 
 
 @program(mat(2, 3))

@@ -5,7 +5,7 @@ import dataclasses
 import enum
 
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 Point = collections.namedtuple("Point", "x y")

@@ -6,7 +6,7 @@ import functools
 import sys
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 
 class Never:

@@ -5,7 +5,7 @@ import re
 import typing
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 TWO = ("add", "radd", "mul", "rmul", "sub", "rsub", "iadd", "imul", "or", "ror", "and", "ior", "xor", "matmul", "rmatmul")
 COMPARED = ("eq", "ne", "lt", "gt", "le", "ge")

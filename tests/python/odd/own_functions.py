@@ -3,7 +3,7 @@
 import re
 
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 class Double(torch.autograd.Function):

@@ -7,7 +7,7 @@ import pickle
 
 import torch
 import torch.nn.functional as F
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 from torch import nn
 
 LOG = []

@@ -7,7 +7,7 @@ import math
 import operator
 
 import torch
-from odd.registry import mat, program
+from tests.python.odd.registry import mat, program
 from torch import nn
 
 

@@ -4,8 +4,8 @@ import enum
 import typing
 
 import torch
-from odd.classes import Slotted
-from odd.registry import program, vec
+from tests.python.odd.classes import Slotted
+from tests.python.odd.registry import program, vec
 
 
 class Number:

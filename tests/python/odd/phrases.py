@@ -7,7 +7,7 @@ import inspect
 import traceback
 
 import torch
-from odd.registry import mat, program
+from tests.python.odd.registry import mat, program
 
 
 class Swallows:

@@ -7,7 +7,7 @@ import heapq
 import math
 import operator
 
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 class Noted:

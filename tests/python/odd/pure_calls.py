@@ -9,7 +9,7 @@ import re
 import struct
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 LAYER = re.compile(r"layer\.(\d+)\.(?P<part>\w+)")
 SEEN = []

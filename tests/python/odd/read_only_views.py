@@ -4,7 +4,7 @@ import inspect
 import types
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 
 def scaled(x, factor=3, *, shift=1):

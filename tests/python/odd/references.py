@@ -4,7 +4,7 @@ import weakref
 
 import torch
 from torch import nn
-from odd.registry import mat, program, scenario, vec
+from tests.python.odd.registry import mat, program, scenario, vec
 
 
 def recurrent(kind, **how):

@@ -4,7 +4,7 @@ import collections
 import types
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 
 def outcome(function, *args, **keywords):

@@ -9,7 +9,7 @@ import types
 
 import torch
 import torch.nn.functional as F
-from odd.registry import scenario
+from tests.python.odd.registry import scenario
 from torch import nn
 
 linear, norm = nn.Linear(3, 3), nn.LayerNorm(3)

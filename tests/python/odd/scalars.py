@@ -3,7 +3,7 @@
 import math
 
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 @program(vec())

@@ -1,6 +1,6 @@
 """Odd programs: the order of sets, which depends on how they came about."""
 
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 @program(vec(), lambda: ["full_attention", "sliding", "a", "b", "full_attention"])

@@ -4,7 +4,7 @@ import random
 import warnings
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 from torch import nn
 
 

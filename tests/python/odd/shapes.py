@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from odd.registry import mat, program
+from tests.python.odd.registry import mat, program
 
 
 @program(lambda: torch.tensor([1, 2, 3]), lambda: torch.tensor([0.5, 1.5, 2.5], dtype=torch.float64))

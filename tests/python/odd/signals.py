@@ -4,7 +4,7 @@ import os
 import signal
 
 import torch
-from odd.registry import scenario
+from tests.python.odd.registry import scenario
 
 
 class Alarm(Exception):

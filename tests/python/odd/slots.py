@@ -3,7 +3,7 @@
 import functools
 
 import torch
-from odd.registry import program, scenario, vec
+from tests.python.odd.registry import program, scenario, vec
 
 
 class Pair:

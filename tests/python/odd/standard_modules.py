@@ -22,7 +22,7 @@ import struct
 import textwrap
 
 import torch
-from odd.registry import mat, program
+from tests.python.odd.registry import mat, program
 
 
 SETTING = contextvars.ContextVar("cv", default=2)

@@ -5,7 +5,7 @@ import random
 
 import torch
 import torch.nn.functional as F
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 import torch.utils._pytree as pytree
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 def m(*s):

@@ -1,7 +1,7 @@
 """Odd programs: element types, layouts and kinds of tensor that an operator meets or makes."""
 
 import torch
-from odd.registry import mat, program, vec
+from tests.python.odd.registry import mat, program, vec
 
 
 @program(vec())

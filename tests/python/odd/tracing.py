@@ -6,7 +6,7 @@ import threading
 import weakref
 
 import torch
-from odd.registry import scenario
+from tests.python.odd.registry import scenario
 
 
 def lines_of(error, *names):

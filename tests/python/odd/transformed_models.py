@@ -3,7 +3,7 @@
 import copy
 
 import torch
-from odd.registry import mat, program, scenario
+from tests.python.odd.registry import mat, program, scenario
 from torch import nn
 from torch.func import grad, hessian, jacrev, jvp, vjp, vmap
 from torch.nn import functional as F

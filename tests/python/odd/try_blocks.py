@@ -1,8 +1,8 @@
 """Odd programs: try, except, else and finally inside one another; chains and groups of exceptions."""
 
 import torch
-from odd.flow import Custom
-from odd.registry import program, vec
+from tests.python.odd.flow import Custom
+from tests.python.odd.registry import program, vec
 
 
 @program(vec())

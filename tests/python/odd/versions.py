@@ -1,7 +1,7 @@
 """How often a tensor was written, as autograd counts it: kernels that join writes, and writes that come to nothing."""
 
 import torch
-from odd.registry import scenario
+from tests.python.odd.registry import scenario
 
 
 @scenario

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from odd.registry import mat, program, scenario, vec
+from tests.python.odd.registry import mat, program, scenario, vec
 
 
 @program(mat(4, 6))

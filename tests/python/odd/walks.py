@@ -3,7 +3,7 @@
 import itertools
 
 import torch
-from odd.registry import program, vec
+from tests.python.odd.registry import program, vec
 
 
 @program(vec(), lambda: [torch.ones(6)])

@@ -7,7 +7,7 @@ import warnings
 
 import torch
 import torch.nn.functional as F
-from odd.registry import mat, program, scenario
+from tests.python.odd.registry import mat, program, scenario
 from torch import nn
 
 import vitrine

@@ -7,8 +7,8 @@ import random
 
 import torch
 import torch.nn.functional as F
-from odd.module_life import Counting, ramp
-from odd.registry import scenario
+from tests.python.odd.module_life import Counting, ramp
+from tests.python.odd.registry import scenario
 
 
 @scenario

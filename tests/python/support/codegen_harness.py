@@ -12,7 +12,8 @@ import subprocess
 
 import torch
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests.python.support.places import ROOT
+
 TOOL = pathlib.Path(os.environ.get("VITRINE_BUILD_DIR", ROOT / "build")) / "bin" / "codegen_tool"
 CLANG = os.environ.get("VITRINE_CLANG", "clang++-19")
 FLAGS = ["-O3", "-march=native", *["-mno-avx512fp16"] * (platform.machine() == "x86_64"),  # as the engine's (protocol.h)

@@ -5,7 +5,7 @@ import re
 
 import torch
 
-from graph_text import SHORT
+from tests.python.support.graph_text import SHORT
 
 DTYPES = {short: dtype for dtype, short in SHORT.items()}
 NODE = re.compile(r"  %(\w+) = ([\w.:]+)\((.*)\)(?: \[source=.*\])? : (.*)$")

@@ -1,7 +1,7 @@
 """Two derivatives of one call, ours and PyTorch's own backward, run operator by operator, and what differs."""
 
 import torch
-from recorded_program import Program, run_aten
+from tests.python.support.recorded_program import Program, run_aten
 
 WHO = ("own", "borrowed")
 

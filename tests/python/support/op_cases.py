@@ -8,7 +8,7 @@ from torch.testing._internal.opinfo.core import BinaryUfuncInfo, ReductionOpInfo
 from torch.utils._pytree import tree_flatten, tree_map
 
 import vitrine
-from op_values import VALUES, differences, with_layout, with_values
+from tests.python.support.op_values import VALUES, differences, with_layout, with_values
 from vitrine._tools import accuracy
 from vitrine._tools.accuracy import widened
 

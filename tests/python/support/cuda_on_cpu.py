@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import torch
-from codegen_harness import CLANG, KERNEL, ROOT, Program, tool
+from tests.python.support.codegen_harness import CLANG, KERNEL, ROOT, Program, tool
 
 SHIM = ROOT / "tests/tools/cuda_threads.h"
 FLAGS = ["-O1", "-std=c++20", "-fPIC", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-w"]
