@@ -4,7 +4,7 @@
   ./vitrine test quick                      what catches most mistakes, in under three minutes
   ./vitrine test unit gui                   these suites
   ./vitrine test python -k guards           a suite; the words from the first option on go to what runs it
-  ./vitrine test tests/python/test_api.py   one file, or one folder; FILE::NAME is one test
+  ./vitrine test tests/python/api/test_api.py   one file, or one folder; FILE::NAME is one test
   ./vitrine test tests/gui/tst_window.cpp   one program of the unit or GUI tests
   ./vitrine test --fresh                    without the kernels that earlier tests compiled
 """
@@ -83,30 +83,30 @@ def frames_312():
 # What `quick` runs: of the Python tests a file of every part, chosen by how much it catches a second; of the programs
 # all but the slowest.
 QUICK_PYTHON = [
-    "test_after_torch_compile.py",
-    "test_api.py",
-    "test_border.py",
-    "test_bytecode.py",
-    "test_custom_operators.py",
-    "test_dynamic_shapes.py",
-    "test_engine_stub.py",
-    "test_frames.py",
-    "test_guards.py",
-    "test_identity.py",
-    "test_intermediate_gradients.py",
-    "test_kernels.py",
-    "test_lowering.py",
-    "test_passes.py",
-    "test_plan.py",
-    "test_random.py",
-    "test_recompilations.py",
-    "test_recorded_links.py",
-    "test_recorded_training.py",
-    "test_start_script.py",
-    "test_step_in_one_graph.py",
-    "test_trace.py",
-    "test_trace_effects.py",
-    "test_training.py",
+    "api/test_after_torch_compile.py",
+    "api/test_api.py",
+    "capture/frames/test_border.py",
+    "capture/frames/test_bytecode.py",
+    "library/test_custom_operators.py",
+    "shapes/test_dynamic_shapes.py",
+    "api/test_engine_stub.py",
+    "capture/frames/test_frames.py",
+    "capture/guards/test_guards.py",
+    "capture/interpreter/test_identity.py",
+    "autograd/engine/test_intermediate_gradients.py",
+    "kernels/plans/test_kernels.py",
+    "kernels/graphs/test_lowering.py",
+    "kernels/graphs/test_passes.py",
+    "kernels/plans/test_plan.py",
+    "library/test_random.py",
+    "capture/guards/test_recompilations.py",
+    "session/test_recorded_links.py",
+    "session/test_recorded_training.py",
+    "cli/test_start_script.py",
+    "autograd/steps/test_step_in_one_graph.py",
+    "capture/interpreter/test_trace.py",
+    "capture/interpreter/test_trace_effects.py",
+    "autograd/steps/test_training.py",
 ]
 # Tests of these files whose names say that they take long: whole models, processes of their own.
 SLOW_WORDS = ["transformers", "very_many_calls", "process", "imports", "dynamo", "unsupported_environment", "loss_curve", "recursion_limit", "do_not_load", "flex_attention", "optimizers"]
@@ -115,10 +115,9 @@ SLOW_PROGRAMS = ["test_hostile_sessions", "tst_hostile_sessions", "tst_keys"]
 
 def quick_python():
     folder = ROOT / "tests/python"
-    files = {path.name: str(path) for path in folder.rglob("test_*.py")}
-    if gone := [name for name in QUICK_PYTHON if name not in files]:
+    if gone := [name for name in QUICK_PYTHON if not (folder / name).is_file()]:
         sys.exit(f"QUICK_PYTHON of tests/run.py names {', '.join(gone)}, which {folder} does not have")
-    return pytest(*(files[name] for name in QUICK_PYTHON), "-k", f"not ({' or '.join(SLOW_WORDS)})", *side_by_side())
+    return pytest(*(str(folder / name) for name in QUICK_PYTHON), "-k", f"not ({' or '.join(SLOW_WORDS)})", *side_by_side())
 
 
 # name, what it proves, command

@@ -5,7 +5,7 @@ import pytest
 import torch
 import vitrine
 
-from tests.python.test_tensor_lists import CALLS, vectors
+from tests.python.library.test_tensor_lists import CALLS, vectors
 
 pytestmark = pytest.mark.gpu
 

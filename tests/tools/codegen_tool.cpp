@@ -1,5 +1,5 @@
 // A graph as text on standard input, what code generation makes of it on standard output: the harness of
-// tests/python/test_codegen.py. codegen_tool graph|loops|fused|program|json
+// tests/python/kernels/cpp/test_codegen.py. codegen_tool graph|loops|fused|program|json
 // [lanes [passes] [stream] [sm_90]]; with `passes` they run first, with `stream` every kernel writes past the
 // cache, with an architecture kernels are laid out for such a GPU.
 #include <algorithm>

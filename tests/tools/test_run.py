@@ -1,5 +1,6 @@
 """What `./vitrine test` makes of its words, and `./vitrine tidy` of a compiler's command."""
 
+import runpy
 import sys
 from pathlib import Path
 
@@ -52,6 +53,12 @@ def test_the_quick_choice_names_what_is_there():
     assert len(files) == len(run.QUICK_PYTHON) and all(Path(f).is_file() for f in files)
     assert all(list((ROOT / "tests").glob(f"*/{name}.cpp")) for name in run.SLOW_PROGRAMS)
     assert unit[unit.index("-E") + 1] == gui[gui.index("-E") + 1] == "|".join(run.SLOW_PROGRAMS)
+
+
+def test_what_runs_beside_a_gpu_names_what_is_there():
+    there = runpy.run_path(str(ROOT / "tests/gpu/run"))
+    assert [name for name in there["CPU_TESTS"] if not (ROOT / "tests/python" / name).is_file()] == []
+    assert [file for _, file, _ in there["SESSIONS"] if not (ROOT / file).is_file()] == []
 
 
 def ran(monkeypatch, tmp_path, *words):

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from tests.python.test_own_gradients import sentence
-from tests.python.test_training import agree, leaf
+from tests.python.autograd.rules.test_own_gradients import sentence
+from tests.python.autograd.steps.test_training import agree, leaf
 from torch import linalg
 from torch.nn import functional as F
 

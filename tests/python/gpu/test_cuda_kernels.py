@@ -9,9 +9,9 @@ import pytest
 import torch
 from vitrine import _engine, config
 
-from tests.python import test_codegen as programs
-from tests.python import test_data_movement as moving
-from tests.python import test_reductions as reductions
+from tests.python.kernels.cpp import test_codegen as programs
+from tests.python.kernels.cpp import test_data_movement as moving
+from tests.python.kernels.cpp import test_reductions as reductions
 from tests.python.support.codegen_harness import TOOL, tool
 from tests.python.support.cuda_on_cpu import on_gpu
 from tests.python.support.places import ROOT

@@ -4,7 +4,7 @@ auxiliary losses, hooks that change what flows on. Some steps with an optimizer;
 import pytest
 import torch
 import vitrine
-from tests.python.test_several_backwards import same
+from tests.python.autograd.engine.test_several_backwards import same
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.hooks import RemovableHandle

@@ -10,7 +10,7 @@ import torch
 
 import vitrine
 from tests.python.support.sweep import WHOLE
-from tests.python.test_models import MODELS
+from tests.python.capture.test_models import MODELS
 
 STEPS = 200 if WHOLE else 15
 NAMES = ["bert", "gpt2", "vit", "resnet"]

@@ -3,7 +3,7 @@ and no log softmax is kept for backward where its operand may be."""
 
 import pytest
 import torch
-from tests.python.test_own_gradients import OURS, sentence
+from tests.python.autograd.rules.test_own_gradients import OURS, sentence
 from torch.nn import functional as F
 
 import vitrine

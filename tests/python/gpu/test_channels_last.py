@@ -8,7 +8,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from tests.python.support.graph_run import run
-from tests.python.test_passes import recorded
+from tests.python.kernels.graphs.test_passes import recorded
 from vitrine import _engine
 
 TYPE = re.compile(r"\b((?:u8|i\d+|f\d+|bf16|b1)\[[\d,]*\](?:\{[\d,]*\})?)(@\d+)?")

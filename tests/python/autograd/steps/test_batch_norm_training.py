@@ -6,7 +6,7 @@ import copy
 import pytest
 import torch
 from tests.python.support.recorded import recorded
-from tests.python.test_own_gradients import OURS, sentence
+from tests.python.autograd.rules.test_own_gradients import OURS, sentence
 from torch import nn
 from torch.nn import functional as F
 

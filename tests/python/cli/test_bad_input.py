@@ -366,7 +366,7 @@ def test_results_where_there_is_no_kernel_compiler(tmp_path):
     copy_of_the_build(tmp_path, None)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "python"), str(ROOT)]), "VITRINE_CACHE_DIR": str(tmp_path / "cache")}
     wanted = "in_place or max_pool1d or globals_of_differentiated or both_sides_of_pairs"
-    files = [f"tests/python/{name}.py" for name in ("test_results_as_eager", "test_needless_breaks", "test_intermediate_gradients")]
+    files = [f"tests/python/{name}.py" for name in ("capture/test_results_as_eager", "capture/breaks/test_needless_breaks", "autograd/engine/test_intermediate_gradients")]
     words = ["-q", "-p", "no:cacheprovider", "-k", wanted, *files]
     result = subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0 and "the kernel compiler, is missing" in result.stdout, said(result)

@@ -6,7 +6,7 @@ import torch
 from tests.python.support.gradient_cases import cases
 from tests.python.support.op_gradients import Derivatives
 from tests.python.support.op_values import VALUES, differences
-from tests.python.test_gradient_rules import NEVER_DIFFERENTIATED, ROWS, call
+from tests.python.autograd.rules.test_gradient_rules import NEVER_DIFFERENTIATED, ROWS, call
 from torch.utils._pytree import tree_flatten, tree_map
 
 LEFT_OUT = {

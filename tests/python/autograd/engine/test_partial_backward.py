@@ -8,7 +8,7 @@ import warnings
 import pytest
 import torch
 import vitrine
-from tests.python.test_bad_training import Raises, raising
+from tests.python.autograd.steps.test_bad_training import Raises, raising
 from torch import nn
 from torch.nn import functional as F
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tests.python.support.codegen_harness import CLANG, TOOL, GraphWriter
 from tests.python.support.cuda_on_cpu import check
-from tests.python.test_cuda_kernels import check_kernels, program_of
+from tests.python.gpu.test_cuda_kernels import check_kernels, program_of
 
 pytestmark = [
     pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built"),

@@ -3,7 +3,7 @@ operator, gives what eager gives."""
 
 import pytest
 import torch
-from tests.python.test_channels_last import check
+from tests.python.gpu.test_channels_last import check
 
 ORDERS = {"rows": lambda m, n: torch.randn(m, n), "columns": lambda m, n: torch.randn(n, m).t()}
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 import torch
-from tests.python.test_training import agree, leaf
+from tests.python.autograd.steps.test_training import agree, leaf
 from torch.nn import functional as F
 
 import vitrine

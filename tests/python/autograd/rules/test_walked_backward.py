@@ -3,9 +3,9 @@
 import pytest
 import torch
 from tests.python.support.recorded_program import Program
-from tests.python.test_borrowed_operators import BORROWED
-from tests.python.test_own_gradients import BORROWED as WHOLE, OWN
-from tests.python.test_training import leaf
+from tests.python.autograd.rules.test_borrowed_operators import BORROWED
+from tests.python.autograd.rules.test_own_gradients import BORROWED as WHOLE, OWN
+from tests.python.autograd.steps.test_training import leaf
 from torch import nn
 from torch.nn import functional as F
 

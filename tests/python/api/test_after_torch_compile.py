@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from tests.python.test_whole_step import X, Y, network, training
+from tests.python.autograd.steps.test_whole_step import X, Y, network, training
 from torch import nn
 
 import vitrine

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from tests.python.support.recorded_program import Program
-from tests.python.test_lowering import PROGRAMS
+from tests.python.kernels.graphs.test_lowering import PROGRAMS
 
 # What PyTorch itself does differently on a GPU, and what it cannot do without one.
 DIFFERS = {"attention", "attention with mask", "attention, grouped", "dropout"}

@@ -11,7 +11,7 @@ import vitrine
 
 from tests.python.support.same_as_eager import assert_same, run
 from tests.python.support.sweep import WHOLE
-from tests.python.test_samples import NAMES, load
+from tests.python.capture.test_samples import NAMES, load
 
 
 def setting(owner, name, value):

@@ -6,7 +6,7 @@ import torch
 import vitrine
 
 from tests.python.support.recorded import recorded
-from tests.python.test_guards import double, leave_no_trace, with_default  # noqa: F401
+from tests.python.capture.guards.test_guards import double, leave_no_trace, with_default  # noqa: F401
 
 
 def test_the_same_case_is_not_compiled_again(tmp_path):

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 import torch
-from tests.python.test_training import leaf
+from tests.python.autograd.steps.test_training import leaf
 from torch import nn
 from torch.utils import _pytree as pytree
 

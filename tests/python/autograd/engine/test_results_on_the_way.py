@@ -5,8 +5,8 @@ import warnings
 
 import pytest
 import torch
-from tests.python.test_several_backwards import outcome, same
-from tests.python.test_training import leaf
+from tests.python.autograd.engine.test_several_backwards import outcome, same
+from tests.python.autograd.steps.test_training import leaf
 from torch import nn
 
 import vitrine

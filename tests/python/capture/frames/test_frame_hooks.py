@@ -8,7 +8,7 @@ import sys
 import torch
 from tests.fuzz import syntax
 from vitrine import _engine
-from tests.python.test_frames import Asked, X, Y, loop, nothing
+from tests.python.capture.frames.test_frames import Asked, X, Y, loop, nothing
 
 
 def dynamo(function):

@@ -7,7 +7,7 @@ import torch
 import vitrine
 from torch import nn
 from vitrine import _engine
-from tests.python.test_trace import X, agrees, whole
+from tests.python.capture.interpreter.test_trace import X, agrees, whole
 
 
 def test_effects_on_what_existed_before():
