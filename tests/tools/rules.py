@@ -131,7 +131,6 @@ LARGE_FOLDERS = {
     "samples": (34, 34),
     "tests/gpu": (28, 28),
     "tests/gui": (32, 37),
-    "tests/python/odd": (74, 74),
     "views/kit": (40, 83),
 }
 

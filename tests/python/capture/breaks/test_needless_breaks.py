@@ -15,18 +15,18 @@ import torch
 
 import vitrine
 
-from tests.python.odd.registry import PROGRAMS
+from tests.python.programs.registry import PROGRAMS
 from tests.python.support.same_as_eager import flatten
 
-# module of odd programs: those without a break
+# module of programs: those without a break
 WHOLE = {
-    "known_values": ["root_of_size", "quotient_of_sizes", "branch_on_constant", "many_dtypes", "known_under_autocast"],
-    "operators": ["locals_in_callee", "locals_written", "dispatched_methods", "repr_of_dataclasses", "function_get"],
-    "torch_api": ["scripted_function", "tensors_by_their_class", "results_with_fields_made_anew"],
-    "containers": ["looked_for_between_bounds", "taken_out_of_sets"],
-    "read_only_views": ["arguments_bound", "ways_to_read", "no_way_to_write"],
-    "choices": ["attention_by_name", "attention_left_by_an_error", "cond_of_numbers", "complex_operands"],
-    "complex_numbers": [
+    "tensors.known_values": ["root_of_size", "quotient_of_sizes", "branch_on_constant", "many_dtypes", "known_under_autocast"],
+    "classes.operators": ["locals_in_callee", "locals_written", "dispatched_methods", "repr_of_dataclasses", "function_get"],
+    "tensors.torch_api": ["scripted_function", "tensors_by_their_class", "results_with_fields_made_anew"],
+    "library.containers": ["looked_for_between_bounds", "taken_out_of_sets"],
+    "library.read_only_views": ["arguments_bound", "ways_to_read", "no_way_to_write"],
+    "changes.choices": ["attention_by_name", "attention_left_by_an_error", "cond_of_numbers", "complex_operands"],
+    "tensors.complex_numbers": [
         "rotary_embedding",
         "spectrum",
         "adjoint",
@@ -34,11 +34,11 @@ WHOLE = {
         "numbers_as_operands",
         "gradient_through_the_plane",
     ],
-    "copies": ["deep_copies", "data_classes_as_dicts", "operators_that_change", "heaps", "texts_of_numbers", "iterators_in_closures"],
-    "slots": ["slots_emptied_and_filled", "attributes_deleted", "deleted_twice", "slices_deleted", "sets_in_place"],
-    "exceptions": ["causes_and_contexts"],
-    "set_order": ["order_of_sets_made"],
-    "function_transforms": [
+    "classes.copies": ["deep_copies", "data_classes_as_dicts", "operators_that_change", "heaps", "texts_of_numbers", "iterators_in_closures"],
+    "classes.slots": ["slots_emptied_and_filled", "attributes_deleted", "deleted_twice", "slices_deleted", "sets_in_place"],
+    "language.exceptions": ["causes_and_contexts"],
+    "library.set_order": ["order_of_sets_made"],
+    "modules.function_transforms": [
         "gradient_of_a_function",
         "jacobians",
         "gradients_per_sample",
@@ -50,8 +50,8 @@ WHOLE = {
         "models_linearised",
         "pulled_back_through_a_model",
     ],
-    "pure_calls": ["patterns_of_constants", "chained_maps", "unions_of_sets", "dispatched_on_tensors", "counted"],
-    "everyday": [
+    "library.pure_calls": ["patterns_of_constants", "chained_maps", "unions_of_sets", "dispatched_on_tensors", "counted"],
+    "library.everyday": [
         "deques_of_limited_length",
         "groups",
         "sequences_without_iter",
@@ -67,8 +67,8 @@ WHOLE = {
         "sorted_by_a_comparison",
         "parameters_once",
     ],
-    "flexible_attention": ["scores_changed", "scores_masked", "heads_shared", "scores_learned"],
-    "checks": [
+    "modules.flexible_attention": ["scores_changed", "scores_masked", "heads_shared", "scores_learned"],
+    "tensors.checks": [
         "assertions",
         "truth_of_numbers",
         "writes_around_a_check",
@@ -76,7 +76,7 @@ WHOLE = {
         "policies",
         "variational_autoencoder",
     ],
-    "transformed_models": [
+    "modules.transformed_models": [
         "globals_of_mapped",
         "globals_of_differentiated",
         "modules_mapped",
@@ -87,10 +87,10 @@ WHOLE = {
     ],
 }
 if sys.version_info >= (3, 12):  # there a comprehension's locals() is the frame's, which a loop may ask again
-    WHOLE["operators"].remove("locals_in_callee")
-    WHOLE["everyday"].remove("throws_through_yield_from")  # there an instruction of its own ends what was thrown
+    WHOLE["classes.operators"].remove("locals_in_callee")
+    WHOLE["library.everyday"].remove("throws_through_yield_from")  # there an instruction of its own ends what was thrown
 for module in WHOLE:
-    importlib.import_module(f"tests.python.odd.{module}")
+    importlib.import_module(f"tests.python.programs.{module}")
 
 
 @pytest.mark.parametrize("name", [name for names in WHOLE.values() for name in names])

@@ -8,7 +8,7 @@ import torch
 
 import vitrine
 
-from tests.python.odd.signals import Alarm, raise_alarm, rings, when
+from tests.python.programs.language.signals import Alarm, raise_alarm, rings, when
 
 
 @pytest.fixture
