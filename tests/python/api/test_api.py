@@ -458,7 +458,7 @@ def test_a_loop_of_very_many_calls_is_no_one_graph():
     assert [b.kind for b in explanation.graph_breaks] == ["limit"]
 
 
-def test_config():
+def test_config_checks_names_and_types():
     before = vitrine.config.recompile_limit
     try:
         vitrine.config.recompile_limit = 3

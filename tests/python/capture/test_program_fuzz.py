@@ -36,7 +36,7 @@ def test_random_programs(how):
 
 @pytest.mark.parametrize("grad", [False, True], ids=["no_grad", "grad"])
 @pytest.mark.parametrize("path", sorted((FUZZ / "kept").glob("*.py")), ids=lambda p: p.stem)
-def test_kept(path, grad):
+def test_kept_failure_gives_eagers_result(path, grad):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -48,10 +48,10 @@ def test_kept(path, grad):
 
 @pytest.mark.parametrize("grad", [False, True], ids=["no_grad", "grad"])
 @pytest.mark.parametrize("path", sorted((FUZZ / "kept" / "python").glob("*.py")), ids=lambda p: p.stem)
-def test_kept_of_python(path, grad):
+def test_kept_failure_of_python_gives_eagers_result(path, grad):
     assert two_worlds.compare(path.read_text(), grad=grad) == ""
 
 
 @pytest.mark.parametrize("path", sorted((FUZZ / "kept" / "tensors").glob("*.py")), ids=lambda p: p.stem)
-def test_kept_of_tensors(path):
+def test_kept_failure_of_tensors_gives_eagers_result(path):
     assert tensor_fuzz.difference(path.read_text()) == ""

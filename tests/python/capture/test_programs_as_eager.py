@@ -38,7 +38,7 @@ def test_same_as_eager(name, grad):
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_scenario(name):
+def test_scenario_behaves_as_eager(name):
     vitrine.reset()
 
     def outcome(compile):

@@ -115,7 +115,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_rows(name, compiled_only):
+def test_kernels_of_rows_compile(name, compiled_only):
     ROWS[name]()
     assert compiled_only
     check_kernels(compiled_only)
@@ -142,9 +142,9 @@ def test_rows_longer_than_a_block_has_room_for(name, dtype, columns):
 
 
 MOVING = {
-    "moves": lambda: [moving.test_moves(None, name, (3, 4, n), 16) for name in moving.MOVES for n in (37, 64)],
+    "moves": lambda: [moving.test_moves_are_exact(None, name, (3, 4, n), 16) for name in moving.MOVES for n in (37, 64)],
     "picks": lambda: [moving.exactly(g, [make(g, x, i)], None) for make in moving.PICKS.values() for g, x, i in [moving_inputs()]],
-    "every type": lambda: [moving.test_types(None, t) for t in moving.DTYPES],
+    "every type": lambda: [moving.test_moves_of_every_type_are_exact(None, t) for t in moving.DTYPES],
     "picked types": lambda: [moving.test_picked_types(None, t) for t in (torch.float16, torch.int64, torch.bool)],
     "rotate half": lambda: [moving.test_rotate_half_is_one_kernel(None, n, torch.bfloat16) for n in (128, 6)],
     "embeddings and norm": lambda: moving.test_embeddings_and_norm_are_one_kernel(None),
@@ -165,7 +165,7 @@ def counted():
 
 
 @pytest.mark.parametrize("name", MOVING)
-def test_moving(name, compiled_only):
+def test_kernels_that_move_elements_compile(name, compiled_only):
     MOVING[name]()
     assert compiled_only
 
@@ -173,7 +173,7 @@ def test_moving(name, compiled_only):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.bool], ids=str)
 def test_reductions_anywhere(dtype, compiled_only):
     for place in [((1000, 1030), [0]), ((4099, 37), [0]), ((2, 700, 64), [1]), ((6, 5, 9, 11), [0, 2, 3]), ((2, 3, 40000), [0, 2])]:
-        reductions.test_everywhere(None, place, dtype)
+        reductions.test_reductions_over_any_dimensions(None, place, dtype)
     check_kernels(compiled_only, ["sm_90"])
 
 

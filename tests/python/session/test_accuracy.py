@@ -57,7 +57,7 @@ def test_further_draws_of_eager_decide_after_float64(moved, verdict):
     assert compare(eager, compiled, nudged=lambda draw: draws[1])[0]["verdict"] == "differs"  # nothing to measure against
 
 
-def test_nudge():
+def test_a_nudge_moves_values_by_a_few_units():
     a, counts, wide = torch.linspace(1, 1.9, 64), torch.arange(3), torch.ones(2, dtype=torch.float64)
     layer = torch.nn.Linear(4, 4)
     before, state = (a.clone(), layer.weight.detach().clone()), torch.get_rng_state()

@@ -118,7 +118,7 @@ def test_gradients_are_added_in_eagers_order():
     assert torch.equal(found, expected)
 
 
-def test_option():
+def test_an_option_chooses_whose_gradients():
     def f(x):
         return x.sin().exp()
 

@@ -173,7 +173,7 @@ def test_arguments_of_every_kind():
     agrees(f, (X,))
 
 
-def test_containers():
+def test_containers_are_followed():
     def f(x):
         items = [x, x + 1]
         items.append(x * 2)
@@ -220,7 +220,7 @@ def test_generators():
     agrees(f, (X,))
 
 
-def test_text():
+def test_texts_are_followed():
     def f(x, n):
         name = f"{n:03d}|{'a'!r}|{x.shape[0]}" + "-".join(["p", str(n)]).upper()
         return x + len(name), name, "%s/%d" % (name, 3), name.startswith("0")
@@ -284,7 +284,7 @@ def test_shape_error_is_eagers():
         ("side_effect", lambda x: print(end="") or x + 1),
     ],
 )
-def test_breaks(kind, function):
+def test_break_names_its_kind(kind, function):
     assert traced(function, X)["broke"]["kind"] == kind
     agrees(function, (X,), (-X,))
 

@@ -69,13 +69,13 @@ BORDERS = {
 
 @pytest.mark.parametrize("shape, lanes", [((3, 4, 37), 16), ((2, 5, 32), 8), ((1, 4, 6), 16)])
 @pytest.mark.parametrize("name", [*MOVES, *BORDERS])
-def test_moves(folder, name, shape, lanes):
+def test_moves_are_exact(folder, name, shape, lanes):
     g = GraphWriter()
     exactly(g, [(MOVES | BORDERS)[name](g, g.input(some(shape)))], folder, 1, lanes=lanes)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_types(folder, dtype):
+def test_moves_of_every_type_are_exact(folder, dtype):
     g = GraphWriter()
     x = g.input(some((3, 4, 21), dtype))
     moves = MOVES if dtype is torch.bool else MOVES | BORDERS
@@ -239,7 +239,7 @@ PICKS = {
 
 @pytest.mark.parametrize("lanes", [16, 8])
 @pytest.mark.parametrize("name", PICKS)
-def test_picks(folder, name, lanes):
+def test_gathers_are_exact(folder, name, lanes):
     g = GraphWriter()
     x, i = g.input(some((3, 4, 21))), g.input(torch.randint(0, 3, (8,)))
     y = PICKS[name](g, x, i)

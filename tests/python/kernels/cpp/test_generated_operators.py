@@ -78,7 +78,7 @@ def close(expected, found, dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("name", [*FORWARD, *FORWARD_AND_BACKWARD])
-def test_forward(name, dtype, tmp_path):
+def test_forward_runs_in_generated_kernels(name, dtype, tmp_path):
     function, *sizes = (FORWARD | FORWARD_AND_BACKWARD)[name]
     x = inputs(sizes, dtype, False)
     vitrine.reset()
@@ -89,7 +89,7 @@ def test_forward(name, dtype, tmp_path):
 
 
 @pytest.mark.parametrize("name", FORWARD_AND_BACKWARD)
-def test_backward(name, tmp_path):
+def test_backward_runs_in_generated_kernels(name, tmp_path):
     function, *sizes = FORWARD_AND_BACKWARD[name]
     x = inputs(sizes, torch.float32, True)
     vitrine.reset()

@@ -95,7 +95,7 @@ PLACES = [
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool],
                          ids=str)
 @pytest.mark.parametrize("place", PLACES, ids=str)
-def test_everywhere(folder, place, dtype):
+def test_reductions_over_any_dimensions(folder, place, dtype):
     shape, dims = place
     if dtype in (torch.float16, torch.int64, torch.uint8) and shape[0] in (17, 7, 13, 300):
         pytest.skip("other types have been there")

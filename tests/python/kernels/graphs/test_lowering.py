@@ -119,7 +119,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_program(name):
+def test_program_replays_as_eager(name):
     fn, args = PROGRAMS[name]
     check(fn, args)
 
@@ -339,7 +339,7 @@ def test_same_memory_as_another_type():
         (lambda x: F.batch_norm(x, x[0].detach(), x[1].detach(), training=False), False, False),
     ],
 )
-def test_effects(fn, writes, random):
+def test_recording_knows_writes_and_random_numbers(fn, writes, random):
     with torch.no_grad():
         effects = Program(fn, (X.clone(),)).effects
     assert (effects["writes_inputs"], effects["random"]) == (writes, random)
