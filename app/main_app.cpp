@@ -9,7 +9,7 @@
 #include "app/shell/shot.h"
 #include "core/base/visible.h"
 #include "views/kit/accessible.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <QThreadPool>
 #include <map>
 
-#include "views/kit/jobs.h"
+#include "views/kit/selection/jobs.h"
 
 namespace vitrine::app {
 

@@ -6,9 +6,9 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "views/kit/icons.h"
-#include "views/kit/paint.h"
-#include "views/kit/shown.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/text/shown.h"
 
 namespace vitrine::app {
 

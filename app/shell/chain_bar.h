@@ -5,7 +5,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "views/kit/chain.h"
+#include "views/kit/selection/chain.h"
 
 namespace vitrine::app {
 

@@ -5,7 +5,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 
-#include "views/kit/paint.h"
+#include "views/kit/painting/paint.h"
 #include "views/registry.h"
 
 namespace vitrine::app {

@@ -4,7 +4,7 @@
 
 #include "core/session/abandoned.h"
 #include "core/session/notes.h"
-#include "views/kit/chain.h"
+#include "views/kit/selection/chain.h"
 
 namespace vitrine::app {
 

@@ -8,8 +8,8 @@
 #include "app/jobs/job_runner.h"
 #include "app/shell/film.h"
 #include "core/base/result.h"
-#include "views/kit/kernel_edits.h"
-#include "views/kit/selection.h"
+#include "views/kit/code/kernel_edits.h"
+#include "views/kit/selection/selection.h"
 
 namespace vitrine::app {
 

@@ -1,10 +1,10 @@
 #include "app/shell/film.h"
 
 #include "core/session/launches.h"
-#include "views/kit/labels.h"
-#include "views/kit/numbers.h"
-#include "views/kit/run_times.h"
-#include "views/kit/sources.h"
+#include "views/kit/session/labels.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/session/sources.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::app {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views/kit/icons.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::app {
 

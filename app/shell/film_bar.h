@@ -7,7 +7,7 @@
 #include <QWidget>
 
 #include "app/shell/document.h"
-#include "views/kit/widgets.h"
+#include "views/kit/widgets/widgets.h"
 
 namespace vitrine::app {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/session/stages.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 namespace vitrine::app {
 

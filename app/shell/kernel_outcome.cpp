@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "core/session/verdict.h"
-#include "views/kit/numbers.h"
-#include "views/kit/run_times.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::app {
 

@@ -1,8 +1,8 @@
 // What a run with an edited kernel says beside the run it was generated in.
 #pragma once
 
-#include "views/kit/kernel_edits.h"
-#include "views/kit/session_data.h"
+#include "views/kit/code/kernel_edits.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::app {
 

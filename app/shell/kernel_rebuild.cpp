@@ -7,7 +7,7 @@
 #include "app/bridge/engine_process.h"
 #include "app/shell/kernel_outcome.h"
 #include "app/shell/settings.h"
-#include "views/kit/numbers.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::app {
 

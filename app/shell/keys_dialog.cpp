@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "views/kit/keys.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 namespace vitrine::app {
 

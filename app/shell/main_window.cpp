@@ -11,7 +11,7 @@
 #include "app/shell/reproducers.h"
 #include "app/shell/run_status.h"
 #include "app/shell/settings.h"
-#include "views/kit/missing.h"
+#include "views/kit/session/missing.h"
 #include "views/registry.h"
 
 namespace vitrine::app {

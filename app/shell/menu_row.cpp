@@ -6,8 +6,8 @@
 #include <QMouseEvent>
 #include <QPainter>
 
-#include "views/kit/icons.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
 
 namespace vitrine::app {
 

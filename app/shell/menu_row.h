@@ -5,7 +5,7 @@
 #include <QPushButton>
 #include <QWidget>
 
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 namespace vitrine::app {
 

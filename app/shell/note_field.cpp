@@ -4,8 +4,8 @@
 #include <QVBoxLayout>
 
 #include "app/shell/own_keys.h"
-#include "views/kit/shown.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/text/shown.h"
 
 namespace vitrine::app {
 

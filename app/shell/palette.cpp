@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "app/shell/own_keys.h"
-#include "views/kit/icons.h"
 #include "views/kit/keys.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
 
 namespace vitrine::app {
 

@@ -3,7 +3,7 @@
 
 #include <QStringList>
 
-#include "views/kit/session_data.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::app {
 

@@ -9,7 +9,7 @@
 #include "app/bridge/engine_process.h"
 #include "app/shell/document.h"
 #include "app/shell/trust_dialog.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 namespace vitrine::app {
 

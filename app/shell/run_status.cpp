@@ -2,9 +2,9 @@
 
 #include <QRegularExpression>
 
-#include "views/kit/numbers.h"
-#include "views/kit/run_times.h"
-#include "views/kit/verdict.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/session/verdict.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::app {
 

@@ -3,8 +3,8 @@
 
 #include <QString>
 
-#include "views/kit/session_data.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::app {
 

@@ -6,7 +6,7 @@
 #include <QSettings>
 #include <cmath>
 
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 namespace vitrine::app {
 

@@ -8,8 +8,8 @@
 
 #include "app/shell/settings.h"
 #include "views/kit/keys.h"
-#include "views/kit/theme.h"
-#include "views/kit/widgets.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/widgets/widgets.h"
 
 namespace vitrine::app {
 

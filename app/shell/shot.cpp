@@ -12,7 +12,7 @@
 #include "app/shell/main_window.h"
 #include "app/shell/settings.h"
 #include "core/session/stages.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 #include "views/registry.h"
 
 namespace vitrine::app {

@@ -6,13 +6,13 @@
 #include <QToolTip>
 
 #include "core/session/stages.h"
-#include "views/kit/icons.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
-#include "views/kit/run_times.h"
-#include "views/kit/shown.h"
-#include "views/kit/verdict.h"
-#include "views/kit/widgets.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/session/verdict.h"
+#include "views/kit/text/numbers.h"
+#include "views/kit/text/shown.h"
+#include "views/kit/widgets/widgets.h"
 
 namespace vitrine::app {
 

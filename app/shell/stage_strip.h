@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "views/kit/selection.h"
+#include "views/kit/selection/selection.h"
 
 namespace vitrine::app {
 

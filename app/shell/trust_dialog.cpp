@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "core/base/visible.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 namespace vitrine::app {
 

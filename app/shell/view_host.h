@@ -9,7 +9,7 @@
 
 #include "app/shell/document.h"
 #include "views/kit/view.h"
-#include "views/kit/widgets.h"
+#include "views/kit/widgets/widgets.h"
 
 namespace vitrine::app {
 

@@ -11,8 +11,8 @@
 #include "app/jobs/job_runner.h"
 #include "app/shell/settings.h"
 #include "app/shell/welcome_story.h"
-#include "views/kit/icons.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
 
 namespace vitrine::app {
 

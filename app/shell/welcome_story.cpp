@@ -1,7 +1,7 @@
 #include "app/shell/welcome_story.h"
 
-#include "views/kit/icons.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
 
 namespace vitrine::app {
 

@@ -3,7 +3,7 @@
 #include "app/shell/main_window.h"
 #include "app/shell/settings.h"
 #include "core/session/notes.h"
-#include "views/kit/missing.h"
+#include "views/kit/session/missing.h"
 #include "views/registry.h"
 
 namespace vitrine::app {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "app/jobs/job_runner.h"
-#include "views/kit/selection.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/selection/selection.h"
 #include "views/registry.h"
 
 using namespace vitrine;

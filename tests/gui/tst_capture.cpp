@@ -5,8 +5,8 @@
 #include "tests/gui/view_rig.h"
 #include "views/capture/bytecode_view.h"
 #include "views/capture/stack_view.h"
-#include "views/kit/paint.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/painting/theme.h"
 
 using namespace vitrine;
 using fixture::Rig;

@@ -14,8 +14,8 @@
 #include "views/graph/operators.h"
 #include "views/graph/traffic.h"
 #include "views/kit/accessible.h"
-#include "views/kit/numbers.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/text/numbers.h"
 
 using namespace vitrine;
 using fixture::Rig;

@@ -9,7 +9,7 @@
 #include "tests/fuzz/sessions/session_mutator.h"
 #include "tests/fuzz/sessions/view_reading.h"
 #include "tests/gui/fixture_session.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 using namespace vitrine;
 

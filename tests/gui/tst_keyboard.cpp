@@ -11,8 +11,8 @@
 #include "app/shell/settings.h"
 #include "app/shell/view_host.h"
 #include "tests/gui/window_test.h"
-#include "views/kit/switch_bar.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/widgets/switch_bar.h"
 
 using namespace vitrine;
 using app::MainWindow;

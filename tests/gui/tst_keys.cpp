@@ -18,7 +18,7 @@
 #include "tests/gui/fixture_session.h"
 #include "views/graph/graph_view.h"
 #include "views/inspector/inspector_view.h"
-#include "views/kit/code_pane.h"
+#include "views/kit/code/code_pane.h"
 #include "views/kit/keys.h"
 #include "views/timeline/timeline_view.h"
 

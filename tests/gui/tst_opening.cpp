@@ -11,7 +11,7 @@
 #include "tests/gui/fixture_builder.h"
 #include "tests/gui/view_rig.h"
 #include "views/graph/graph_view.h"
-#include "views/kit/missing.h"
+#include "views/kit/session/missing.h"
 #include "views/problems/problems_items.h"
 #include "views/source/source_view.h"
 #include "views/tables/tables.h"

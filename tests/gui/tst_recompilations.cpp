@@ -1,9 +1,9 @@
 // What failed and was compiled again, in the words of the program: functions, loops, calls.
 #include "core/session/writer.h"
 #include "tests/gui/view_rig.h"
-#include "views/kit/labels.h"
-#include "views/kit/sources.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/labels.h"
+#include "views/kit/session/sources.h"
 #include "views/tables/tables.h"
 
 using namespace vitrine;

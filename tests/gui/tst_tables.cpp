@@ -5,10 +5,10 @@
 
 #include "core/session/writer.h"
 #include "tests/gui/view_rig.h"
-#include "views/kit/column_fit.h"
-#include "views/kit/paint.h"
-#include "views/kit/symbolic_types.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/symbolic_types.h"
+#include "views/kit/tables/column_fit.h"
 #include "views/tables/tables.h"
 
 using namespace vitrine;

@@ -3,7 +3,7 @@
 #include <QTest>
 #include <cmath>
 
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 using namespace vitrine;
 using kit::Theme;

@@ -2,8 +2,8 @@
 #include <QWheelEvent>
 
 #include "tests/gui/view_rig.h"
-#include "views/kit/became.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/became.h"
 #include "views/timeline/range_view.h"
 #include "views/timeline/speedup_view.h"
 #include "views/timeline/timeline_view.h"

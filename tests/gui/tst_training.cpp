@@ -3,7 +3,7 @@
 #include "app/shell/settings.h"
 #include "tests/gui/view_rig.h"
 #include "views/graph/graph_view.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 #include "views/tables/tables.h"
 
 using namespace vitrine;

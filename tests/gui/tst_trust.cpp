@@ -7,7 +7,7 @@
 #include "app/shell/run_controller.h"
 #include "app/shell/trust_dialog.h"
 #include "core/session/writer.h"
-#include "views/kit/shown.h"
+#include "views/kit/text/shown.h"
 
 using namespace vitrine;
 using app::Answer;

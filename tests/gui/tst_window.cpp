@@ -22,8 +22,8 @@
 #include "core/session/writer.h"
 #include "tests/gui/window_test.h"
 #include "views/kit/keys.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/text/numbers.h"
 #include "views/registry.h"
 
 using namespace vitrine;

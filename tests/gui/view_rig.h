@@ -7,7 +7,7 @@
 
 #include "app/jobs/job_runner.h"
 #include "tests/gui/fixture_session.h"
-#include "views/kit/selection.h"
+#include "views/kit/selection/selection.h"
 #include "views/kit/view.h"
 
 namespace vitrine::fixture {

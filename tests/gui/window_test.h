@@ -6,7 +6,7 @@
 
 #include "app/shell/settings.h"
 #include "tests/gui/fixture_session.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 namespace vitrine::fixture {
 

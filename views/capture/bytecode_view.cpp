@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "views/kit/icons.h"
-#include "views/kit/paint.h"
-#include "views/kit/widgets.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/widgets/widgets.h"
 
 namespace vitrine::views {
 

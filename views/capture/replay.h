@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "views/kit/session_data.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::views {
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "views/kit/selection.h"
+#include "views/kit/selection/selection.h"
 
 namespace vitrine::views {
 

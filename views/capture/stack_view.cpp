@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "views/capture/trace_rows.h"
-#include "views/kit/icons.h"
-#include "views/kit/item_delegate.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/tables/item_delegate.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "views/kit/sources.h"
+#include "views/kit/session/sources.h"
 
 namespace vitrine::views {
 

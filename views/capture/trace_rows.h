@@ -5,8 +5,8 @@
 #include <QString>
 #include <vector>
 
-#include "views/kit/session_data.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::views {
 

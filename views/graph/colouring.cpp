@@ -5,7 +5,7 @@
 #include <set>
 
 #include "views/graph/rows.h"
-#include "views/kit/numbers.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

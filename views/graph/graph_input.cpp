@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "views/graph/graph_view.h"
-#include "views/kit/numbers.h"
-#include "views/kit/symbolic_types.h"
+#include "views/kit/session/symbolic_types.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

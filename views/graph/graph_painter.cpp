@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "views/graph/traffic.h"
-#include "views/kit/icons.h"
-#include "views/kit/paint.h"
-#include "views/kit/types.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/session/types.h"
 
 namespace vitrine::views {
 

@@ -5,7 +5,7 @@
 #include <QTransform>
 
 #include "views/graph/scene.h"
-#include "views/kit/selection.h"
+#include "views/kit/selection/selection.h"
 
 namespace vitrine::views {
 

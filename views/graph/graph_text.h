@@ -4,7 +4,7 @@
 #include <QString>
 #include <set>
 
-#include "views/kit/session_data.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::views {
 

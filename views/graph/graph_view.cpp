@@ -8,11 +8,11 @@
 #include "views/graph/graph_text.h"
 #include "views/graph/rows.h"
 #include "views/graph/traffic.h"
-#include "views/kit/find_pattern.h"
-#include "views/kit/missing.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
-#include "views/kit/run_times.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/session/missing.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/text/find_pattern.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

@@ -9,7 +9,7 @@
 #include "views/graph/colouring.h"
 #include "views/graph/graph_painter.h"
 #include "views/kit/view.h"
-#include "views/kit/widgets.h"
+#include "views/kit/widgets/widgets.h"
 
 namespace vitrine::views {
 

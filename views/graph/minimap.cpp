@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "views/graph/graph_painter.h"
-#include "views/kit/icons.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
 
 namespace vitrine::views {
 

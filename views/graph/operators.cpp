@@ -3,7 +3,7 @@
 #include <set>
 #include <unordered_set>
 
-#include "views/kit/labels.h"
+#include "views/kit/session/labels.h"
 
 namespace vitrine::views {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "views/kit/session_data.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::views {
 

@@ -7,10 +7,10 @@
 #include "views/graph/modules.h"
 #include "views/graph/operators.h"
 #include "views/graph/rows.h"
-#include "views/kit/numbers.h"
-#include "views/kit/shown.h"
-#include "views/kit/sources.h"
-#include "views/kit/symbolic_types.h"
+#include "views/kit/session/sources.h"
+#include "views/kit/session/symbolic_types.h"
+#include "views/kit/text/numbers.h"
+#include "views/kit/text/shown.h"
 
 namespace vitrine::views {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "views/kit/layout/graph_layout.h"
-#include "views/kit/numbers.h"
-#include "views/kit/session_data.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/session_data.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

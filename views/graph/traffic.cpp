@@ -4,8 +4,8 @@
 #include <map>
 
 #include "views/graph/rows.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

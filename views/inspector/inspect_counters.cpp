@@ -6,7 +6,7 @@
 #include "profiler/analysis/counters.h"
 #include "profiler/analysis/metrics.h"
 #include "profiler/analysis/stalls.h"
-#include "views/kit/numbers.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "views/inspector/inspector_content.h"
-#include "views/kit/session_data.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::views {
 

@@ -5,9 +5,9 @@
 
 #include "core/session/launches.h"
 #include "views/inspector/inspect_counters.h"
-#include "views/kit/numbers.h"
-#include "views/kit/run_times.h"
-#include "views/kit/symbolic_types.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/session/symbolic_types.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

@@ -3,10 +3,10 @@
 #include <map>
 
 #include "views/inspector/inspect_node.h"
-#include "views/kit/missing.h"
-#include "views/kit/numbers.h"
-#include "views/kit/run_times.h"
-#include "views/kit/verdict.h"
+#include "views/kit/session/missing.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/session/verdict.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

@@ -2,11 +2,11 @@
 
 #include "core/session/stages.h"
 #include "views/inspector/inspect_node.h"
-#include "views/kit/chain.h"
-#include "views/kit/labels.h"
-#include "views/kit/numbers.h"
-#include "views/kit/run_times.h"
-#include "views/kit/sources.h"
+#include "views/kit/selection/chain.h"
+#include "views/kit/session/labels.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/session/sources.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

@@ -4,8 +4,8 @@
 #include <QString>
 #include <vector>
 
-#include "views/kit/selection.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/selection/selection.h"
 
 namespace vitrine::views {
 

@@ -5,10 +5,10 @@
 #include <QScrollBar>
 #include <QVBoxLayout>
 
-#include "views/kit/icons.h"
-#include "views/kit/paint.h"
-#include "views/kit/shown.h"
-#include "views/kit/widgets.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/text/shown.h"
+#include "views/kit/widgets/widgets.h"
 
 namespace vitrine::views {
 

@@ -7,11 +7,11 @@
 #include "core/session/stages.h"
 #include "profiler/analysis/counters.h"
 #include "profiler/analysis/stalls.h"
-#include "views/kit/labels.h"
-#include "views/kit/link_letters.h"
-#include "views/kit/missing.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/selection/link_letters.h"
+#include "views/kit/session/labels.h"
+#include "views/kit/session/missing.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

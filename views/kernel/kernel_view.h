@@ -5,11 +5,11 @@
 
 #include <QPointer>
 
-#include "views/kit/code_editor.h"
-#include "views/kit/code_pane.h"
-#include "views/kit/link_key.h"
+#include "views/kit/code/code_editor.h"
+#include "views/kit/code/code_pane.h"
 #include "views/kit/view.h"
-#include "views/kit/widgets.h"
+#include "views/kit/widgets/link_key.h"
+#include "views/kit/widgets/widgets.h"
 
 namespace vitrine::views {
 

@@ -4,8 +4,8 @@
 
 #include <QString>
 
-#include "views/kit/selection.h"
-#include "views/kit/session_data.h"
+#include "views/kit/selection/selection.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::kit {
 

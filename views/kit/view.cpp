@@ -6,8 +6,8 @@
 #include <QMouseEvent>
 #include <QPainter>
 
-#include "views/kit/paint.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/painting/theme.h"
 
 namespace vitrine::kit {
 

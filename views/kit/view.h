@@ -6,11 +6,11 @@
 #include <QImage>
 #include <QWidget>
 
-#include "views/kit/jobs.h"
-#include "views/kit/kernel_edits.h"
-#include "views/kit/missing.h"
-#include "views/kit/selection.h"
-#include "views/kit/session_data.h"
+#include "views/kit/code/kernel_edits.h"
+#include "views/kit/selection/jobs.h"
+#include "views/kit/selection/selection.h"
+#include "views/kit/session/missing.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::kit {
 

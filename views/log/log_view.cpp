@@ -3,7 +3,7 @@
 #include <QVBoxLayout>
 
 #include "core/session/stages.h"
-#include "views/kit/numbers.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

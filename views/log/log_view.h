@@ -1,7 +1,7 @@
 // Log: everything the engine told of a run, in time.
 #pragma once
 
-#include "views/kit/item_view.h"
+#include "views/kit/tables/item_view.h"
 #include "views/kit/view.h"
 
 namespace vitrine::views {

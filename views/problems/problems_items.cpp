@@ -4,11 +4,11 @@
 #include <map>
 #include <tuple>
 
-#include "views/kit/labels.h"
-#include "views/kit/numbers.h"
-#include "views/kit/run_times.h"
-#include "views/kit/sources.h"
-#include "views/kit/verdict.h"
+#include "views/kit/session/labels.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/session/sources.h"
+#include "views/kit/session/verdict.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

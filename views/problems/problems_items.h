@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "views/kit/item_model.h"
-#include "views/kit/session_data.h"
+#include "views/kit/session/session_data.h"
+#include "views/kit/tables/item_model.h"
 
 namespace vitrine::views {
 

@@ -3,9 +3,9 @@
 
 #include <QStackedWidget>
 
-#include "views/kit/item_view.h"
+#include "views/kit/tables/item_view.h"
 #include "views/kit/view.h"
-#include "views/kit/widgets.h"
+#include "views/kit/widgets/widgets.h"
 
 namespace vitrine::views {
 

@@ -9,11 +9,11 @@
 #include <cmath>
 #include <map>
 
-#include "views/kit/copied.h"
-#include "views/kit/missing.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
-#include "views/kit/run_times.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/session/missing.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/text/copied.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

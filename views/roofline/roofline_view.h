@@ -2,7 +2,7 @@
 // were measured of the machine. One point a kernel, as large as its share of the time.
 #pragma once
 
-#include "views/kit/roofline.h"
+#include "views/kit/session/roofline.h"
 #include "views/kit/view.h"
 
 namespace vitrine::views {

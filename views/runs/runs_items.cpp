@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "views/kit/numbers.h"
-#include "views/kit/run_times.h"
-#include "views/kit/sources.h"
-#include "views/kit/verdict.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/session/sources.h"
+#include "views/kit/session/verdict.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

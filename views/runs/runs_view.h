@@ -1,9 +1,9 @@
 // Runs: which run, frame, segment, compilation and kernel is shown.
 #pragma once
 
-#include "views/kit/item_view.h"
+#include "views/kit/tables/item_view.h"
 #include "views/kit/view.h"
-#include "views/kit/widgets.h"
+#include "views/kit/widgets/widgets.h"
 
 namespace vitrine::views {
 

@@ -3,7 +3,7 @@
 #include <QPainter>
 
 #include "core/session/stages.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/paint.h"
 
 namespace vitrine::views {
 

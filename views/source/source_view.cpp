@@ -3,11 +3,11 @@
 #include <QPainter>
 #include <QScrollBar>
 
-#include "views/kit/frames.h"
-#include "views/kit/link_letters.h"
-#include "views/kit/missing.h"
-#include "views/kit/paint.h"
-#include "views/kit/verdict.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/selection/link_letters.h"
+#include "views/kit/session/frames.h"
+#include "views/kit/session/missing.h"
+#include "views/kit/session/verdict.h"
 
 namespace vitrine::views {
 

@@ -1,7 +1,7 @@
 // The user's Python, to the expression: links to what each became, marks where the graph broke.
 #pragma once
 
-#include "views/kit/code_pane.h"
+#include "views/kit/code/code_pane.h"
 #include "views/kit/view.h"
 
 namespace vitrine::views {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <map>
 
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
-#include "views/kit/shown.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/text/numbers.h"
+#include "views/kit/text/shown.h"
 
 namespace vitrine::views {
 

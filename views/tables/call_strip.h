@@ -5,8 +5,8 @@
 #include <QWidget>
 #include <vector>
 
-#include "views/kit/selection.h"
-#include "views/kit/session_data.h"
+#include "views/kit/selection/selection.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::views {
 

@@ -7,11 +7,11 @@
 #include <map>
 #include <set>
 
-#include "views/kit/labels.h"
-#include "views/kit/numbers.h"
-#include "views/kit/run_times.h"
-#include "views/kit/sources.h"
-#include "views/kit/verdict.h"
+#include "views/kit/session/labels.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/session/sources.h"
+#include "views/kit/session/verdict.h"
+#include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/recompilation_diff.h"
 #include "views/tables/tables.h"

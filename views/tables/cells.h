@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "views/kit/item_model.h"
-#include "views/kit/numbers.h"
+#include "views/kit/tables/item_model.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

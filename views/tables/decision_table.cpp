@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "views/kit/link_letters.h"
-#include "views/kit/numbers.h"
+#include "views/kit/selection/link_letters.h"
+#include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
 

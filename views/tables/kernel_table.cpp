@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "profiler/analysis/counters.h"
-#include "views/kit/numbers.h"
-#include "views/kit/roofline.h"
+#include "views/kit/session/roofline.h"
+#include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
 #include "views/tables/time_cells.h"

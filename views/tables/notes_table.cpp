@@ -1,7 +1,7 @@
 // The reader's notes and bookmarks: which thing, and what was said of it.
 #include "core/session/notes.h"
 
-#include "views/kit/numbers.h"
+#include "views/kit/text/numbers.h"
 #include "views/tables/tables.h"
 
 namespace vitrine::views {

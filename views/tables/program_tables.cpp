@@ -3,8 +3,8 @@
 #include <map>
 
 #include "core/session/launches.h"
-#include "views/kit/became.h"
-#include "views/kit/numbers.h"
+#include "views/kit/session/became.h"
+#include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
 #include "views/tables/time_cells.h"

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "core/session/speed_up.h"
-#include "views/kit/numbers.h"
-#include "views/kit/sources.h"
-#include "views/kit/symbolic_types.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/sources.h"
+#include "views/kit/session/symbolic_types.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

@@ -5,7 +5,7 @@
 #include <QString>
 #include <vector>
 
-#include "views/kit/session_data.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::views {
 

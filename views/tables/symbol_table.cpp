@@ -2,7 +2,7 @@
 #include <QFileInfo>
 #include <limits>
 
-#include "views/kit/numbers.h"
+#include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
 

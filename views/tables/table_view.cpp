@@ -4,10 +4,10 @@
 #include <QPainter>
 #include <map>
 
-#include "views/kit/missing.h"
-#include "views/kit/paint.h"
-#include "views/kit/run_times.h"
-#include "views/kit/widgets.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/session/missing.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/widgets/widgets.h"
 #include "views/tables/time_cells.h"
 
 namespace vitrine::views {

@@ -3,9 +3,9 @@
 
 #include <QPointer>
 
-#include "views/kit/item_view.h"
-#include "views/kit/switch_bar.h"
+#include "views/kit/tables/item_view.h"
 #include "views/kit/view.h"
+#include "views/kit/widgets/switch_bar.h"
 #include "views/tables/call_strip.h"
 
 class QLineEdit;

@@ -1,7 +1,7 @@
 // What tables say beside the times of launches: how the calls scatter, and which call it is.
 #pragma once
 
-#include "views/kit/run_times.h"
+#include "views/kit/session/run_times.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
 

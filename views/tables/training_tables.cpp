@@ -1,7 +1,7 @@
 // What crosses from forward to backward: saved, computed again, or there anyway.
 #include <algorithm>
 
-#include "views/kit/numbers.h"
+#include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
 

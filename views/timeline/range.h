@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "views/kit/selection.h"
+#include "views/kit/selection/selection.h"
 #include "views/timeline/timeline_data.h"
 
 namespace vitrine::views {

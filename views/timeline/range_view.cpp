@@ -3,10 +3,10 @@
 #include <QPainter>
 #include <algorithm>
 
-#include "views/kit/copied.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
-#include "views/kit/run_times.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/text/copied.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <unordered_set>
 
-#include "views/kit/became.h"
-#include "views/kit/numbers.h"
+#include "views/kit/session/became.h"
+#include "views/kit/text/numbers.h"
 #include "views/timeline/work.h"
 
 namespace vitrine::views {

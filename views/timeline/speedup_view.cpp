@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views/kit/copied.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
-#include "views/kit/run_times.h"
-#include "views/kit/shown.h"
-#include "views/kit/verdict.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/session/verdict.h"
+#include "views/kit/text/copied.h"
+#include "views/kit/text/numbers.h"
+#include "views/kit/text/shown.h"
 
 namespace vitrine::views {
 

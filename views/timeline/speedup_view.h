@@ -1,7 +1,7 @@
 // Where the speed-up comes from, as a waterfall from eager down to compiled.
 #pragma once
 
-#include "views/kit/numbers.h"
+#include "views/kit/text/numbers.h"
 #include "views/kit/view.h"
 #include "views/timeline/speedup.h"
 

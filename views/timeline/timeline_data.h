@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/session/doubts.h"
-#include "views/kit/session_data.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/session_data.h"
 
 namespace vitrine::views {
 

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

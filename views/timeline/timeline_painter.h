@@ -4,7 +4,7 @@
 #include <QPainter>
 #include <vector>
 
-#include "views/kit/selection.h"
+#include "views/kit/selection/selection.h"
 #include "views/timeline/timeline_data.h"
 
 namespace vitrine::views {

@@ -9,11 +9,11 @@
 #include <functional>
 #include <set>
 
-#include "views/kit/copied.h"
-#include "views/kit/find_pattern.h"
-#include "views/kit/numbers.h"
-#include "views/kit/paint.h"
-#include "views/kit/run_times.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/session/run_times.h"
+#include "views/kit/text/copied.h"
+#include "views/kit/text/find_pattern.h"
+#include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
 

@@ -6,7 +6,7 @@
 #include <QPointer>
 
 #include "views/kit/view.h"
-#include "views/kit/widgets.h"
+#include "views/kit/widgets/widgets.h"
 #include "views/timeline/timeline_painter.h"
 
 namespace vitrine::views {

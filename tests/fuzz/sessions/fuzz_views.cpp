@@ -6,7 +6,7 @@
 #include "tests/fuzz/sessions/fuzz_target.h"
 #include "tests/fuzz/sessions/session_file.h"
 #include "tests/fuzz/sessions/view_reading.h"
-#include "views/kit/theme.h"
+#include "views/kit/painting/theme.h"
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");

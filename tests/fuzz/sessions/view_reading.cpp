@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/jobs/job_runner.h"
-#include "views/kit/selection.h"
+#include "views/kit/selection/selection.h"
 #include "views/registry.h"
 
 namespace vitrine::fuzz {

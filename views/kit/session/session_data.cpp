@@ -1,0 +1,362 @@
+#include "views/kit/session/session_data.h"
+
+#include <QDateTime>
+#include <QFileInfo>
+#include <algorithm>
+
+#include "core/session/launches.h"
+#include "core/session/notes.h"
+#include "views/kit/session/frames.h"
+#include "views/kit/session/labels.h"
+#include "views/kit/session/types.h"
+
+namespace vitrine::kit {
+
+using namespace session;
+
+Text TextStore::cached(BlobRef ref) const {
+  static const Text empty = std::make_shared<const std::string>();
+  if (!ref.row) return empty;
+  std::lock_guard lock(mutex_);
+  auto it = texts_.find(ref.row);
+  return it == texts_.end() ? nullptr : it->second;
+}
+
+Text TextStore::load(BlobRef ref) {
+  if (Text known = cached(ref)) return known;
+  std::lock_guard lock(mutex_);
+  Text text = std::make_shared<const std::string>(reader_->text(ref));
+  texts_.emplace(ref.row, text);
+  return text;
+}
+
+namespace {
+
+using Links = std::vector<std::pair<Id, Id>>;
+
+// What the rows say about provenance without a link of their own.
+Links impliedLinks(const SessionData& d) {
+  Links out;
+  for (const InstructionRow& row : d.instructions) out.emplace_back(row.span, row.id);
+  for (const StepRow& row : d.steps) {
+    if (!row.entity) continue;
+    out.emplace_back(row.instruction, row.id);
+    out.emplace_back(row.id, row.entity);
+  }
+  for (const GuardRow& row : d.guards) out.emplace_back(row.instruction, row.id);
+  for (const BreakRow& row : d.breaks) {
+    out.emplace_back(row.instruction, row.id);
+    out.emplace_back(row.id, row.next_segment);
+  }
+  for (const RecompilationRow& row : d.recompilations) out.emplace_back(row.guard, row.id);
+  for (const DecisionRow& row : d.decisions) {
+    out.emplace_back(row.a, row.id);
+    out.emplace_back(row.b, row.id);
+  }
+  for (const KernelRangeRow& row : d.ranges) {
+    out.emplace_back(row.node, row.id);
+    out.emplace_back(row.node, row.kernel);
+  }
+  for (const CrossingRow& row : d.crossings)
+    if (row.node && row.backward_node) out.emplace_back(row.node, row.backward_node);
+  for (const BufferRow& row : d.buffers) out.emplace_back(row.node, row.id);
+  for (const LaunchRow& row : d.launches) out.emplace_back(row.kernel, row.id);
+  for (const MessageRow& row : d.messages)
+    if (kind_of(row.entity) == Kind::Span) out.emplace_back(row.entity, row.id);
+  return out;
+}
+
+// A node without any origin stems from its expression directly.
+void linkSpans(const SessionData& d, Links& links) {
+  std::unordered_map<Id, bool> has_origin;
+  for (const auto& [origin, derived] : links) has_origin[derived] = true;
+  for (const NodeRow& row : d.nodes)
+    if (row.span && !has_origin.contains(row.id)) links.emplace_back(row.span, row.id);
+}
+
+template <class Row>
+Table<Row> table(const Reader& r, const char* tail, Id Row::* owner = nullptr) {
+  return Table<Row>(r.all<Row>(tail), owner);
+}
+
+void loadCapture(const Reader& r, SessionData& d) {
+  d.files = table<FileRow>(r, "ORDER BY id");
+  d.spans = table<SpanRow>(r, "ORDER BY line, col", &SpanRow::file);
+  d.codes = table<CodeRow>(r, "ORDER BY first_line", &CodeRow::file);
+  d.instructions = table<InstructionRow>(r, "ORDER BY pc", &InstructionRow::code);
+  d.frames = table<FrameRow>(r, "ORDER BY id", &FrameRow::run);
+  d.segments = table<SegmentRow>(r, "ORDER BY ordinal", &SegmentRow::frame);
+  d.compilations = table<CompilationRow>(r, "ORDER BY ordinal", &CompilationRow::segment);
+  d.steps = table<StepRow>(r, "ORDER BY ordinal", &StepRow::compilation);
+  d.guards = table<GuardRow>(r, "ORDER BY ordinal", &GuardRow::compilation);
+  d.breaks = table<BreakRow>(r, "ORDER BY id", &BreakRow::compilation);
+  d.recompilations = table<RecompilationRow>(r, "ORDER BY id", &RecompilationRow::compilation);
+  d.calls = table<CallRow>(r, "ORDER BY ordinal", &CallRow::run);
+}
+
+void loadCompiler(const Reader& r, SessionData& d) {
+  d.stages = table<StageRow>(r, "ORDER BY start_ns", &StageRow::compilation);
+  d.graphs = table<GraphRow>(r, "ORDER BY ordinal", &GraphRow::compilation);
+  d.nodes = table<NodeRow>(r, "ORDER BY ordinal", &NodeRow::graph);
+  d.edges = table<EdgeRow>(r, "ORDER BY dst, slot", &EdgeRow::graph);
+  d.crossings = table<CrossingRow>(r, "ORDER BY ordinal", &CrossingRow::compilation);
+  d.partitions = table<PartitionRow>(r, "", &PartitionRow::compilation);
+  d.backwards = table<BackwardRow>(r, "", &BackwardRow::compilation);
+  d.symbols = table<SymbolRow>(r, "ORDER BY ordinal", &SymbolRow::compilation);
+  d.symbol_guards = table<SymbolGuardRow>(r, "ORDER BY ordinal", &SymbolGuardRow::compilation);
+  d.decisions = table<DecisionRow>(r, "ORDER BY ordinal", &DecisionRow::compilation);
+  d.kernels = table<KernelRow>(r, "ORDER BY ordinal", &KernelRow::compilation);
+  d.ranges = table<KernelRangeRow>(r, "ORDER BY text, line, col", &KernelRangeRow::kernel);
+  d.remarks = table<RemarkRow>(r, "ORDER BY line, col", &RemarkRow::kernel);
+  d.counters = table<CounterRow>(r, "ORDER BY launch, ordinal", &CounterRow::kernel);
+  d.samples = table<SampleRow>(r, "ORDER BY offset", &SampleRow::kernel);
+  d.cuda_graphs = table<CudaGraphRow>(r, "", &CudaGraphRow::compilation);
+  d.choices = table<ChoiceRow>(r, "ORDER BY ordinal", &ChoiceRow::kernel);
+  for (GpuKernelRow& row : r.all<GpuKernelRow>()) d.gpu_kernels[row.kernel] = std::move(row);
+  d.buffers = table<BufferRow>(r, "ORDER BY ordinal", &BufferRow::compilation);
+  d.launches = table<LaunchRow>(r, "ORDER BY ordinal", &LaunchRow::compilation);
+}
+
+void loadRuns(const Reader& r, SessionData& d) {
+  d.runs = table<RunRow>(r, "ORDER BY id");
+  d.lanes = table<LaneRow>(r, "ORDER BY side DESC, ordinal", &LaneRow::run);
+  d.accuracies = table<AccuracyRow>(r, "", &AccuracyRow::run);
+  d.timings = table<TimingRow>(r, "ORDER BY ordinal", &TimingRow::run);
+  d.measurements = table<MeasurementRow>(r, "", &MeasurementRow::run);
+  d.messages = table<MessageRow>(r, "ORDER BY time_ns, id", &MessageRow::run);
+  d.ceilings = r.all<CeilingRow>();
+  d.names = r.all<NameRow>("ORDER BY id");
+  for (const MetaRow& row : r.all<MetaRow>()) d.meta[row.key] = row.value;
+}
+
+// A backward graph comes second to the forward one that it is a half of.
+Id mainCompilation(const SessionData& d) {
+  Id best = 0;
+  std::tuple<int64_t, int64_t, int64_t> most{-1, -1, -1};  // has kernels, operators, calls
+  for (const CompilationRow& row : d.compilations) {
+    if (!d.runs.empty() && d.runOf(row.id) != d.runs[0].id) continue;
+    int64_t ops = 0;
+    for (const char* stage : {"aten", "joint", "captured"}) {
+      const auto all = d.snapshots(row.id, stage);
+      const auto nodes = all.empty() ? std::span<const NodeRow>() : d.nodes.of(d.withNodes(*all.back())->id);
+      ops = std::max<int64_t>(
+          ops, std::count_if(nodes.begin(), nodes.end(), [](const NodeRow& n) { return n.kind == "op"; }));
+    }
+    const std::tuple weight(int64_t(!d.kernels.of(row.id).empty()), ops, row.calls);
+    if (weight > most) std::tie(most, best) = std::pair(weight, row.id);
+  }
+  return best;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& path, Whose whose) {
+  const int64_t stamp = stampOf(path);  // before reading: what comes meanwhile is seen next time
+  auto reader = Reader::open(path, whose);
+  if (!reader) return reader.error();
+  const Reader& r = *reader.value();
+  auto data = std::make_shared<SessionData>();
+  SessionData& d = *data;
+  d.path = path;
+  d.stamp = stamp;
+  d.trusted = r.trusted();
+  loadRuns(r, d);
+  add_notes_beside(path, d.meta);
+  loadCapture(r, d);
+  loadCompiler(r, d);
+  Links links;
+  for (const LinkRow& row : r.all<LinkRow>()) links.emplace_back(row.origin, row.derived);
+  for (auto& link : impliedLinks(d)) links.push_back(link);
+  linkSpans(d, links);
+  d.links = LinkIndex(std::move(links));
+  for (const CompilationRow& row : d.compilations) d.workCodes[row.id] = workCode(d, row.id);
+  d.main = mainCompilation(d);
+  d.device = deviceOf(d.nodes.all());
+  d.damage = r.damage();
+  d.texts = std::make_shared<TextStore>(reader.take());
+  for (const FileRow& file : d.files)
+    if (file.user) d.texts->load(file.text);  // so that every label can quote the user's source
+  return std::shared_ptr<const SessionData>(data);
+}
+
+int64_t SessionData::stampOf(const std::string& path) {
+  const QFileInfo file(QString::fromStdString(path)), log(QString::fromStdString(path + "-wal"));
+  if (!file.exists()) return -1;
+  const int64_t stamp = file.size() + file.lastModified().toMSecsSinceEpoch();
+  return log.exists() ? stamp + log.size() + log.lastModified().toMSecsSinceEpoch() : stamp;
+}
+
+Id SessionData::compilationOf(Id id) const {
+  auto owner = [&](const auto& rows) -> Id {
+    const auto* row = rows.find(id);
+    return row ? row->compilation : 0;
+  };
+  switch (kind_of(id)) {
+    case Kind::Compilation:
+      return id;
+    case Kind::Step:
+      return owner(steps);
+    case Kind::Guard:
+      return owner(guards);
+    case Kind::Break:
+      return owner(breaks);
+    case Kind::Recompilation:
+      return owner(recompilations);
+    case Kind::Graph:
+      return owner(graphs);
+    case Kind::Decision:
+      return owner(decisions);
+    case Kind::Kernel:
+      return owner(kernels);
+    case Kind::Buffer:
+      return owner(buffers);
+    case Kind::Launch:
+      return owner(launches);
+    case Kind::Node:
+      if (const NodeRow* row = nodes.find(id)) return compilationOf(row->graph);
+      return 0;
+    case Kind::KernelRange:
+      if (const KernelRangeRow* row = ranges.find(id)) return compilationOf(row->kernel);
+      return 0;
+    default:
+      return 0;
+  }
+}
+
+Id SessionData::runOf(Id id) const {
+  switch (kind_of(id)) {
+    case Kind::Run:
+      return id;
+    case Kind::Frame:
+      if (const FrameRow* row = frames.find(id)) return row->run;
+      return 0;
+    case Kind::Segment:
+      if (const SegmentRow* row = segments.find(id)) return runOf(row->frame);
+      return 0;
+    case Kind::Call:
+      if (const CallRow* row = calls.find(id)) return row->run;
+      return 0;
+    case Kind::Message:
+      if (const MessageRow* row = messages.find(id)) return row->run;
+      return 0;
+    case Kind::Compilation:
+      if (const CompilationRow* row = compilations.find(id)) return runOf(row->segment);
+      return 0;
+    default:
+      return compilationOf(id) ? runOf(compilationOf(id)) : 0;
+  }
+}
+
+const StageRow* SessionData::stage(Id compilation, std::string_view name) const {
+  for (const StageRow& row : stages.of(compilation))
+    if (row.name == name && row.state != "none") return &row;
+  return nullptr;
+}
+
+Id SessionData::forwardOf(Id compilation) const {
+  for (const BackwardRow& row : backwards)
+    if (row.backward == compilation) return row.compilation;
+  return compilation;
+}
+
+bool SessionData::isGpu(Id compilation) const {
+  for (const KernelRow& kernel : kernels.of(compilation))
+    if (gpu_kernels.count(kernel.id)) return true;
+  return false;
+}
+
+Id SessionData::codeOf(Id compilation) const {
+  const CompilationRow* own = compilations.find(compilation);
+  const SegmentRow* segment = own ? segments.find(own->segment) : nullptr;
+  const FrameRow* frame = segment ? frames.find(segment->frame) : nullptr;
+  return frame ? frame->code : 0;
+}
+
+Id SessionData::workCodeOf(Id compilation) const {
+  auto it = workCodes.find(compilation);
+  return it == workCodes.end() ? codeOf(compilation) : it->second;
+}
+
+int64_t SessionData::countOf(Id compilation, std::string_view name) const {
+  for (const StageRow& row : stages.of(compilation))
+    if (row.name == name && (row.state == "none" || row.state == "cancelled")) return -1;
+  // Counted here, so that strip and headers say the same: operators, not inputs and weights; launches that
+  // run.
+  if (const GraphRow* graph = lastGraph(compilation, name); graph && name != "fused") {
+    const auto all = nodes.of(graph->id);
+    return std::count_if(all.begin(), all.end(), [](const NodeRow& n) { return n.kind == "op"; });
+  }
+  if (name == "launch" && !launches.of(compilation).empty()) return launches_in(launches.of(compilation));
+  for (const StageRow& row : stages.of(compilation))
+    if (row.name == name) return row.count;
+  auto some = [](size_t n) { return n ? static_cast<int64_t>(n) : -1; };
+  const CodeRow* code = codes.find(codeOf(compilation));
+  if (name == "source") return code ? code->last_line - code->first_line + 1 : -1;
+  if (name == "bytecode") return code ? some(instructions.of(code->id).size()) : -1;
+  if (name == "kernels" || name == "ir" || name == "assembly")
+    return some(
+        static_cast<size_t>(std::count_if(kernels.of(compilation).begin(), kernels.of(compilation).end(),
+                                          [](const KernelRow& k) { return k.source.row != 0; })));
+  if (name == "timeline") return some(lanes.of(runOf(compilation)).size());
+  if (name == "memory") {
+    int64_t bytes = 0;
+    for (const BufferRow& row : buffers.of(compilation)) bytes = std::max(bytes, row.offset + row.bytes);
+    return bytes ? bytes : -1;
+  }
+  const GraphRow* graph = lastGraph(compilation, name);
+  if (!graph) return -1;
+  const auto all = nodes.of(graph->id);
+  return std::count_if(all.begin(), all.end(), [](const NodeRow& node) { return node.kind == "op"; });
+}
+
+std::vector<const GraphRow*> SessionData::snapshots(Id compilation, std::string_view stage) const {
+  std::vector<const GraphRow*> out;
+  for (const GraphRow& row : graphs.of(compilation))
+    if (row.stage == stage) out.push_back(&row);
+  return out;
+}
+
+const GraphRow* SessionData::lastGraph(Id compilation, std::string_view stage) const {
+  auto all = snapshots(compilation, stage);
+  if (all.empty()) all = snapshots(forwardOf(compilation), stage);
+  return all.empty() ? nullptr : withNodes(*all.back());
+}
+
+const GraphRow* SessionData::withNodes(const GraphRow& snapshot) const {
+  const GraphRow* found = &snapshot;
+  for (const GraphRow* row : snapshots(snapshot.compilation, snapshot.stage))
+    if (row->ordinal <= snapshot.ordinal && !nodes.of(row->id).empty()) found = row;
+  return found;
+}
+
+const NodeRow* SessionData::nodeByStable(Id graph, int64_t stable) const {
+  for (const NodeRow& row : nodes.of(graph))
+    if (row.stable == stable) return &row;
+  return nullptr;
+}
+
+const std::string& SessionData::name(int64_t row) const {
+  static const std::string none;
+  return row >= 1 && row <= static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(row) - 1].text
+                                                               : none;
+}
+
+QString SessionData::fileName(Id file) const {
+  const FileRow* row = files.find(file);
+  return row ? QFileInfo(QString::fromStdString(row->path)).fileName() : QString();
+}
+
+QString SessionData::type(const std::string& recorded) const {
+  return QString::fromStdString(typeFor(recorded, device));
+}
+
+QString SessionData::place(Id span) const {
+  const SpanRow* row = spans.find(span);
+  return row ? QStringLiteral("%1:%2").arg(row->line).arg(row->col) : QString();
+}
+
+QString SessionData::label(Id id) const {
+  return labelOf(*this, id);
+}
+
+}  // namespace vitrine::kit
