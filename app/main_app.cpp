@@ -4,8 +4,8 @@
 #include <QApplication>
 #include <cstdio>
 
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
-#include "app/shell/settings.h"
 #include "app/shell/shot.h"
 #include "core/base/visible.h"
 #include "views/kit/accessible.h"

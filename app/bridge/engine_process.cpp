@@ -6,7 +6,7 @@
 #include <QFileInfo>
 #include <QJsonDocument>
 
-#include "app/python_module.h"
+#include "app/bridge/python_module.h"
 
 namespace vitrine::app {
 

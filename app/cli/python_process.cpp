@@ -11,7 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "app/python_module.h"
+#include "app/bridge/python_module.h"
 
 namespace vitrine::cli {
 

@@ -7,10 +7,10 @@
 #include <QStatusBar>
 #include <QVBoxLayout>
 
-#include "app/shell/layouts.h"
-#include "app/shell/reproducers.h"
-#include "app/shell/run_status.h"
-#include "app/shell/settings.h"
+#include "app/shell/bars/run_status.h"
+#include "app/shell/document/settings.h"
+#include "app/shell/panes/layouts.h"
+#include "app/shell/run/reproducers.h"
 #include "views/kit/session/missing.h"
 #include "views/registry.h"
 

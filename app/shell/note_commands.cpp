@@ -3,9 +3,9 @@
 #include <QFileDialog>
 #include <QFileInfo>
 
+#include "app/shell/commands/settings_dialog.h"
 #include "app/shell/main_window.h"
-#include "app/shell/reproducers.h"
-#include "app/shell/settings_dialog.h"
+#include "app/shell/run/reproducers.h"
 #include "core/session/notes.h"
 #include "core/session/shared_copy.h"
 

@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "app/jobs/job_runner.h"
-#include "app/shell/find_entity.h"
-#include "app/shell/layouts.h"
+#include "app/shell/document/find_entity.h"
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
-#include "app/shell/settings.h"
+#include "app/shell/panes/layouts.h"
 #include "core/session/stages.h"
 #include "views/kit/painting/theme.h"
 #include "views/registry.h"

@@ -7,9 +7,9 @@
 #include <QMessageBox>
 #include <QMimeData>
 
-#include "app/shell/keys_dialog.h"
+#include "app/shell/commands/keys_dialog.h"
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
-#include "app/shell/settings.h"
 #include "views/kit/keys.h"
 
 namespace vitrine::app {

@@ -1,7 +1,7 @@
 // Layouts of the window, and where a thing is opened.
-#include "app/shell/layouts.h"
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
-#include "app/shell/settings.h"
+#include "app/shell/panes/layouts.h"
 #include "core/session/notes.h"
 #include "views/kit/session/missing.h"
 #include "views/registry.h"

@@ -1,7 +1,7 @@
 // A kernel of a GPU: CUDA C++, PTX and SASS are the three forms of its pane, linked line by line.
 #include <set>
 
-#include "app/shell/stage_strip.h"
+#include "app/shell/bars/stage_strip.h"
 #include "tests/gui/view_rig.h"
 #include "views/inspector/inspector_content.h"
 #include "views/kernel/kernel_view.h"

@@ -3,7 +3,7 @@
 #include <QDir>
 #include <QTest>
 
-#include "app/shell/settings.h"
+#include "app/shell/document/settings.h"
 #include "tests/fuzz/sessions/database.h"
 #include "tests/fuzz/sessions/session_file.h"
 #include "tests/fuzz/sessions/session_mutator.h"

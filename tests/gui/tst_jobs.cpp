@@ -10,7 +10,7 @@
 
 #include "app/bridge/engine_process.h"
 #include "app/jobs/job_runner.h"
-#include "app/shell/run_controller.h"
+#include "app/shell/run/run_controller.h"
 #include "core/session/writer.h"
 
 using namespace vitrine;

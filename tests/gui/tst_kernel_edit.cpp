@@ -4,8 +4,8 @@
 #include <QFile>
 #include <QTest>
 
-#include "app/shell/kernel_outcome.h"
 #include "app/shell/main_window.h"
+#include "app/shell/run/kernel_outcome.h"
 #include "tests/gui/window_test.h"
 #include "views/kernel/kernel_view.h"
 

@@ -5,11 +5,11 @@
 #include <QLineEdit>
 #include <QTest>
 
-#include "app/shell/centre.h"
-#include "app/shell/document.h"
+#include "app/shell/document/document.h"
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
-#include "app/shell/settings.h"
-#include "app/shell/view_host.h"
+#include "app/shell/panes/centre.h"
+#include "app/shell/panes/view_host.h"
 #include "tests/gui/window_test.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/widgets/switch_bar.h"

@@ -12,9 +12,9 @@
 #include <QTest>
 #include <functional>
 
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
-#include "app/shell/settings.h"
-#include "app/shell/view_host.h"
+#include "app/shell/panes/view_host.h"
 #include "tests/gui/fixture_session.h"
 #include "views/graph/graph_view.h"
 #include "views/inspector/inspector_view.h"

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
-#include "app/shell/settings.h"
 #include "tests/gui/fixture_builder.h"
 #include "tests/gui/view_rig.h"
 #include "views/graph/graph_view.h"

@@ -1,6 +1,6 @@
 // A training step: what crosses from forward to backward, in the table and in the graphs; symbols.
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
-#include "app/shell/settings.h"
 #include "tests/gui/view_rig.h"
 #include "views/graph/graph_view.h"
 #include "views/kit/painting/theme.h"

@@ -4,8 +4,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "app/shell/run_controller.h"
-#include "app/shell/trust_dialog.h"
+#include "app/shell/run/run_controller.h"
+#include "app/shell/run/trust_dialog.h"
 #include "core/session/writer.h"
 #include "views/kit/text/shown.h"
 

@@ -4,8 +4,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
-#include "app/shell/settings.h"
 #include "core/session/stages.h"
 #include "tests/gui/fixture_session.h"
 #include "views/capture/bytecode_view.h"

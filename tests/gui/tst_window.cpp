@@ -8,14 +8,14 @@
 #include <QTest>
 #include <QTimer>
 
-#include "app/shell/find_entity.h"
-#include "app/shell/keys_dialog.h"
-#include "app/shell/layouts.h"
+#include "app/shell/bars/run_status.h"
+#include "app/shell/commands/keys_dialog.h"
+#include "app/shell/commands/settings_dialog.h"
+#include "app/shell/document/find_entity.h"
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
-#include "app/shell/reproducers.h"
-#include "app/shell/run_status.h"
-#include "app/shell/settings.h"
-#include "app/shell/settings_dialog.h"
+#include "app/shell/panes/layouts.h"
+#include "app/shell/run/reproducers.h"
 #include "app/shell/shot.h"
 #include "core/session/notes.h"
 #include "core/session/stages.h"

@@ -4,7 +4,7 @@
 #include <QApplication>
 #include <QTemporaryDir>
 
-#include "app/shell/settings.h"
+#include "app/shell/document/settings.h"
 #include "tests/gui/fixture_session.h"
 #include "views/kit/painting/theme.h"
 

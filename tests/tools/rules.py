@@ -5,6 +5,7 @@ FUSED = ["core/base", "core/ir", "core/ops", "core/fusion"]
 CAPTURE_BELOW = ["core/capture/objects", "core/capture/cpython", "core/capture/concrete"]
 TRACED = ["core/torch_api", "core/recording", "core/autograd"]
 RECORDED = ["core/base", "core/session"]
+WINDOW = [*RECORDED, "views", "app/jobs"]
 INTERPRETED = ["core/base", "core/ir", "core/ops", "core/autodiff", *TRACED, "core/capture/*", "core/capture/objects", "core/capture/cpython"]
 INTERPRETER = [*INTERPRETED, "core/capture/trace", "core/capture/guards", "core/capture/interpreter/*"]
 
@@ -72,7 +73,19 @@ ALLOWED = {
     "views/kit/code": [*RECORDED, "views/kit/text", "views/kit/painting", "views/kit/selection", "views/kit/widgets"],
     "views/kit": [*RECORDED, "views/kit"],
     "views": ["core/base", "core/session", "profiler/analysis", "views/kit"],
-    "app": ["core", "profiler", "views"],
+    # The window, from the bottom up: the open session; rows above and below the panes; panes and docks; runs of the
+    # engine; commands and what is typed; the first page. The folder itself puts them together.
+    "app/jobs": ["views/kit/selection"],
+    "app/bridge": [*RECORDED],
+    "app/shell/document": [*WINDOW],
+    "app/shell/bars": [*WINDOW, "app/shell/document"],
+    "app/shell/panes": [*WINDOW, "app/shell/document", "app/shell/bars"],
+    "app/shell/run": [*WINDOW, "app/shell/document", "app/bridge"],
+    "app/shell/commands": [*WINDOW, "app/shell/document"],
+    "app/shell/welcome": [*WINDOW, "app/shell/document"],
+    "app/shell": [*WINDOW, "app/bridge", "app/shell"],
+    "app/cli": [*RECORDED, "profiler/analysis", "app/bridge/python_module.h"],
+    "app": ["core", "profiler", "views", "app"],
     "tests": ["core", "profiler", "views", "app"],
 }
 
@@ -137,7 +150,6 @@ LONG_FUNCTIONS = {
 # Files a folder, without and with headers. A folder of more stands below with its files, which may only become fewer.
 MAX_SOURCES, MAX_FILES = 25, 50
 LARGE_FOLDERS = {
-    "app/shell": (32, 62),
     "core/ops": (26, 35),
     "samples": (34, 34),
     "tests/gpu": (28, 28),

@@ -2,7 +2,7 @@
 #include <QApplication>
 #include <functional>
 
-#include "app/shell/settings.h"
+#include "app/shell/document/settings.h"
 #include "tests/fuzz/sessions/fuzz_target.h"
 #include "tests/fuzz/sessions/session_file.h"
 #include "tests/fuzz/sessions/view_reading.h"

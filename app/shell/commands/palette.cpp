@@ -1,0 +1,182 @@
+#include "app/shell/commands/palette.h"
+
+#include <QApplication>
+#include <QKeyEvent>
+#include <QPainter>
+#include <algorithm>
+
+#include "app/shell/commands/own_keys.h"
+#include "views/kit/keys.h"
+#include "views/kit/painting/icons.h"
+#include "views/kit/painting/paint.h"
+
+namespace vitrine::app {
+
+using kit::theme;
+
+namespace {
+
+constexpr size_t kRows = 12;
+
+// explain: with what each is about, as help.
+void addCommands(std::vector<std::pair<int, PaletteRow>>& out, const Actions& actions, const QString& text,
+                 bool explain) {
+  for (const kit::CommandInfo& info : kit::commands()) {
+    QAction* action = *info.id ? actions[QString::fromLatin1(info.id)] : nullptr;
+    if (!action) continue;
+    const QString title = QString(action->text()).remove(QChar(0x2026));
+    const int score = matchScore(text, title);
+    if (!score) continue;
+    PaletteRow row;
+    row.icon = "chevron-right";
+    row.name = title;
+    row.context = !action->isEnabled() ? "not available now"
+                  : explain            ? QString::fromUtf8(info.about)
+                                       : QString::fromLatin1(info.menu);
+    row.key = QString::fromLatin1(info.keys).section(' ', 0, 0);
+    row.enabled = action->isEnabled();
+    row.command = QString::fromLatin1(info.id);
+    out.emplace_back(score * 10 + (row.enabled ? 5 : 0), row);
+  }
+}
+
+}  // namespace
+
+std::vector<PaletteRow> paletteRows(const kit::SessionData* session, const Actions* actions,
+                                    const QString& typed, const std::string& stage, size_t most) {
+  const QChar sign = typed.isEmpty() ? QChar() : typed[0];
+  const bool prefixed = QStringLiteral(">@:#/?").contains(sign) && !sign.isNull();
+  const QString text = (prefixed ? typed.mid(1) : typed).trimmed();
+  std::vector<std::pair<int, PaletteRow>> found;
+  if (actions && (!prefixed || sign == '>' || sign == '?')) addCommands(found, *actions, text, sign == '?');
+  if (sign == '/')
+    return {{"search",
+             QStringLiteral("/%1/").arg(text),
+             "find in this view",
+             {},
+             !text.isEmpty(),
+             0,
+             {},
+             QStringLiteral("/%1/").arg(text)}};
+  if (session && sign != '>' && sign != '?' && (!text.isEmpty() || prefixed))
+    for (const Found& f : findEntities(*session, text, stage, 200)) {
+      const Kind kind = kind_of(f.id);
+      if (sign == ':' && kind != Kind::Span) continue;
+      if (sign == '#' && kind != Kind::Break && kind != Kind::Message && kind != Kind::Recompilation)
+        continue;
+      found.emplace_back(f.score, PaletteRow{f.icon, f.label, f.context, {}, true, f.id, {}});
+    }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<PaletteRow> out;
+  for (auto& [score, row] : found)
+    if (out.size() < most) out.push_back(std::move(row));
+  return out;
+}
+
+Palette::Palette(Document* document, Actions* actions, QWidget* parent)
+    : QFrame(parent), document_(document), actions_(actions), field_(new QLineEdit(this)) {
+  hide();
+  field_->setPlaceholderText("Go to anything:  > command   @ name   : line   # problem   / find   ? help");
+  field_->installEventFilter(this);
+  connect(field_, &QLineEdit::textChanged, this, &Palette::refresh);
+}
+
+void Palette::open(const QString& text, const std::string& stage) {
+  if (!isVisible()) before_ = QApplication::focusWidget();
+  stage_ = stage;
+  field_->setText(text);
+  refresh();
+  const int width = std::min(theme().px(560), parentWidget()->width() - theme().px(40));
+  setGeometry((parentWidget()->width() - width) / 2, theme().px(38), width,
+              theme().px(44) + static_cast<int>(kRows) * theme().px(28));
+  field_->setGeometry(theme().px(8), theme().px(8), width - theme().px(16), theme().px(28));
+  show();
+  raise();
+  field_->setFocus();
+}
+
+void Palette::refresh() {
+  rows_ = paletteRows(document_->session().get(), actions_, field_->text(), stage_, kRows);
+  current_ = 0;
+  update();
+}
+
+void Palette::leave() {
+  hide();
+  (before_ ? before_.data() : parentWidget())->setFocus();
+}
+
+void Palette::take(size_t row, bool other) {
+  if (row >= rows_.size() || !rows_[row].enabled) return;
+  const PaletteRow chosen = rows_[row];
+  leave();
+  if (!chosen.find.isEmpty())
+    Q_EMIT findWanted(chosen.find);
+  else if (chosen.id && other)
+    Q_EMIT openIn(chosen.id, {}, true);
+  else if (chosen.id)
+    document_->activate(chosen.id);
+  else if (QAction* action = (*actions_)[chosen.command])
+    action->trigger();
+}
+
+bool Palette::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::FocusOut) hide();
+  if (keeps_escape_and_enter(event)) return true;
+  if (event->type() == QEvent::KeyPress) {
+    switch (static_cast<QKeyEvent*>(event)->key()) {
+      case Qt::Key_Down:
+        current_ = std::min(current_ + 1, rows_.empty() ? 0 : rows_.size() - 1);
+        update();
+        return true;
+      case Qt::Key_Up:
+        current_ = current_ ? current_ - 1 : 0;
+        update();
+        return true;
+      case Qt::Key_Return:
+      case Qt::Key_Enter:
+        take(current_, static_cast<QKeyEvent*>(event)->modifiers() & Qt::ControlModifier);
+        return true;
+      case Qt::Key_Escape:
+        leave();
+        return true;
+      default:
+        break;
+    }
+  }
+  return QFrame::eventFilter(watched, event);
+}
+
+void Palette::mousePressEvent(QMouseEvent* event) {
+  const double y = event->position().y() - theme().px(40);
+  if (y >= 0) take(static_cast<size_t>(y / theme().px(28)), event->modifiers() & Qt::ControlModifier);
+}
+
+void Palette::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(theme().hullLine, 1));
+  painter.setBrush(theme().bg2);
+  painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), theme().px(6), theme().px(6));
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const PaletteRow& row = rows_[i];
+    const QRect box(theme().px(4), theme().px(40) + static_cast<int>(i) * theme().px(28),
+                    width() - theme().px(8), theme().px(28));
+    painter.setOpacity(1);
+    if (i == current_) painter.fillRect(box, theme().sel);
+    painter.setOpacity(row.enabled ? 1 : 0.5);
+    kit::drawIcon(painter, row.icon,
+                  QRect(box.x() + theme().px(8), box.y() + theme().px(7), theme().px(14), theme().px(14)),
+                  theme().text2);
+    QRect text = box.adjusted(theme().px(32), 0, -theme().px(100), 0);
+    const int used = kit::drawText(painter, text, row.name, row.id ? theme().mono(12) : theme().ui(13),
+                                   theme().text1, Qt::AlignLeft, kit::Elide::Middle);
+    text.setLeft(text.left() + used + theme().px(10));
+    kit::drawText(painter, text, row.context, theme().ui(11), theme().text2);
+    kit::drawText(painter, box.adjusted(0, 0, -theme().px(10), 0), row.key, theme().mono(11), theme().text2,
+                  Qt::AlignRight);
+  }
+}
+
+}  // namespace vitrine::app

@@ -1,0 +1,125 @@
+#include "app/shell/panes/dock_set.h"
+
+#include "views/registry.h"
+
+namespace vitrine::app {
+
+using kit::Place;
+using kit::theme;
+
+namespace {
+
+Qt::DockWidgetArea areaOf(Place place) {
+  return place == Place::Left    ? Qt::LeftDockWidgetArea
+         : place == Place::Right ? Qt::RightDockWidgetArea
+                                 : Qt::BottomDockWidgetArea;
+}
+
+// Logical size a dock starts with and its least: width at the sides, height at the bottom.
+QSize startSize(Place place) {
+  return place == Place::Left ? QSize(268, 0) : place == Place::Right ? QSize(288, 0) : QSize(0, 220);
+}
+
+}  // namespace
+
+DockSet::DockSet(Document* document, QMainWindow* window) : QObject(window), window_(window) {
+  window->setDockOptions(QMainWindow::AllowNestedDocks | QMainWindow::AllowTabbedDocks |
+                         QMainWindow::GroupedDragging);
+  window->setCorner(Qt::BottomLeftCorner, Qt::BottomDockWidgetArea);
+  window->setCorner(Qt::BottomRightCorner, Qt::BottomDockWidgetArea);
+  window->setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+  for (const kit::ViewInfo& info : views::registry()) {
+    if (info.place == Place::Pane) continue;
+    auto* dock = new Dock(document, info, window);
+    dock->startSize = startSize(info.place);
+    dock->setMinimumSize(info.place == Place::Bottom
+                             ? QSize(theme().px(120), theme().px(120))
+                             : QSize(theme().px(info.place == Place::Left ? 200 : 240), theme().px(80)));
+    window->addDockWidget(areaOf(info.place), dock);
+    dock->hide();
+    docks_.insert(QString::fromLatin1(info.id), dock);
+    connect(dock->host(), &ViewHost::openIn, this, &DockSet::openIn);
+    connect(dock->host(), &ViewHost::commandRequested, this, &DockSet::commandRequested);
+  }
+}
+
+void DockSet::hideAll() {
+  for (Dock* dock : docks_) dock->hide();
+}
+
+void DockSet::arrange(const LayoutInfo& layout) {
+  hideAll();
+  hidden_.clear();
+  QMap<int, Dock*> first;  // of each area
+  QList<QDockWidget*> sides, bottoms;
+  QList<int> widths, heights;
+  for (const QString& id : layout.docks) {
+    Dock* dock = docks_.value(id);
+    if (!dock) continue;
+    const Qt::DockWidgetArea area = areaOf(dock->host()->info().place);
+    dock->setFloating(false);
+    window_->addDockWidget(area, dock);
+    dock->show();
+    if (Dock* before = first.value(area)) {
+      window_->tabifyDockWidget(before, dock);
+      continue;
+    }
+    first.insert(area, dock);
+    const bool bottom = area == Qt::BottomDockWidgetArea;
+    (bottom ? bottoms : sides) << dock;
+    // In a high window the tables get their part of it.
+    const int height = std::max(theme().px(dock->startSize.height()), window_->height() / 4);
+    (bottom ? heights : widths) << (bottom ? height : theme().px(dock->startSize.width()));
+  }
+  for (Dock* dock : first) dock->raise();
+  window_->resizeDocks(sides, widths, Qt::Horizontal);
+  window_->resizeDocks(bottoms, heights, Qt::Vertical);
+}
+
+QList<Dock*> DockSet::shown() const {
+  QList<Dock*> out;
+  for (Dock* dock : docks_)
+    if (!dock->isHidden()) out << dock;
+  return out;
+}
+
+QList<Dock*> DockSet::visible() const {
+  QList<Dock*> out;
+  for (Dock* dock : docks_)
+    if (dock->isVisible() && !dock->visibleRegion().isEmpty()) out << dock;
+  return out;
+}
+
+void DockSet::raise(const QString& view) {
+  Dock* dock = docks_.value(view);
+  if (!dock) return;
+  dock->show();
+  dock->raise();
+  dock->host()->view()->setFocus();
+}
+
+void DockSet::toggleArea(Qt::DockWidgetArea area) {
+  QList<Dock*> shown;
+  for (Dock* dock : docks_)
+    if (!dock->isHidden() && window_->dockWidgetArea(dock) == area) shown << dock;
+  if (shown.isEmpty()) {
+    for (Dock* dock : hidden_.take(area)) dock->show();
+    return;
+  }
+  hidden_[area] = shown;
+  for (Dock* dock : shown) dock->hide();
+}
+
+void DockSet::setNarrow(bool narrow) {
+  Dock *runs = dock("runs"), *inspector = dock("inspector");
+  if (!runs || !inspector || runs->isHidden() || inspector->isHidden()) return;
+  const bool together = window_->dockWidgetArea(inspector) == Qt::LeftDockWidgetArea;
+  if (narrow == together) return;
+  window_->addDockWidget(narrow ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, inspector);
+  if (narrow) {
+    window_->tabifyDockWidget(runs, inspector);
+    runs->raise();
+  }
+}
+
+}  // namespace vitrine::app

@@ -1,0 +1,36 @@
+// All docks of the window: one for each view of the registry that has a place at an edge.
+#pragma once
+
+#include <QMainWindow>
+#include <QMap>
+
+#include "app/shell/panes/dock.h"
+#include "app/shell/panes/layouts.h"
+
+namespace vitrine::app {
+
+class DockSet : public QObject {
+  Q_OBJECT
+ public:
+  DockSet(Document* document, QMainWindow* window);
+  void arrange(const LayoutInfo& layout);  // its default state
+  void hideAll();
+  Dock* dock(const QString& view) const { return docks_.value(view); }
+  const QMap<QString, Dock*>& all() const { return docks_; }
+  QList<Dock*> shown() const;  // also those behind other tabs
+  QList<Dock*> visible() const;
+  void raise(const QString& view);
+  void toggleArea(Qt::DockWidgetArea area);
+  void setNarrow(bool narrow);  // the Inspector becomes a tab beside Runs
+
+ Q_SIGNALS:
+  void openIn(vitrine::Id id, const QString& view, bool other);
+  void commandRequested(const QString& id);
+
+ private:
+  QMainWindow* window_;
+  QMap<QString, Dock*> docks_;
+  QMap<int, QList<Dock*>> hidden_;  // by area: what toggleArea closed
+};
+
+}  // namespace vitrine::app

@@ -1,0 +1,163 @@
+#include "app/shell/run/run_controller.h"
+
+#include <sys/stat.h>
+
+#include <QDateTime>
+#include <QDir>
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QStandardPaths>
+
+#include "app/shell/document/settings.h"
+#include "core/session/abandoned.h"
+
+namespace vitrine::app {
+
+namespace {
+constexpr int kTickMs = 100;
+}
+
+RunController::RunController(Document* document, QObject* parent) : QObject(parent), document_(document) {
+  tick_.setInterval(kTickMs);
+  connect(&tick_, &QTimer::timeout, this, &RunController::tell);
+  connect(&engine_, &EngineProcess::progress, this, &RunController::progress);
+  connect(&engine_, &EngineProcess::output, this, &RunController::output);
+  connect(&engine_, &EngineProcess::failed, this, [this](const EngineError& error) {
+    if (engine_.cancelling()) return;  // it was asked to
+    said_ = error.text;
+    QString detail = error.detail.trimmed();
+    if (!error.hint.isEmpty()) detail += (detail.isEmpty() ? "" : "\n") + error.hint;
+    Q_EMIT message(kit::Tone::Err, error.text, detail);
+  });
+  connect(&engine_, &EngineProcess::noted, this,
+          [this](const QString& text) { Q_EMIT message(kit::Tone::Info, text, ""); });
+  connect(&engine_, &EngineProcess::movedTo, this, [this](const QString& session) {
+    last_session_ = session;
+    document_->follow(session);
+  });
+  connect(&engine_, &EngineProcess::ended, this, &RunController::end);
+}
+
+QString RunController::sessionFor(const QString& file) {
+  QString folder = qEnvironmentVariable("VITRINE_CACHE_DIR");
+  if (folder.isEmpty())
+    folder = QStandardPaths::writableLocation(QStandardPaths::GenericCacheLocation) + "/vitrine";
+  folder += "/sessions";
+  const mode_t before = umask(077);  // what a session holds is its owner's
+  QDir().mkpath(folder);
+  umask(before);
+  return folder + "/" + QFileInfo(file).completeBaseName() + "-" +
+         QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss-zzz") + ".vitrine";
+}
+
+QString RunController::file() const {
+  const auto& session = document_->session();
+  // A run that has left nothing yet, or nothing at all, is repeated by its file.
+  if (!session || QString::fromStdString(session->path) == last_session_) return last_file_;
+  auto there = [](const std::string& path) { return QFileInfo::exists(QString::fromStdString(path)); };
+  if (const auto it = session->meta.find("file"); it != session->meta.end())
+    return there(it->second) ? QString::fromStdString(it->second) : QString();
+  // An older session does not name it: the file that is called as its run is.
+  for (const auto& file : session->files)
+    if (file.user && there(file.path) && !session->runs.empty() &&
+        file.path.ends_with("/" + session->runs[0].label))
+      return QString::fromStdString(file.path);
+  return {};
+}
+
+QStringList RunController::arguments() const {
+  QStringList out;
+  const auto& session = document_->session();
+  if (!session) return out;
+  const auto found = session->meta.find("arguments");
+  if (found == session->meta.end()) return out;
+  for (const QJsonValue& word : QJsonDocument::fromJson(QByteArray::fromStdString(found->second)).array())
+    out << word.toString();
+  return out;
+}
+
+void RunController::start(const QString& file, const QStringList& arguments) {
+  if (engine_.running()) {
+    Q_EMIT refused(QStringLiteral("%1 is still running.").arg(QFileInfo(engine_.file()).fileName()),
+                   QStringLiteral("%1 was not started: one run at a time.").arg(QFileInfo(file).fileName()));
+    return;
+  }
+  last_file_ = file;
+  said_.clear();
+  const QString session = last_session_ = sessionFor(file);
+  engine_.start(Settings::python(), file, session, arguments);
+  document_->follow(session);
+  progress("Starting " + QFileInfo(file).fileName(), "", 0, 0);
+  tick_.start();
+  Q_EMIT stateChanged();
+}
+
+void RunController::again() {
+  if (canRun() && mayRun()) start(file(), arguments());
+}
+
+bool RunController::mayRun(const QString& kernel) {
+  const auto& session = document_->session();
+  const QString path = session ? QString::fromStdString(session->path) : QString();
+  if (!session || session->trusted || path == last_session_) return true;
+  const Answer answer = ask_ ? ask_({path, file(), arguments(), kernel}) : Answer::No;
+  if (answer != Answer::Always) return answer == Answer::Once;
+  if (const Status bad = session::trust_session(session->path))
+    Q_EMIT message(kit::Tone::Warn, QString::fromStdString(bad->what), QString::fromStdString(bad->hint));
+  document_->open(path);
+  return true;
+}
+
+void RunController::cancel() {
+  engine_.cancel();
+  text_ = "Cancelling";
+  tell();
+  Q_EMIT stateChanged();
+}
+
+void RunController::progress(const QString& text, const QString& stage, int done, int total) {
+  if (engine_.cancelling()) return;
+  text_ = text;
+  if (total > 0 && !text.contains(" of ")) text_ += QStringLiteral(", %1 of %2").arg(done).arg(total);
+  stage_ = stage;
+  part_ = total > 0 ? static_cast<double>(done) / total : 1;  // not known: all of the cell's line
+  tell();
+}
+
+void RunController::tell() {
+  Q_EMIT busy(text_ + QStringLiteral(", %1 s").arg(engine_.seconds(), 0, 'f', 1), stage_,
+              stage_.isEmpty() ? -1 : part_);
+}
+
+void RunController::end(const EngineEnd& end) {
+  // An engine that could not close its session left that to us; then the last of it is read.
+  const bool broken = end.kind == EngineEnd::Died || end.kind == EngineEnd::Cancelled;
+  document_->jobs()->run<bool>(
+      this, "abandoned",
+      [path = engine_.session().toStdString(), broken](const kit::Cancel&) {
+        if (!broken) return false;
+        const auto closed = session::close_abandoned(path, session::Whose::Mine);
+        return closed && closed.value();
+      },
+      [this](bool) { document_->stopFollowing(); });
+  tick_.stop();
+  Q_EMIT busy("", "", -1);
+  Q_EMIT stateChanged();
+  if (end.kind == EngineEnd::Died) {
+    const QString during = end.during.isEmpty() ? QString() : " during " + end.during;
+    Q_EMIT message(kit::Tone::Warn,
+                   QStringLiteral("The engine stopped (signal %1)%2 after %3 s.")
+                       .arg(end.signal)
+                       .arg(during)
+                       .arg(end.seconds, 0, 'f', 1),
+                   "Everything until then is shown.");
+  } else if (end.kind == EngineEnd::Cancelled) {
+    Q_EMIT message(kit::Tone::Info, "Cancelled.", "What was recorded until then is shown.");
+  } else if (end.kind == EngineEnd::Failed && said_.isEmpty()) {
+    Q_EMIT message(kit::Tone::Err, QStringLiteral("The run failed with exit status %1.").arg(end.exit_code),
+                   "");
+  }
+}
+
+}  // namespace vitrine::app

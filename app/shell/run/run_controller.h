@@ -1,0 +1,54 @@
+// Runs a file in the engine and tells the window how far it is, what went wrong, and that what was recorded
+// stays.
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <functional>
+
+#include "app/bridge/engine_process.h"
+#include "app/shell/document/document.h"
+#include "app/shell/run/trust_dialog.h"
+#include "views/kit/painting/theme.h"
+
+namespace vitrine::app {
+
+class RunController : public QObject {
+  Q_OBJECT
+ public:
+  RunController(Document* document, QObject* parent);
+  void start(const QString& file, const QStringList& arguments = {});  // as vitrine._tools.run takes them
+  void again();  // as the open session was recorded, once mayRun()
+  void cancel();
+  bool running() const { return engine_.running(); }
+  bool canRun() const { return !file().isEmpty(); }
+  // Whether what the open session names may run: it was recorded here, or the user says so. kernel: the text
+  // that would be compiled and called, "" = none. Nobody to ask: no.
+  bool mayRun(const QString& kernel = {});
+  void setAsk(std::function<Answer(const WouldRun&)> ask) { ask_ = std::move(ask); }
+  QString file() const;                            // of the open session, or that a run was last asked of
+  QStringList arguments() const;                   // with which that file was recorded
+  static QString sessionFor(const QString& file);  // where its recording goes
+
+ Q_SIGNALS:
+  void stateChanged();
+  void busy(const QString& text, const QString& stage, double part);  // "" = no longer; part < 0: unknown
+  void message(vitrine::kit::Tone tone, const QString& text, const QString& detail);
+  void refused(const QString& text, const QString& detail);  // one run at a time
+  void output(const QString& line);
+
+ private:
+  void progress(const QString& text, const QString& stage, int done, int total);
+  void tell();  // where it is, and for how long
+  void end(const EngineEnd& end);
+  Document* document_;
+  EngineProcess engine_;
+  std::function<Answer(const WouldRun&)> ask_;
+  QString last_file_, last_session_;
+  QString said_;
+  QTimer tick_;  // a stage that says nothing is seen to go on
+  QString text_, stage_;
+  double part_ = -1;
+};
+
+}  // namespace vitrine::app
