@@ -5,7 +5,7 @@
   ./vitrine test unit gui                   these suites
   ./vitrine test python -k guards           a suite; the words from the first option on go to what runs it
   ./vitrine test tests/python/api/test_api.py   one file, or one folder; FILE::NAME is one test
-  ./vitrine test tests/gui/tst_window.cpp   one program of the unit or GUI tests
+  ./vitrine test tests/gui/window/tst_window.cpp   one program of the unit or GUI tests
   ./vitrine test --fresh                    without the kernels that earlier tests compiled
 """
 

@@ -153,7 +153,6 @@ LARGE_FOLDERS = {
     "core/ops": (26, 35),
     "samples": (34, 34),
     "tests/gpu": (28, 28),
-    "tests/gui": (32, 37),
 }
 
 # Documents for people: how long a sentence (in words) and a paragraph (in sentences) may be outside of code and tables.

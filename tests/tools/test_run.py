@@ -51,7 +51,7 @@ def test_the_quick_choice_names_what_is_there():
     structure, unit, python, gui = commands("quick")
     files = [word for word in python if word.endswith(".py")]
     assert len(files) == len(run.QUICK_PYTHON) and all(Path(f).is_file() for f in files)
-    assert all(list((ROOT / "tests").glob(f"*/{name}.cpp")) for name in run.SLOW_PROGRAMS)
+    assert all(list((ROOT / "tests").rglob(f"{name}.cpp")) for name in run.SLOW_PROGRAMS)
     assert unit[unit.index("-E") + 1] == gui[gui.index("-E") + 1] == "|".join(run.SLOW_PROGRAMS)
 
 

@@ -1,0 +1,464 @@
+// Every table on the fixture: its rows as lines, the model's contract, sorting, filter, details, the strip of
+// calls.
+#include <QAbstractItemModelTester>
+#include <QScrollBar>
+
+#include "core/session/writer.h"
+#include "tests/gui/views/view_rig.h"
+#include "views/kit/painting/paint.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/symbolic_types.h"
+#include "views/kit/tables/column_fit.h"
+#include "views/tables/tables.h"
+
+using namespace vitrine;
+using fixture::Rig;
+using views::TableSpec;
+using views::TableView;
+
+class TestTables : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    loaded_ = std::make_unique<fixture::Loaded>();
+  }
+
+  void rows_data() {
+    QTest::addColumn<const void*>("spec");
+    QTest::addColumn<bool>("gated");
+    QTest::addColumn<int>("rows");
+    QTest::addColumn<QString>("line");
+    auto row = [](const TableSpec& spec, bool gated, int rows, const char* line) {
+      QTest::newRow(spec.id) << static_cast<const void*>(&spec) << gated << rows << QString::fromUtf8(line);
+    };
+    row(views::kBreaksTable, true, 2, "13:53 | h.mean().item() | scalar read from a tensor | 40 | 340");
+    row(views::kGuardsTable, false, 15, "  .size() | 8, 128, 768 | 31:26 | 40 | 50 | 0");
+    row(views::kRecompilationsTable, true, 1, "0/1 | 13 | L['x'].size(1) == 128 | 128 | 96 | 61.0");
+    row(views::kDecisionsTable, false, 13,
+        "2 | l6 → l7 | vertical | fused | same iteration space, one reader | K2 | 32:12 | 25.2 | 1 | −380");
+    row(views::kKernelsTable, false, 9, "");
+    row(views::kLaunchesTable, false, 9, "");
+    row(views::kMemoryTable, false, -1, "");
+    row(views::kBecameTable, false, 9, "");
+  }
+  void rows() {
+    QFETCH(const void*, spec);
+    QFETCH(bool, gated);
+    QFETCH(int, rows);
+    QFETCH(QString, line);
+    Rig<TableView> rig(session(), "", {900, 400}, *static_cast<const TableSpec*>(spec));
+    if (gated) rig.film(gatedFilm(ids().recompiled));
+    QAbstractItemModelTester contract(rig.view.items()->items(),
+                                      QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QAbstractItemModelTester filtered(rig.view.items()->model(),
+                                      QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QStringList lines = rig.view.items()->items()->lines();
+    lines.replaceInStrings(QRegularExpression("[\u00a0\u2009\u202f]"), " ");  // numbers keep their unit
+    if (rows >= 0) QVERIFY2(lines.size() == rows, qPrintable(lines.join('\n')));
+    QVERIFY(!lines.isEmpty());
+    if (!line.isEmpty()) QVERIFY2(lines.contains(line), qPrintable(lines.join('\n')));
+    // Every cell has a column, every row an id or a heading.
+    const auto columns = rig.view.items()->items()->columns().size();
+    for (const QString& text : lines) QVERIFY(text.split(" | ").size() <= static_cast<int>(columns));
+    rig.view.items()->setFilter("no row says this");
+    QVERIFY(rig.view.items()->shown().empty());
+    rig.view.items()->setFilter("");
+    for (int column = 0; column < static_cast<int>(columns); ++column)
+      rig.view.items()->sortBy(column, Qt::AscendingOrder);
+  }
+
+  // What the stretching column does not need goes to the texts that would be cut.
+  void aColumnIsAsWideAsItsTextWhenThereIsRoom() {
+    Rig<TableView> rig(session(), "", {1400, 300}, views::kKernelsTable);
+    auto* view = rig.view.items();
+    const auto& columns = view->items()->columns();
+    for (int c = 0; c < static_cast<int>(columns.size()); ++c)
+      for (int row = 0; row < view->model()->rowCount() && columns[size_t(c)].mono; ++row) {
+        const QString text = view->model()->index(row, c).data().toString();
+        QVERIFY2(kit::textWidth(kit::theme().mono(12), text) + 12 <= view->columnWidth(c), qPrintable(text));
+      }
+  }
+
+  // In a narrow pane short texts stay whole, long ones share what is left, and no number leaves the pane.
+  void aNarrowTableCutsTextsFairlyAndNoNumbers() {
+    const std::vector<kit::ColumnNeed> needs = {
+        {110, 60, true}, {260, 400, true}, {190, 160, true}, {64, 50, false}, {96, 80, false}};
+    QCOMPARE(kit::sharedWidths(needs, 500, 44), std::vector<int>({60, 155, 155, 50, 80}));
+    QCOMPARE(kit::sharedWidths(needs, 230, 44), std::vector<int>({44, 44, 44, 50, 80}));
+    QCOMPARE(kit::sharedWidths(needs, 750, 44), std::vector<int>({60, 400, 160, 50, 80}));
+
+    Rig<TableView> rig(session(), "", {480, 300}, views::kBreaksTable);
+    rig.film(gatedFilm(ids().recompiled));
+    auto* view = rig.view.items();
+    const auto& columns = view->items()->columns();
+    int all = 0;
+    for (int c = 0; c < static_cast<int>(columns.size()); ++c) all += view->columnWidth(c);
+    QVERIFY2(all <= view->viewport()->width(), qPrintable(QString::number(all)));
+    const QString expression = view->model()->index(0, 1).data().toString();
+    QVERIFY2(view->columnWidth(1) >= kit::textWidth(kit::theme().mono(12), expression) + 12,
+             qPrintable(expression + " in " + QString::number(view->columnWidth(1))));
+  }
+
+  // Where the numbers alone are wider than the pane it scrolls, and a row can still be told by its name.
+  void aTableThatScrollsStillNamesItsRows() {
+    Rig<TableView> rig(session(), "", {480, 300}, views::kKernelsTable);
+    auto* view = rig.view.items();
+    QVERIFY(view->model()->rowCount() > 0);
+    for (int row = 0; row < view->model()->rowCount(); ++row) {
+      const QString kernel = view->model()->index(row, 0).data().toString();
+      const int icon = 20;
+      QVERIFY2(kit::textWidth(kit::theme().mono(12), kernel) + icon + 12 <= view->columnWidth(0),
+               qPrintable(kernel + " in " + QString::number(view->columnWidth(0))));
+    }
+  }
+
+  // Sizes are named where the input's source or one symbol alone explains them, and stay numbers elsewhere.
+  void sizesAreSymbolsWhereThatIsCertain() {
+    const Id before = make_id(Kind::Compilation, 1), after = make_id(Kind::Compilation, 2);
+    auto symbol = [&](const char* name, const char* source, int64_t hint, const char* origin) {
+      session::SymbolRow row;
+      row.compilation = after, row.name = name, row.source = source, row.hint = hint, row.origin = origin;
+      return row;
+    };
+    kit::SessionData one, two;
+    one.symbols = kit::Table<session::SymbolRow>({symbol("s0", "L['x'].size(1)", 96, "changed: it was 128")},
+                                                 &session::SymbolRow::compilation);
+    const kit::SymbolicTypes sizes(one, before, after);
+    QCOMPARE(sizes.input("L['x']", "f32[4,96,256]"), std::string("f32[4,s0,256]"));
+    QCOMPARE(sizes.input("L['y']", "f32[4,96,256]"), std::string("f32[4,96,256]"));
+    QCOMPARE(sizes.text("f32[4,128,256]", "f32[4,96,256]"), std::string("f32[4,s0,256]"));
+    QCOMPARE(sizes.text("512 × 256", "384 × 256"), std::string("4*s0 × 256"));
+    QCOMPARE(sizes.text("f32[129]", "f32[97]"), std::string("f32[s0+1]"));
+    QCOMPARE(sizes.text("2 × 8256", "2 × 6208"), std::string("2 × 64*s0+64"));
+    QCOMPARE(sizes.text("f32[126]", "f32[94]"), std::string("f32[s0-2]"));
+    QCOMPARE(sizes.text("f32[128]", "f32[100]"), std::string("f32[100]"));  // it did something else
+    two.symbols = kit::Table<session::SymbolRow>({symbol("s0", "L['x'].size(1)", 96, "changed: it was 128"),
+                                                  symbol("s1", "L['h'].size(1)", 96, "changed: it was 128")},
+                                                 &session::SymbolRow::compilation);
+    QCOMPARE(kit::SymbolicTypes(two, before, after).text("f32[128]", "f32[96]"), std::string("f32[96]"));
+  }
+
+  // Two compilations of a place, for [4,16,8] and [5,24,8]: what is computed from these sizes says so in
+  // every graph.
+  void typesInGraphsNameTheSymbols() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("sizes.vitrine").toStdString();
+    auto writer = Writer::create(path).take();
+    const Id segment = writer->next(Kind::Segment);
+    std::vector<Id> last;
+    for (int64_t i = 0; i < 2; ++i) {
+      CompilationRow compilation;
+      compilation.id = writer->next(Kind::Compilation), compilation.segment = segment,
+      compilation.ordinal = i;
+      writer->put(compilation);
+      GraphRow graph;
+      graph.id = writer->next(Kind::Graph), graph.compilation = compilation.id, graph.stage = "captured";
+      writer->put(graph);
+      const int64_t b = i ? 5 : 4, t = i ? 24 : 16;
+      auto size = [](int64_t n) { return std::to_string(n); };
+      const std::vector<std::tuple<const char*, const char*, std::string>> nodes{
+          {"input", "x", "f32[" + size(b) + "," + size(t) + ",8]"},
+          {"op", "reshape", "f32[" + size(b * t) + ",8]"},
+          {"op", "mean", "f32[" + size(2 * t) + "," + size(i ? 7 : 5) + "]"}};
+      for (const auto& [kind, name, type] : nodes) {
+        NodeRow node;
+        node.id = writer->next(Kind::Node), node.graph = graph.id, node.kind = kind, node.name = name;
+        node.ordinal = node.stable = static_cast<int64_t>(last.size());
+        node.op = node.kind == "op" ? name : "", node.type = type,
+        node.detail = node.kind == "op" ? "" : "L['x']";
+        writer->put(node);
+        last.push_back(node.id);
+      }
+      for (int dim = 0; i == 1 && dim < 2; ++dim) {
+        SymbolRow row;
+        row.compilation = compilation.id, row.ordinal = dim, row.name = "s" + std::to_string(dim);
+        row.source = "L['x'].size(" + std::to_string(dim) + ")", row.hint = dim ? t : b,
+        row.origin = "marked dynamic";
+        writer->put(row);
+      }
+    }
+    writer->finish("finished");
+    const auto data = kit::SessionData::load(path).value();
+    auto row = [&](size_t node) { return *data->nodes.find(last[node]); };
+    auto type = [&](size_t node) {
+      return kit::typeText(*data, row(node), kit::symbolicTypes(*data, row(node).graph));
+    };
+    QCOMPARE(type(0), QString("f32[4,16,8]"));
+    QCOMPARE(type(3), QString("f32[s0,s1,8]"));
+    QCOMPARE(type(4), QString("f32[s0*s1,8]"));
+    QCOMPARE(type(5), QString("f32[2*s1,7]"));  // what changed with no symbol stays a number
+    QCOMPARE(kit::symbolsOf(*data, row(5), kit::symbolicTypes(*data, row(5).graph)),
+             QStringList{"s1 = 24: L['x'].size(1), marked dynamic"});
+  }
+
+  void aSwitchShowsOnlyWhatWasFused() {
+    Rig<TableView> rig(session(), "", {1200, 400}, views::kDecisionsTable);
+    const QList<QWidget*> controls = rig.view.headerControls();
+    auto* bar = qobject_cast<kit::SwitchBar*>(controls.value(0));
+    QVERIFY(bar);
+    const auto all = rig.view.items()->shown().size();
+    QCOMPARE(bar->choices(), (QStringList{"All 13", "Fused 6", "Not fused 7"}));
+    QTest::keyClick(bar, Qt::Key_Right);
+    QCOMPARE(rig.view.items()->shown().size(), size_t(6));
+    QTest::keyClick(bar, Qt::Key_Right);
+    QCOMPARE(rig.view.items()->shown().size(), size_t(7));
+    QTest::keyClick(bar, Qt::Key_Left);
+    QTest::keyClick(bar, Qt::Key_Left);
+    QCOMPARE(rig.view.items()->shown().size(), all);
+    // The header that showed them may have dropped them: the next one gets its own.
+    qDeleteAll(controls);
+    QCOMPARE(rig.view.headerControls().size(), 2);
+  }
+
+  void theFirstOrderIsByPrice() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kKernelsTable);
+    const auto shown = rig.view.items()->shown();
+    double last = 1e18;
+    for (Id id : shown) {
+      double ns = 0;
+      for (const auto& launch : session()->launches.of(ids().compilation))
+        if (launch.kernel == id) ns += launch.median_ns;
+      QVERIFY(ns <= last);
+      last = ns;
+    }
+  }
+
+  void theDearestBreakIsOpenAtFirst() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kBreaksTable);
+    rig.film(gatedFilm(ids().gated_compilation));
+    auto* view = rig.view.items();
+    for (int row = 0; row < view->model()->rowCount(); ++row)
+      QCOMPARE(view->isExpanded(view->model()->index(row, 0)), row == 0);
+  }
+
+  void aClickedBreakOpensInPlace() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kBreaksTable);
+    rig.film(gatedFilm(ids().gated_compilation));
+    auto* view = rig.view.items();
+    const QModelIndex first = view->model()->index(0, 0);
+    view->openDetail(ids().break_item, false);
+    QVERIFY(!view->isExpanded(first));
+    const int before = view->visualRect(view->model()->index(1, 0)).top();
+    QTest::mouseClick(view->viewport(), Qt::LeftButton, {}, view->visualRect(first).center());
+    rig.settle();
+    QVERIFY(view->isExpanded(first));
+    QCOMPARE(rig.model.selection().active, ids().break_item);
+    QVERIFY(view->visualRect(view->model()->index(1, 0)).top() > before + 40);  // prose, stack and advice
+    const QString prose = view->model()->index(0, 0, first).data(kit::DetailRole).toString();
+    QVERIFY(prose.contains("item() hands Python a number"));
+    QVERIFY(prose.contains("train.py:22"));
+    QVERIFY(prose.contains("keep the mean as a tensor"));
+  }
+
+  void whatIsActiveElsewhereOpensAndIsMarked() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kBreaksTable);
+    rig.film(gatedFilm(ids().gated_compilation));
+    rig.activate(ids().break_branch);
+    auto* view = rig.view.items();
+    QVERIFY(view->isExpanded(view->model()->index(1, 0)));
+    QCOMPARE(rig.view.canShow(ids().break_branch), ids().break_branch);
+  }
+
+  void theRowOfARelativeIsFound() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kKernelsTable);
+    rig.activate(ids().optimised_gelu);
+    QCOMPARE(rig.view.canShow(ids().optimised_gelu), ids().k2);
+  }
+
+  void callsAreColouredByTheirCompilation() {
+    Rig<TableView> rig(session(), "", {700, 400}, views::kRecompilationsTable);
+    rig.film(gatedFilm(ids().recompiled));
+    views::CallStrip* strip = rig.view.calls();
+    QVERIFY(strip && strip->isVisible());
+    QCOMPARE(strip->calls(), size_t(40));
+    QCOMPARE(strip->blocks().size(), size_t(2));
+    QCOMPARE(strip->blocks()[0].words(), QStringLiteral("calls 1–12"));
+    QCOMPARE(strip->blocks()[1].label, QStringLiteral("0/1"));
+    QCOMPARE(strip->blocks()[1].words(), QStringLiteral("calls 13–40"));
+    QVERIFY(strip->cellOf(12).height() > strip->cellOf(13).height());  // the call that compiled
+    QCOMPARE(colourAt(*strip, strip->cellOf(12)), kit::theme().accent);
+    QVERIFY(colourAt(*strip, strip->cellOf(0)) != kit::theme().accent);
+    QTest::mouseClick(strip, Qt::LeftButton, {}, strip->cellOf(3).center().toPoint());
+    rig.settle();
+    QCOMPARE(rig.model.selection().film.compilation, ids().gated_compilation);
+    QCOMPARE(rig.model.selection().active, ids().gated_compilation);
+    QCOMPARE(colourAt(*strip, strip->cellOf(0)), kit::theme().accent);
+    QVERIFY(!rig.view.items()->geometry().intersects(strip->geometry()));
+  }
+
+  void aRecompilationSaysWhatItChanged() {
+    Rig<TableView> rig(session(), "", {700, 400}, views::kRecompilationsTable);
+    rig.film(gatedFilm(ids().recompiled));
+    auto* model = rig.view.items()->items();
+    QString text = model->index(0, 0, model->index(0, 0)).data(kit::DetailRole).toString();
+    text = text.remove(QRegularExpression("<[^>]*>")).replace("&nbsp;", " ").simplified();
+    for (const char* part :
+         {"L['x'].size(1) == 128", "L['x'].size(1) == 96", "3 guards the same",
+          "x f32[8,128,768] → f32[8,96,768]", "2 nodes the same", "compile 118 ms → 61.0 ms"})
+      QVERIFY2(text.replace(QChar(0x202F), ' ').contains(QString::fromUtf8(part)), qPrintable(text));
+  }
+
+  void whyTheShownCompilationWasMadeIsOpen() {
+    Rig<TableView> rig(session(), "", {700, 400}, views::kRecompilationsTable);
+    rig.film(gatedFilm(ids().recompiled));
+    QVERIFY(rig.view.items()->isExpanded(rig.view.items()->model()->index(0, 0)));
+  }
+
+  void anEmptyTableSaysWhy() {
+    Rig<TableView> rig(session(), "", {600, 200}, views::kBreaksTable);  // the block has no break
+    QVERIFY(!rig.view.items()->isVisible());
+    Rig<TableView> none(nullptr, "", {600, 200}, views::kBreaksTable);
+    QVERIFY(!none.view.items()->isVisible());
+  }
+
+  // What is decided of equal layers is one row; "Not fused 3" counts each, and each is found below it.
+  void decisionsOfEqualLayersStandOnce() {
+    using namespace session;
+    kit::SessionData data;
+    const Id compilation = make_id(Kind::Compilation, 1);
+    std::vector<NodeRow> nodes;
+    std::vector<DecisionRow> decisions;
+    auto node = [&](const std::string& name, const char* op) {
+      NodeRow row;
+      row.id = make_id(Kind::Node, static_cast<int64_t>(nodes.size()) + 1);
+      row.name = name, row.op = op, row.type = "f32[4,8]";
+      nodes.push_back(row);
+      return row.id;
+    };
+    for (int i = 0; i < 3; ++i) {
+      const std::string tail = i ? "_" + std::to_string(i) : "";
+      DecisionRow row{make_id(Kind::Decision, i + 1), compilation, i};
+      row.a = node("add" + tail, "aten.add.Tensor"), row.b = node("sum" + tail, "aten.sum.dim_IntList");
+      row.kind = "vertical", row.verdict = "rejected";
+      row.reason = "mm" + tail + " must run between them";
+      row.bytes_saved = 1000 * 1000, row.launches_saved = 1;
+      decisions.push_back(row);
+    }
+    DecisionRow other = decisions[0];
+    other.id = make_id(Kind::Decision, 9), other.ordinal = 9, other.bytes_saved = 1;
+    decisions.push_back(other);
+    std::vector<KernelRow> kernels;
+    for (int i = 0; i < 3; ++i) {
+      KernelRow kernel;
+      kernel.id = decisions[static_cast<size_t>(i)].kernel = make_id(Kind::Kernel, i + 1);
+      kernel.label = "K" + std::to_string(i);
+      kernels.push_back(kernel);
+    }
+    data.kernels = kit::Table<KernelRow>(kernels, &KernelRow::compilation);
+    data.nodes = kit::Table<NodeRow>(nodes, &NodeRow::graph);
+    data.decisions = kit::Table<DecisionRow>(decisions, &DecisionRow::compilation);
+    const auto rows = views::kDecisionsTable.rows({data, 0, compilation});
+    QCOMPARE(rows.size(), 2U);
+    QCOMPARE(rows[0].cells[1].text, QStringLiteral("add → sum × 3"));
+    QCOMPARE(rows[0].cells[4].text, QStringLiteral("mm must run between them"));
+    QCOMPARE(rows[0].cells[5].text, QStringLiteral("K0 +2"));
+    QCOMPARE(rows[0].cells[8].text, QStringLiteral("3"));
+    QCOMPARE(rows[0].children.size(), 3U);
+    QCOMPARE(rows[0].children[2].id, decisions[2].id);
+    QCOMPARE(rows[0].children[2].cells[4].text, QStringLiteral("mm_2 must run between them"));
+    QVERIFY(rows[1].children.empty());
+  }
+
+  // The compilation that is shown has no symbols, another one of the run has: the link goes there.
+  void anEmptyTableLeadsToWhereRowsAre() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("two.vitrine").toStdString();
+    auto writer = Writer::create(path).take();
+    FrameRow frame;
+    frame.id = writer->next(Kind::Frame), frame.run = writer->next(Kind::Run);
+    writer->put(frame);
+    SegmentRow segment{writer->next(Kind::Segment), frame.id};
+    writer->put(segment);
+    std::vector<Id> compilations;
+    for (int64_t i = 0; i < 2; ++i) {
+      compilations.push_back(writer->next(Kind::Compilation));
+      writer->put(CompilationRow{compilations.back(), segment.id, i, "0/" + std::to_string(i), "ok"});
+    }
+    SymbolRow symbol;
+    symbol.compilation = compilations[1], symbol.name = "s0", symbol.source = "L['x'].size(0)";
+    writer->put(symbol);
+    writer->finish("finished");
+    const kit::SessionPtr data = kit::SessionData::load(path).value();
+    kit::Film film;
+    film.run = frame.run, film.compilation = compilations[0];
+    Rig<TableView> rig(data, "", {600, 200}, views::kSymbolsTable);
+    rig.film(film);
+    QVERIFY(!rig.view.items()->isVisible());
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, QPoint(30, 44));
+    rig.settle();
+    QCOMPARE(rig.model.selection().film.compilation, compilations[1]);
+    QVERIFY(rig.view.items()->isVisible());
+  }
+
+  void sizesAreNeverCut() {
+    Rig<TableView> narrow(session(), "", {500, 300}, views::kKernelsTable);
+    const auto& model = *narrow.view.items()->model();
+    int space = 0;
+    while (model.headerData(space, Qt::Horizontal).toString() != "space") ++space;
+    for (int row = 0; row < model.rowCount(); ++row) {
+      const QString text = model.index(row, space).data().toString();
+      QVERIFY2(kit::textWidth(kit::theme().mono(12), text) < narrow.view.items()->columnWidth(space),
+               qPrintable(text));
+    }
+  }
+
+  // Columns that do not fit at their least are reached by a bar that is seen.
+  void aNarrowTableHasAScrollBar() {
+    Rig<TableView> narrow(session(), "", {300, 300}, views::kKernelsTable);
+    QVERIFY(narrow.view.items()->horizontalScrollBar()->isVisible());
+    Rig<TableView> wide(session(), "", {1600, 300}, views::kKernelsTable);
+    QVERIFY(!wide.view.items()->horizontalScrollBar()->isVisible());
+  }
+
+  void copiesAsPython() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kDecisionsTable);
+    const QString text = rig.view.copyPython();
+    QVERIFY2(text.startsWith("rows = [\n    {\"#\": 2, \"pair\": \"l6 → l7\", "), qPrintable(text));
+    QVERIFY2(text.contains(": -380"), qPrintable(text));
+  }
+
+  void copiesAsTextAndCsv() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kDecisionsTable);
+    const QString text = rig.view.copy(kit::CopyAs::Text), csv = rig.view.copy(kit::CopyAs::Csv);
+    QCOMPARE(text.count('\n'), 13);
+    QVERIFY(text.contains("l6 → l7\tvertical\tfused"));
+    QVERIFY(csv.contains("\"same iteration space, one reader\""));
+  }
+
+  void tenThousandRowsScroll() {
+    kit::ItemView view;
+    view.setColumns({{"n", 80, true}, {"name", 200, false, true, true}});
+    std::vector<kit::Item> rows;
+    for (int i = 0; i < 10'000; ++i)
+      rows.push_back(
+          {make_id(Kind::Node, i + 1), {{QString::number(i), i}, {QStringLiteral("node_%1").arg(i)}}});
+    view.setItems(std::move(rows));
+    view.resize(500, 300);
+    view.show();
+    view.sortBy(0, Qt::DescendingOrder);
+    QCOMPARE(view.shown().front(), make_id(Kind::Node, 10'000));
+    QVERIFY(QTest::qWaitForWindowExposed(&view));
+    view.reveal(make_id(Kind::Node, 1));
+    QVERIFY(view.viewport()->rect().contains(view.visualRect(view.currentIndex()).center()));
+  }
+
+ private:
+  const kit::SessionPtr& session() const { return loaded_->session; }
+  const fixture::Ids& ids() const { return loaded_->ids; }
+  kit::Film gatedFilm(Id compilation) const {
+    kit::Film film;
+    film.run = ids().gated_run;
+    film.compilation = compilation;
+    return film;
+  }
+  static QColor colourAt(QWidget& widget, const QRectF& box) {
+    return widget.grab().toImage().pixelColor(box.center().toPoint());
+  }
+  std::unique_ptr<fixture::Loaded> loaded_;
+};
+
+QTEST_MAIN(TestTables)
+#include "tst_tables.moc"

@@ -1,0 +1,352 @@
+// The timeline: what is under a point, ribbons, zoom at the pointer, ranges, keys.
+#include <QWheelEvent>
+
+#include "tests/gui/views/view_rig.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/session/became.h"
+#include "views/timeline/range_view.h"
+#include "views/timeline/speedup_view.h"
+#include "views/timeline/timeline_view.h"
+
+using namespace vitrine;
+using fixture::Rig;
+using views::TimelineView;
+
+class TestTimeline : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    loaded_ = std::make_unique<fixture::Loaded>();
+  }
+
+  void eagerStandsAboveCompiled() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    const views::Timeline& t = *rig.view.timeline();
+    QCOMPARE(t.lanes.size(), size_t(3));
+    QVERIFY(t.facing_eager >= 0 && t.facing_compiled > t.facing_eager);
+    QCOMPARE(t.ribbons.size() + t.unneeded.size(), t.lanes[size_t(t.facing_eager)].slices.size());
+    QCOMPARE(t.unneeded.size(), size_t(3));  // two views and a copy
+    // The eager gelu is joined to the launch of the kernel that replaced it.
+    bool joined = false;
+    for (const views::Ribbon& r : t.ribbons)
+      joined |= t.lanes[size_t(t.facing_eager)].slices[r.eager].entity == ids().aten_gelu &&
+                t.lanes[size_t(t.facing_compiled)].slices[r.compiled].entity == ids().launch_k2;
+    QVERIFY(joined);
+  }
+
+  // Code that runs three times in a call, as the layers of a model do, has three launches of each kernel:
+  // what eager did in the second layer is joined to the second.
+  void ribbonsOfRepeatedCodeGoToTheirOwnCall() {
+    views::Timeline t;
+    views::Lane eager, compiled;
+    const Id node = 1, other = 2, launch = 7, once = 8;
+    for (int64_t i = 0; i < 6; ++i) eager.slices.push_back({i * 10, 5, 0, 0, node, launch});
+    eager.slices.push_back({60, 5, 0, 0, other, once});
+    eager.slices.push_back({70, 5, 0, 0, other, 99});
+    for (int64_t i = 0; i < 3; ++i) compiled.slices.push_back({i * 8, 5, 0, 0, launch, 0});
+    compiled.slices.push_back({30, 5, 0, 0, once, 0});
+    t.lanes = {eager, compiled};
+    t.facing_eager = 0, t.facing_compiled = 1;
+    views::relate(t);
+    std::vector<size_t> joined;
+    for (const views::Ribbon& r : t.ribbons) joined.push_back(r.compiled);
+    QCOMPARE(joined, std::vector<size_t>({0, 0, 1, 1, 2, 2, 3}));
+    QCOMPARE(t.unneeded, std::vector<size_t>({7}));
+  }
+
+  // The medians are not the length of the slices, which are of a profiled call: both are said where they end.
+  void theProfiledCallIsToldFromTheMedians() {
+    views::Timeline t;
+    t.eager_ns = 2.25e6, t.compiled_ns = 523e3;
+    t.profiled_eager_ns = 6.78e6, t.profiled_compiled_ns = 1.42e6;
+    t.times.speed_up = session::speed_up(std::vector<double>(9, 2.25e6), std::vector<double>(9, 523e3));
+    const auto words = [&](views::Lane::Side side, bool shorter = false) {
+      return views::end_words(t, side, shorter).replace(QChar(0x202F), ' ');
+    };
+    QCOMPARE(words(views::Lane::Side::Eager), QStringLiteral("profiled: 6.78 ms"));
+    QCOMPARE(words(views::Lane::Side::Compiled), QStringLiteral("−1.73 ms, 4.30×, profiled: 1.42 ms"));
+    QCOMPARE(words(views::Lane::Side::Compiled, true), QStringLiteral("−1.73 ms, 4.30×"));
+    t.profiled_eager_ns = 0;
+    QCOMPARE(words(views::Lane::Side::Eager), QString());
+  }
+
+  // The peak is the number that the strip and the Inspector name; all of it is given back.
+  void memoryIsTheMemoryStages() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 600});
+    const views::Timeline& t = *rig.view.timeline();
+    QCOMPARE(t.memory_peak, static_cast<double>(session()->countOf(ids().compilation, "memory")));
+    double most = 0;
+    for (const auto& [at, bytes] : t.memory) most = std::max(most, bytes);
+    QVERIFY(most > 0 && most <= t.memory_peak);
+    QCOMPARE(t.memory.back().second, 0.0);
+  }
+
+  void aClickHitsTheSliceUnderIt() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    for (Id id : {ids().launch_k2, ids().aten_gelu}) {
+      QTest::mouseClick(&rig.view, Qt::LeftButton, {}, middle(rig.view, id));
+      rig.settle();
+      QCOMPARE(rig.model.selection().active, id);
+    }
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, QPoint(1190, 310));
+    QCOMPARE(rig.model.selection().active, Id(0));
+  }
+
+  void zoomKeepsTheTimeUnderThePointer() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    const QPointF at(700, 150);
+    const int64_t before = rig.view.window_of_time().ns(at.x());
+    const double scale = rig.view.window_of_time().scale;
+    QWheelEvent in(at, rig.view.mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::ControlModifier,
+                   Qt::NoScrollPhase, false);
+    QCoreApplication::sendEvent(&rig.view, &in);
+    QVERIFY(rig.view.window_of_time().scale > scale * 1.2);
+    QVERIFY(std::abs(rig.view.window_of_time().ns(at.x()) - before) < 20'000);
+    rig.view.zoom(kit::Zoom::Fit);
+    QCOMPARE(rig.view.window_of_time().scale, scale);
+  }
+
+  // What is active stands below its eager partner, and both halves are at 0 again without one.
+  void theCompiledHalfIsAlignedToWhatIsActive() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    const int64_t end = rig.view.timeline()->end_ns;
+    rig.view.alignActive(true);
+    rig.activate(ids().launch_k2);
+    const views::Timeline& t = *rig.view.timeline();
+    const auto starts = [&](int lane, Id id) {
+      for (const views::Slice& s : t.lanes[size_t(lane)].slices)
+        if (s.entity == id) return s.start;
+      return int64_t(-1);
+    };
+    const int64_t compiled = starts(t.facing_compiled, ids().launch_k2);
+    bool below = false;
+    for (const views::Ribbon& r : t.ribbons)
+      below |= t.lanes[size_t(t.facing_eager)].slices[r.eager].start == compiled &&
+               t.lanes[size_t(t.facing_compiled)].slices[r.compiled].entity == ids().launch_k2;
+    QVERIFY(below && t.inserted_ns != 0);
+    rig.activate(0);
+    QCOMPARE(rig.view.timeline()->inserted_ns, int64_t(0));
+    QCOMPARE(rig.view.timeline()->end_ns, end);
+  }
+
+  // The steps of the waterfall add up, and what nothing explains is a step that is named so.
+  void theSpeedUpAddsUp() {
+    Rig<views::SpeedupView> rig(session(), "", {700, 300});
+    const views::Speedup& s = rig.view.speedup();
+    QVERIFY(s.steps.size() > 2);
+    double sum = 0;
+    for (const views::SpeedupStep& step : s.steps) sum += step.ns;
+    QVERIFY(std::abs(sum - (s.eager_ns - s.compiled_ns)) < 1);
+    // How long the profiled calls took was not recorded.
+    QCOMPARE(s.steps.back().text, QStringLiteral("not explained"));
+    QVERIFY(s.steps.back().note.contains("not recorded"));
+    bool gelu = false;
+    for (const views::SpeedupStep& step : s.steps) gelu |= step.launch == ids().launch_k2;
+    QCOMPARE(views::Speedup({10, 12, {{"gained", 5}, {"lost", -9}, {"rest", 2}}}).widest(), 14.0);
+    QVERIFY(gelu);
+    rig.activate(ids().aten_gelu);
+    QCOMPARE(rig.view.canShow(ids().aten_gelu), ids().launch_k2);
+  }
+
+  // One row for a product and its activation that became one library call, another for a norm that became two
+  // kernels; idle time of either side is a row, and nothing is left over.
+  void theSpeedUpFollowsWhatBecameWhat() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("a.vitrine").toStdString();
+    const fixture::FusedCallIds made = fixture::writeFusedCall(path);
+    const kit::SessionPtr gpu = kit::SessionData::load(path).value();
+    const views::TimelinePtr t = views::load_timeline(*gpu, gpu->runs[0].id);
+    const views::Speedup s = views::speedup_of(*gpu, *t);
+    std::map<QString, double> steps;
+    double sum = 0;
+    for (const views::SpeedupStep& step : s.steps) {
+      steps[step.text] = step.ns;
+      sum += step.ns;
+    }
+    QCOMPARE(sum, 301'000.0);
+    const QStringList texts = texts_of(s);
+    QVERIFY2(!texts.contains("not explained"), qPrintable(texts.join(", ")));
+    QCOMPARE(steps.at("addmm, gelu → addmm_gelu"), 59'000.0 + 8'000 - 62'000);
+    QCOMPARE(steps.at("layer_norm → mean, mul"), 10'000.0 - 9'000);
+    QCOMPARE(steps.at("not needed"), 6'000.0);         // the copy
+    QCOMPARE(steps.at("at the same time"), -4'000.0);  // 4 of its 6 µs ran beside the activation
+    QCOMPARE(steps.at("eager: GPU idle"), 500'000.0 - 79'000);
+    QCOMPARE(steps.at("compiled: GPU idle"), -(199'000.0 - 71'000));
+    QCOMPARE(s.steps.size(), size_t(6));
+    // The Range view has the same times, and What became what the same groups.
+    const views::RangeTotals totals = views::totals_of(*gpu, *t, {});
+    QCOMPARE(totals.eager.busy_ns, 79'000.0);
+    QCOMPARE(totals.compiled.busy_ns, 71'000.0);
+    QCOMPARE(totals.eager.slices, int64_t(4));
+    const std::unordered_set<Id> ran = {made.call, made.mean, made.normal};
+    const kit::Became became = kit::Became::of(*gpu, {made.compilation}, &ran);
+    QCOMPARE(became.groups().size(), size_t(2));
+    QCOMPARE(became.groups()[0].nodes.size(), size_t(2));
+    QCOMPARE(became.groups()[1].launches, std::vector<Id>({made.normal, made.mean}));
+    QCOMPARE(became.firstOf(made.mean), made.normal);
+  }
+
+  // Operators on the CPU are longer while they are profiled: that is a row of its own, of each side.
+  void whatProfilingCostIsARow() {
+    views::Timeline t;
+    views::Lane eager, compiled;
+    compiled.side = views::Lane::Side::Compiled, compiled.kind = views::Lane::Kind::Launch;
+    eager.slices = {{100, 400, 0, 0, 1, 7}, {520, 300, 0, 0, 2, 7}};
+    compiled.slices = {{50, 200, 0, 0, 7, 0}, {300, 100, 0, 0, 8, 0}};
+    t.lanes = {eager, compiled};
+    t.facing_eager = 0, t.facing_compiled = 1;
+    t.eager_ns = 700, t.compiled_ns = 400, t.profiled_eager_ns = 1'000, t.profiled_compiled_ns = 450;
+    const views::Speedup s = views::speedup_of(*session(), t);
+    const QStringList texts = texts_of(s);
+    QCOMPARE(texts.front(), QStringLiteral("eager: profiled call"));
+    QCOMPARE(s.steps.front().ns, -300.0);
+    QCOMPARE(texts.back(), QStringLiteral("compiled: profiled call"));
+    QCOMPARE(s.steps.back().ns, 50.0);
+    for (const char* text : {"eager: between operators", "eager: host overhead", "compiled: launch gaps",
+                             "compiled: host overhead"})
+      QVERIFY2(texts.contains(text), qPrintable(texts.join(", ")));
+    double sum = 0;
+    for (const views::SpeedupStep& step : s.steps) sum += step.ns;
+    QCOMPARE(sum, 300.0);
+    QVERIFY(s.lowest() >= 0);
+  }
+
+  // Labels, bars and numbers share no pixel, however long a name, narrow a pane or negative a step is.
+  void labelsNeverStandUnderBars() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("a.vitrine").toStdString();
+    fixture::writeFusedCall(path);
+    const kit::SessionPtr gpu = kit::SessionData::load(path).value();
+    for (const kit::SessionPtr& data : {session(), gpu})
+      for (const QSize size :
+           {QSize(1200, 260), QSize(700, 300), QSize(360, 220), QSize(240, 120), QSize(140, 90)}) {
+        Rig<views::SpeedupView> rig(data, "", size);
+        const auto& shown = rig.view.shown_steps();
+        QVERIFY(!shown.empty());
+        double sum = 0;
+        for (const views::SpeedupStep& step : shown.steps) sum += step.ns;
+        QVERIFY(std::abs(sum - (shown.eager_ns - shown.compiled_ns)) < 1);  // what is merged still adds up
+        QVERIFY(QStringList({"ns", "µs", "ms", "s"}).contains(rig.view.unit_text()));
+        QVERIFY(rig.view.unit_place().bottom() <= rig.view.row_place(0).number.top());
+        for (size_t i = 0; i < shown.steps.size() + 2; ++i) {
+          const auto place = rig.view.row_place(i);
+          const QByteArray at =
+              QStringLiteral("%1 at %2: %3").arg(rig.view.row_text(i)).arg(size.width()).arg(i).toUtf8();
+          QVERIFY2(place.label.left() >= 0 && place.number.right() <= size.width(), at);
+          QVERIFY2(!place.label.intersects(place.number), at);
+          if (place.bar.isEmpty()) continue;
+          QVERIFY2(place.label.right() < place.bar.left() && place.bar.right() < place.number.left(), at);
+        }
+      }
+  }
+
+  // Busy and idle fill the selected time on both sides.
+  void theRangeIsTotalledOnBothSides() {
+    Rig<TimelineView> timeline(session(), "timeline", {1200, 320});
+    const views::Timeline& t = *timeline.view.timeline();
+    const kit::TimeRange range{t.end_ns / 4, t.end_ns / 2};
+    const views::RangeTotals totals = views::totals_of(*session(), t, range);
+    for (const views::RangeSide& side : {totals.eager, totals.compiled}) {
+      QVERIFY(side.known && side.busy_ns > 0);
+      QVERIFY(std::abs(side.busy_ns + side.idle_ns - totals.ns) < 1 ||
+              side.busy_ns + side.idle_ns < totals.ns);
+      QVERIFY(side.longest_gap_ns <= side.idle_ns + 1);
+    }
+    const views::RangeTotals all = views::totals_of(*session(), t, {});
+    QCOMPARE(size_t(all.compiled.slices), t.lanes[size_t(t.facing_compiled)].slices.size());
+    Rig<views::RangeView> rig(session(), "", {500, 300});
+    QVERIFY(rig.view.rows().size() >= 4 && rig.view.rows()[0].title.startsWith("busy, "));
+    QVERIFY(rig.view.subtitle().contains("all of the time"));
+  }
+
+  void aDragOnTheRulerIsARange() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    const auto& window = rig.view.window_of_time();
+    QTest::mousePress(&rig.view, Qt::LeftButton, {}, {400, 8});
+    QTest::mouseMove(&rig.view, {600, 8});
+    QMouseEvent move(QEvent::MouseMove, QPointF(600, 8), rig.view.mapToGlobal(QPointF(600, 8)),
+                     Qt::LeftButton, Qt::LeftButton, {});
+    QCoreApplication::sendEvent(&rig.view, &move);
+    QTest::mouseRelease(&rig.view, Qt::LeftButton, {}, {600, 8});
+    rig.settle();
+    const kit::TimeRange range = rig.model.selection().range;
+    QCOMPARE(range.from_ns, window.ns(400));
+    QCOMPARE(range.to_ns, window.ns(600));
+    QVERIFY(rig.model.selection().active == 0);
+  }
+
+  void keysGoAlongALaneAndAcross() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    rig.activate(ids().launch_k2);
+    QTest::keyClick(&rig.view, Qt::Key_Up);
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, ids().aten_gelu);
+    QTest::keyClick(&rig.view, Qt::Key_Down);
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, ids().launch_k2);
+    QTest::keyClick(&rig.view, Qt::Key_Right);
+    rig.settle();
+    QVERIFY(rig.model.selection().active != ids().launch_k2);
+    rig.view.act("time.range");
+    rig.settle();
+    QVERIFY(rig.model.selection().range.to_ns > rig.model.selection().range.from_ns);
+  }
+
+  void whatIsActiveElsewhereIsFoundHere() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    rig.activate(ids().captured_gelu);
+    const Id here = rig.view.canShow(ids().captured_gelu);
+    QVERIFY(here == ids().launch_k2 || here == ids().aten_gelu);
+    QCOMPARE(rig.view.find("gelu"), 2);
+    QCOMPARE(rig.view.find("nothing"), 0);
+  }
+
+  // A script is not measured against eager: its calls stand there instead.
+  void aScriptShowsItsCalls() {
+    Rig<TimelineView> rig(session(), "timeline", {600, 200});
+    kit::Film film;
+    film.run = ids().gated_run;
+    rig.film(film);
+    const views::Timeline& t = *rig.view.timeline();
+    QCOMPARE(t.lanes.size(), size_t(1));
+    QVERIFY(t.lanes[0].kind == views::Lane::Kind::Call);
+    QCOMPARE(t.lanes[0].slices.size(), session()->calls.of(ids().gated_run).size());
+    const views::Slice& first = t.lanes[0].slices.front();
+    QCOMPARE(first.start, int64_t(0));
+    QVERIFY2(t.why_no_eager.contains("no operator"), qPrintable(t.why_no_eager));
+    QCOMPARE(views::slice_name(*session(), first), session()->label(first.entity));
+  }
+
+  void withoutATimelineItSaysSo() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("a.vitrine").toStdString();
+    fixture::writeTraining(path);
+    Rig<TimelineView> rig(kit::SessionData::load(path).value(), "timeline", {600, 200});
+    QVERIFY(rig.view.timeline()->empty());
+    QVERIFY(rig.view.why_empty().contains("not measured"));
+  }
+
+ private:
+  static QStringList texts_of(const views::Speedup& s) {
+    QStringList out;
+    for (const views::SpeedupStep& step : s.steps) out << step.text;
+    return out;
+  }
+  const kit::SessionPtr& session() const { return loaded_->session; }
+  const fixture::Ids& ids() const { return loaded_->ids; }
+  static QPoint middle(const TimelineView& view, Id id) {
+    const views::Timeline& t = *view.timeline();
+    const views::TimelinePlaces places = views::place_lanes(t, view.rect());
+    for (const views::LanePlace& place : places.lanes)
+      for (const views::Slice& s : t.lanes[size_t(place.lane)].slices)
+        if (s.entity == id)
+          return QPointF(view.window_of_time().x(s.start + s.duration / 2), place.top + place.height / 2)
+              .toPoint();
+    return {-1, -1};
+  }
+  std::unique_ptr<fixture::Loaded> loaded_;
+};
+
+QTEST_MAIN(TestTimeline)
+#include "tst_timeline.moc"
