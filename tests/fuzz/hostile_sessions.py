@@ -31,8 +31,8 @@ SHADOW = 600  # megabytes of the sanitizer's own, beside what the reader takes; 
 RECORDED = {
     "inference": ["samples/tiny_model.py"],
     "script": ["samples/two_layer_mlp.py"],
-    "breaks": ["samples/print_in_layer_loop.py"],
-    "sizes": ["samples/sequence_lengths.py"],
+    "breaks": ["samples/breaks/print_in_layer_loop.py"],
+    "sizes": ["samples/sizes/sequence_lengths.py"],
     "training": ["samples/training/whole_step.py"],
     "gpu": ["samples/tiny_model.py", "--target", "sm_90"],
 }

@@ -151,7 +151,6 @@ LONG_FUNCTIONS = {
 MAX_SOURCES, MAX_FILES = 25, 50
 LARGE_FOLDERS = {
     "core/ops": (26, 35),
-    "samples": (34, 34),
     "tests/gpu": (28, 28),
 }
 

@@ -32,8 +32,8 @@ constexpr struct {
   const char *file, *about, *icon;
 } kFirstSamples[] = {
     {"sin_cos.py", "the smallest run, one kernel", "kernel"},
-    {"print_in_middle.py", "a graph break and what it costs", "scissors"},
-    {"multiplier.py", "a guard fails, a recompilation", "refresh"},
+    {"breaks/print_in_middle.py", "a graph break and what it costs", "scissors"},
+    {"sizes/multiplier.py", "a guard fails, a recompilation", "refresh"},
     {"training/focal_loss.py", "gradients, forward and backward", "graph"},
     {"transformer_block.py", "fusion, library kernels, memory", "layers"},
     {"training/whole_step.py", "a whole step with the optimizer", "segment"},

@@ -13,7 +13,8 @@ from tests.python.support.places import ROOT
 from tests.python.support.same_as_eager import assert_same, run
 
 SAMPLES = ROOT / "samples"
-NAMES = sorted(p.stem for p in SAMPLES.glob("*.py"))
+FILES = {p.stem: p for p in SAMPLES.rglob("*.py") if p.parent.name != "training"}
+NAMES = sorted(FILES)
 # How many breaks Python forces; every other sample is one graph.
 BREAKS = {
     "tour_1": 1, "print_in_middle": 1, "broken_three": 3, "branch_select": 1, "disabled_preprocessing": 1, "numpy_island": 1,
@@ -22,7 +23,7 @@ BREAKS = {
 
 
 def load(name):
-    spec = importlib.util.spec_from_file_location(f"sample_{name}", SAMPLES / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"sample_{name}", FILES[name])
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     model = module.get_model() if hasattr(module, "get_model") else module.model
@@ -57,5 +58,5 @@ def test_sample_breaks_only_where_python_forces_it(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sample_runs_on_its_own(name):
-    result = subprocess.run([sys.executable, SAMPLES / f"{name}.py"], capture_output=True, text=True, timeout=300)
+    result = subprocess.run([sys.executable, FILES[name]], capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr

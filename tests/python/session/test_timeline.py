@@ -38,7 +38,7 @@ class Lane:
         self.count = row["count"]
 
 
-@pytest.fixture(scope="module", params=["transformer_block", "bert", "resnet"])
+@pytest.fixture(scope="module", params=["transformer_block", "models/bert", "models/resnet"])
 def timelines(request, tmp_path_factory):
     session = tmp_path_factory.mktemp("timeline") / "s.vitrine"
     result = vitrine("run", ROOT / f"samples/{request.param}.py", "-o", session, "--repeats", 2)
