@@ -151,7 +151,6 @@ LONG_FUNCTIONS = {
 MAX_SOURCES, MAX_FILES = 25, 50
 LARGE_FOLDERS = {
     "core/ops": (26, 35),
-    "tests/gpu": (28, 28),
 }
 
 # Documents for people: how long a sentence (in words) and a paragraph (in sentences) may be outside of code and tables.

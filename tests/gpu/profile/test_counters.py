@@ -12,7 +12,7 @@ from vitrine import config
 from vitrine._tools import counters
 
 pytestmark = pytest.mark.gpu
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 MODEL = """
 import torch
@@ -93,7 +93,7 @@ def test_arguments_are_laid_out_as_in_cuptis_headers(tmp_path):
     if not any((Path(p) / "cupti_range_profiler.h").exists() for p in folders):
         pytest.skip("CUPTI's headers are not here")
     program = tmp_path / "layout"
-    words = ["g++", "-std=c++20", "-w", f"-I{ROOT}", *(f"-I{p}" for p in folders), str(ROOT / "tests/gpu/cupti_layout.cpp"), "-o", str(program)]
+    words = ["g++", "-std=c++20", "-w", f"-I{ROOT}", *(f"-I{p}" for p in folders), str(ROOT / "tests/gpu/profile/cupti_layout.cpp"), "-o", str(program)]
     subprocess.run(words, check=True)
     done = subprocess.run([program], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

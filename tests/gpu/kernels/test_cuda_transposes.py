@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.gpu.test_cuda_kernels import compiled
+from tests.gpu.kernels.test_cuda_kernels import compiled
 from vitrine import _engine
 
 pytestmark = pytest.mark.gpu

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import vitrine
-from tests.gpu.test_cuda_kernels import compiled
+from tests.gpu.kernels.test_cuda_kernels import compiled
 from vitrine import _engine
 
 pytestmark = pytest.mark.gpu

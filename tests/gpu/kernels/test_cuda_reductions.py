@@ -3,7 +3,7 @@ fused before and behind; the same sums twice are the same bits."""
 
 import pytest
 import torch
-from tests.gpu.test_cuda_kernels import TOLERANCE, check, compiled
+from tests.gpu.kernels.test_cuda_kernels import TOLERANCE, check, compiled
 from vitrine import _engine
 
 pytestmark = pytest.mark.gpu

@@ -1,13 +1,13 @@
 """Each family of generated CUDA kernels once, on small tensors: what compute-sanitizer watches (test_sanitizers.py).
 
-    python -m tests.gpu.every_family [NAME ...]     says how many kernels ran at the end
+    python -m tests.gpu.kernels.every_family [NAME ...]     says how many kernels ran at the end
 """
 
 import sys
 
 import torch
 import torch.nn.functional as F
-from tests.gpu.test_cuda_kernels import compiled
+from tests.gpu.kernels.test_cuda_kernels import compiled
 from vitrine import _engine
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
-from tests.gpu.test_cuda_kernels import compiled
+from tests.gpu.kernels.test_cuda_kernels import compiled
 from torch import nn
 from vitrine import _engine
 
