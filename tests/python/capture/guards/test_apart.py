@@ -6,7 +6,7 @@ import torch
 import vitrine
 from torch import nn
 
-from recorded import recorded
+from tests.python.support.recorded import recorded
 
 
 class Counters(nn.Module):
