@@ -343,6 +343,8 @@ class Tracer {
   // What statically_known_true and statically_known_false are given of a comparison: they add no guard.
   // nullptr: it is another function, or no comparison of sizes that may change.
   Value* compared_without_guard(Value* function, int op, Value* a, Value* b);
+  // What they say of a comparison that was made before, when its guard was not there yet. nullptr: the same.
+  Value* known_before_its_guard(PyObject* function, const Arguments& a);
   void stop_at_disallowed(PyObject* function, const Arguments& a);
   void check_receiver(PyObject* method, Value* self);
   FunctionState function_state(Value* function);
@@ -641,6 +643,7 @@ class Tracer {
   std::vector<GlobalWrite> global_writes_;
   std::unordered_set<std::string> guard_keys_;
   std::unordered_set<PyTypeObject*> pinned_types_;
+  std::unordered_set<const Value*> guarded_comparisons_;  // of sizes: only their guards tell the answers
   std::unordered_map<const Value*, int64_t>
       noticed_;                           // containers of what has a finalizer: executed_ at a change
   Values alone_;                          // what has a finalizer, and only the stack held it

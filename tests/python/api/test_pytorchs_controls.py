@@ -231,6 +231,15 @@ def asked_of_sizes():
             return statically_known_true(x.shape[0] > 5), x + 1
         return None, x
 
+    def before(x):
+        long = x.shape[0] > 9
+        return statically_known_true(long), x + 1
+
+    def both(x):
+        long = x.shape[0] > 9
+        known = statically_known_false(long)
+        return (known, statically_known_true(x.shape[0] > 5)) if long else known, x + 1
+
     return [
         lambda x: (statically_known_true(x.shape[0] > 9), x + 1),
         lambda x: (statically_known_true(x.shape[0] > 1), x + 1),
@@ -242,10 +251,12 @@ def asked_of_sizes():
         lambda x: (guard_or_false(x.shape[0] > 9), x + 1),
         lambda x: (guard_or_true(x.shape[0] > 90), x + 1),
         ranged,
+        before,
+        both,
     ]
 
 
-@pytest.mark.parametrize("which", range(10))
+@pytest.mark.parametrize("which", range(12))
 def test_a_question_without_a_guard_is_answered_as_by_torch_compile(which):
     def ask(compile):
         x = torch.ones(10)

@@ -341,27 +341,6 @@ Value* Tracer::symbolic_binary(const std::string& op, Value* a, Value* b) {
   return integer_of_sizes(torch_names().operator_function(op), {a, b});
 }
 
-Value* Tracer::symbolic_compare(int op, Value* a, Value* b) {
-  const std::optional<ir::Sym> left = symbol_of(*a), right = symbol_of(*b);
-  if (!left || !right) return nullptr;
-  const ir::Sym &x = *left, &y = *right;
-  const ir::SymPlace place(symbolic_->table, asked_at());
-  switch (op) {
-    case Py_LT:
-      return boolean(x < y);
-    case Py_LE:
-      return boolean(x <= y);
-    case Py_EQ:
-      return boolean(x == y);
-    case Py_NE:
-      return boolean(!(x == y));
-    case Py_GT:
-      return boolean(x > y);
-    default:
-      return boolean(x >= y);
-  }
-}
-
 namespace {
 
 // What the ranges say of a comparison; nothing where they leave it open.
@@ -385,28 +364,73 @@ std::optional<bool> decided(int op, const ir::SymbolTable& table, const ir::Sym&
   }
 }
 
+// The same, where their difference may leave 64 bits: that is open.
+std::optional<bool> decided_or_open(int op, const ir::SymbolTable& table, const ir::Sym& x,
+                                    const ir::Sym& y) {
+  try {
+    return decided(op, table, x, y);
+  } catch (const InternalError&) {
+    return std::nullopt;
+  }
+}
+
+bool compared(int op, const ir::Sym& x, const ir::Sym& y) {
+  switch (op) {
+    case Py_LT:
+      return x < y;
+    case Py_LE:
+      return x <= y;
+    case Py_EQ:
+      return x == y;
+    case Py_NE:
+      return !(x == y);
+    case Py_GT:
+      return x > y;
+    default:
+      return x >= y;
+  }
+}
+
 // A function of torch.fx.experimental.symbolic_shapes, where the program has loaded that.
 PyObject* of_symbolic_shapes(const char* name) {
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch.fx.experimental.symbolic_shapes");
   return module && PyModule_Check(module) ? PyDict_GetItemString(PyModule_GetDict(module), name) : nullptr;
 }
 
+// What a comparison that is open counts as where such a function asks, so that it says False; nothing: it is
+// another function.
+std::optional<bool> as_if_open(PyObject* function) {
+  if (function && function == of_symbolic_shapes("statically_known_true")) return false;
+  if (function && function == of_symbolic_shapes("statically_known_false")) return true;
+  return std::nullopt;
+}
+
 }  // namespace
 
+Value* Tracer::symbolic_compare(int op, Value* a, Value* b) {
+  const std::optional<ir::Sym> left = symbol_of(*a), right = symbol_of(*b);
+  if (!left || !right) return nullptr;
+  const bool open = !decided_or_open(op, symbolic_->table, *left, *right);
+  const ir::SymPlace place(symbolic_->table, asked_at());
+  Value* answer = boolean(compared(op, *left, *right));
+  if (open) guarded_comparisons_.insert(answer);
+  return answer;
+}
+
 Value* Tracer::compared_without_guard(Value* function, int op, Value* a, Value* b) {
-  PyObject* asks = resolve(function)->obj;  // the call itself guards it
-  const bool for_true = asks && asks == of_symbolic_shapes("statically_known_true");
-  if (!for_true && (!asks || asks != of_symbolic_shapes("statically_known_false"))) return nullptr;
+  const std::optional<bool> if_open = as_if_open(resolve(function)->obj);  // the call itself guards it
+  if (!if_open) return nullptr;
   a = peek(a);
   b = peek(b);
   if (a->kind != Kind::Symbol && b->kind != Kind::Symbol) return nullptr;
   const std::optional<ir::Sym> left = symbol_of(*a), right = symbol_of(*b);
   if (!left || !right) return nullptr;
-  try {
-    return boolean(decided(op, symbolic_->table, *left, *right).value_or(!for_true));
-  } catch (const InternalError&) {  // their difference leaves 64 bits
-    return boolean(!for_true);
-  }
+  return boolean(decided_or_open(op, symbolic_->table, *left, *right).value_or(*if_open));
+}
+
+Value* Tracer::known_before_its_guard(PyObject* function, const Arguments& a) {
+  if (a.positional.size() != 1 || !guarded_comparisons_.contains(resolve(a.positional[0]))) return nullptr;
+  return as_if_open(function) ? boolean(false) : nullptr;
 }
 
 // An int that PyTorch takes for its hint, and a recording for a symbol.
