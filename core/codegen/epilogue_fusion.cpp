@@ -1,6 +1,7 @@
 #include "core/codegen/epilogue_fusion.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -11,25 +12,17 @@ namespace {
 using fusion::Loop;
 
 // Units that read the value from memory; -1: it is a result.
-std::set<int> readers(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused, ir::Ref root) {
+std::set<int> units_of(const fusion::Readers& readers, const fusion::FusedProgram& fused, ir::Ref root) {
   std::set<int> out;
-  for (size_t l = 0; l < loops.loops.size(); ++l) {
-    const Loop& loop = loops.loops[l];
-    fusion::each_read(loops, loop, [&](ir::Ref r) {
-      if (r == root) out.insert(fused.unit_of[l]);
-    });
-  }
-  for (const ir::Arg& r : loops.graph->results())
-    ir::each_ref(r, [&](ir::Ref ref) {
-      if (loops.placement(ref).root == root) out.insert(-1);
-    });
+  for (size_t l : readers.of(root)) out.insert(fused.unit_of[l]);
+  if (readers.is_result(root)) out.insert(-1);
   return out;
 }
 
 // Whether the product, computed where its epilogue is, would hold more of what it reads alone than its own
 // value takes meanwhile: a gradient to which another part of the program adds only at the end.
-bool waits_dearly(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused, size_t product,
-                  size_t unit) {
+bool waits_dearly(const fusion::LoopProgram& loops, const fusion::Readers& readers,
+                  const fusion::FusedProgram& fused, size_t product, size_t unit) {
   if (fused.unit_of[product] + 1 >= static_cast<int>(unit)) return false;
   std::set<std::pair<ir::NodeId, int32_t>> seen;
   int64_t held = -loops.graph->node(loops.loops[product].node).type().bytes();
@@ -37,7 +30,7 @@ bool waits_dearly(const fusion::LoopProgram& loops, const fusion::FusedProgram& 
     if (!seen.emplace(root.node, root.output).second) return;
     const ir::Node& from = loops.graph->node(root.node);
     if (from.kind == ir::NodeKind::parameter || from.kind == ir::NodeKind::constant) return;
-    const std::set<int> units = readers(loops, fused, root);
+    const std::set<int> units = units_of(readers, fused, root);
     if (!units.contains(-1) && *units.rbegin() < static_cast<int>(unit))
       held += from.outputs[static_cast<size_t>(root.output)].bytes();
   });
@@ -46,8 +39,8 @@ bool waits_dearly(const fusion::LoopProgram& loops, const fusion::FusedProgram& 
 
 }  // namespace
 
-std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
-                                       size_t unit) {
+std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const fusion::Readers& readers,
+                                       const fusion::FusedProgram& fused, size_t unit) {
   const fusion::Unit& u = fused.units[unit];
   if (u.kind != Loop::Kind::pointwise) return {};
   for (const fusion::Member& member : u.group.members) {
@@ -58,8 +51,8 @@ std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const f
       if (loop.kind != Loop::Kind::library || !is_product(loops.graph->node(loop.node))) continue;
       // A write to memory between the two would be seen too early or too late.
       if (loop.epoch != loops.loops[u.loops.front()].epoch) continue;
-      if (readers(loops, fused, read.root) != std::set<int>{static_cast<int>(unit)}) continue;
-      if (!waits_dearly(loops, fused, producer->second, unit)) return producer->second;
+      if (units_of(readers, fused, read.root) != std::set<int>{static_cast<int>(unit)}) continue;
+      if (!waits_dearly(loops, readers, fused, producer->second, unit)) return producer->second;
     }
   }
   return {};
@@ -67,9 +60,12 @@ std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const f
 
 void join_products(const fusion::LoopProgram& loops, fusion::FusedProgram& fused,
                    const ProductChoices& choices) {
+  const fusion::Readers readers(loops);
+  std::map<ir::NodeId, std::vector<size_t>> decisions;  // by the first of their two
+  for (size_t d = 0; d < fused.decisions.size(); ++d) decisions[fused.decisions[d].a].push_back(d);
   std::vector<bool> gone(fused.units.size(), false);
   for (size_t u = 0; u < fused.units.size(); ++u) {
-    auto product = followed_product(loops, fused, u);
+    auto product = followed_product(loops, readers, fused, u);
     if (!product) continue;
     const ir::NodeId node = loops.loops[*product].node;
     auto choice = choices.find(node);
@@ -79,9 +75,9 @@ void join_products(const fusion::LoopProgram& loops, fusion::FusedProgram& fused
     fused.units[u].loops.insert(fused.units[u].loops.begin(), *product);
     fused.unit_of[*product] = static_cast<int>(u);
     int64_t saved = 2 * loops.graph->node(node).type().bytes();
-    for (fusion::Decision& d : fused.decisions) {
-      const int other = fused.unit_of[loops.loop_of.at(d.b)];
-      if (d.a != node || other != static_cast<int>(u)) continue;
+    for (size_t position : decisions[node]) {
+      fusion::Decision& d = fused.decisions[position];
+      if (fused.unit_of[loops.loop_of.at(d.b)] != static_cast<int>(u)) continue;
       d.fused = true;
       d.reason = "computed on blocks of the product that are still in the cache";
       d.bytes_saved = std::exchange(saved, 0);  // once, however often the value is read

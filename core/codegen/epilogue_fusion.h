@@ -11,8 +11,8 @@ namespace vitrine::codegen {
 
 // The product (position in loops.loops) that the unit follows; nothing: there is none, or one whose operands
 // would have to be kept for it.
-std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
-                                       size_t unit);
+std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const fusion::Readers& readers,
+                                       const fusion::FusedProgram& fused, size_t unit);
 
 // Joins the products that were chosen so with their epilogues: Unit::product. The decisions say so.
 void join_products(const fusion::LoopProgram& loops, fusion::FusedProgram& fused,

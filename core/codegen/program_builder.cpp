@@ -97,18 +97,21 @@ void ProgramBuilder::find_destinations() {
     target.offset = from.type.offset;
     if (target != from.type) continue;
     Destination d{to.root, -1, fused_.unit_of[l]};
-    bool single = true;
-    for (size_t other = 0; other < loops_.loops.size(); ++other) {
-      const Loop& loop = loops_.loops[other];
-      if (other == l || fused_.unit_of[other] < 0) continue;
-      const bool may_share = loop.kind == Loop::Kind::opaque && ops::may_alias(loops_.graph->node(loop.node));
-      fusion::each_read(loops_, loop, [&](Ref root) {
-        if ((root == to.root || root == from.root) && may_share) single = false;
-        if (root == to.root) d.last_read = std::max(d.last_read, fused_.unit_of[other]);
-      });
-    }
-    if (single) destinations_.emplace(key(from.root), d);
+    if (may_share(to.root, l) || may_share(from.root, l)) continue;
+    for (size_t other : readers_.of(to.root))
+      if (other != l) d.last_read = std::max(d.last_read, fused_.unit_of[other]);
+    destinations_.emplace(key(from.root), d);
   }
+}
+
+// Whether an operator besides the copy may hand out a share of this storage.
+bool ProgramBuilder::may_share(Ref root, size_t copy) const {
+  const std::vector<size_t>& readers = readers_.of(root);
+  return std::any_of(readers.begin(), readers.end(), [&](size_t l) {
+    const Loop& loop = loops_.loops[l];
+    return l != copy && fused_.unit_of[l] >= 0 && loop.kind == Loop::Kind::opaque &&
+           ops::may_alias(loops_.graph->node(loop.node));
+  });
 }
 
 // The input's buffer that this argument of a kernel may be written to, or -1.
@@ -442,7 +445,8 @@ std::optional<Alternative> ProgramBuilder::with_product(size_t product, const Sc
 // While products are measured: the epilogue's kernel carries the alternative of both in one.
 void ProgramBuilder::offer_with_product(int u, const Schedule& schedule, Step& step) {
   const ProductOptions& how = options_.products;
-  auto product = how.offered ? followed_product(loops_, fused_, static_cast<size_t>(u)) : std::nullopt;
+  auto product =
+      how.offered ? followed_product(loops_, readers_, fused_, static_cast<size_t>(u)) : std::nullopt;
   if (!product) return;
   const Kernel kernel = program_.kernels.back();
   const auto count = static_cast<int32_t>(product_candidates().size());

@@ -15,7 +15,7 @@ class ProgramBuilder {
  public:
   ProgramBuilder(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
                  const CodegenOptions& options)
-      : loops_(loops), fused_(fused), options_(options) {}
+      : loops_(loops), readers_(loops), fused_(fused), options_(options) {}
 
   Program build();
   // Unit of each step; -1 for views. Filled by build().
@@ -28,6 +28,7 @@ class ProgramBuilder {
   void add_inputs();
   void find_uses();
   void find_destinations();
+  bool may_share(ir::Ref root, size_t copy) const;
   int32_t destination(int unit, const Schedule& schedule, const Argument& written);
   void add_kernel(int unit);
   void add_horizontal(int unit);  // program_horizontal.cpp
@@ -77,6 +78,7 @@ class ProgramBuilder {
   const ir::TensorType& type(ir::Ref r) const { return node(r).outputs.at(static_cast<size_t>(r.output)); }
 
   const fusion::LoopProgram& loops_;
+  const fusion::Readers readers_;
   const fusion::FusedProgram& fused_;
   const CodegenOptions& options_;
   Program program_;

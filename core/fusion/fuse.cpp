@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include "core/fusion/classify.h"
 
@@ -237,23 +238,29 @@ class Fuser {
   // A cluster on a path from one of the two to the other that is neither; -1: none.
   int stands_between(int a, int b) const {
     for (auto [from, to] : {std::pair(a, b), std::pair(b, a)}) {
-      std::vector<int> state(clusters_.size(), 0);  // 1: seen
+      std::unordered_set<int> seen;
       for (size_t l : clusters_[static_cast<size_t>(to)].loops) {
         for (size_t p : before_[l]) {
           int c = cluster_of_[p];
-          if (c != from && c != to && reaches_back(c, from, state)) return c;
+          if (c != from && c != to && reaches_back(c, from, seen)) return c;
         }
       }
     }
     return -1;
   }
-  bool reaches_back(int cluster, int target, std::vector<int>& state) const {
-    if (cluster == target) return true;
-    if (cluster < 0 || state[static_cast<size_t>(cluster)]) return false;
-    state[static_cast<size_t>(cluster)] = 1;
-    for (size_t l : clusters_[static_cast<size_t>(cluster)].loops)
-      for (size_t p : before_[l])
-        if (cluster_of_[p] != cluster && reaches_back(cluster_of_[p], target, state)) return true;
+  // A search that goes on for too long counts as found: without a limit, time grows with the square of a deep
+  // model's loops. seen: clusters that do not reach it.
+  bool reaches_back(int cluster, int target, std::unordered_set<int>& seen) const {
+    constexpr size_t kTooFar = 4096;  // clusters
+    std::vector<int> open = {cluster};
+    while (!open.empty()) {
+      const int c = open.back();
+      open.pop_back();
+      if (c == target || seen.size() > kTooFar) return true;
+      if (c < 0 || !seen.insert(c).second) continue;
+      for (size_t l : clusters_[static_cast<size_t>(c)].loops)
+        for (size_t p : before_[l]) open.push_back(cluster_of_[p]);
+    }
     return false;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/fusion/classify.h"
 #include "core/fusion/space.h"
@@ -181,11 +182,11 @@ class Uniter {
 
   void order() {
     // Of what became one: the place of its last.
-    auto place = [&](size_t u) {
-      const std::vector<size_t>& loops = fused_.units[u].loops;
-      const size_t last = *std::max_element(loops.begin(), loops.end());
-      return std::tuple(program_.loops[last].epoch, program_.loops[last].barrier, last);
-    };
+    std::vector<std::tuple<int, bool, size_t>> place;
+    for (const Unit& unit : fused_.units) {
+      const size_t last = *std::max_element(unit.loops.begin(), unit.loops.end());
+      place.emplace_back(program_.loops[last].epoch, program_.loops[last].barrier, last);
+    }
     std::vector<std::set<size_t>> next(fused_.units.size());
     std::vector<int> waiting(fused_.units.size(), 0);
     for (size_t u = 0; u < before_.size(); ++u)
@@ -193,7 +194,7 @@ class Uniter {
         const size_t from = home(b), to = home(u);
         if (next[from].insert(to).second) ++waiting[to];
       }
-    auto earlier = [&](size_t a, size_t b) { return place(a) < place(b); };
+    auto earlier = [&](size_t a, size_t b) { return place[a] < place[b]; };
     std::set<size_t, decltype(earlier)> ready(earlier);
     for (size_t u = 0; u < fused_.units.size(); ++u)
       if (!taken_[u] && !waiting[u]) ready.insert(u);

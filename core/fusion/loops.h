@@ -7,10 +7,12 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/fusion/expr.h"
@@ -178,6 +180,20 @@ void each_read(const LoopProgram& program, const Loop& loop, F&& f) {
   if (loop.runs())
     ir::each_ref(program.graph->node(loop.node), [&](ir::Ref r) { f(program.placement(r).root); });
 }
+
+// Which loops (positions, ascending, each once) read each root from memory.
+class Readers {
+ public:
+  explicit Readers(const LoopProgram& program);
+  const std::vector<size_t>& of(ir::Ref root) const;
+  bool is_result(ir::Ref root) const { return results_.contains(key(root)); }
+
+ private:
+  using Key = std::pair<ir::NodeId, int32_t>;
+  static Key key(ir::Ref root) { return {root.node, root.output}; }
+  std::map<Key, std::vector<size_t>> loops_;
+  std::set<Key> results_;
+};
 
 // generate = false: everything is opaque or library (for bisecting). by_pytorch: nodes that are opaque,
 // because no kernel of theirs can be had. ordered: nothing may be left to the order in which threads run

@@ -132,12 +132,14 @@ class Riser {
   void run() {
     find_readers();
     for (size_t u = 0; u < fused_.units.size(); ++u) order_.push_back(u);
+    place_ = order_;
     for (size_t u = 0; u < fused_.units.size(); ++u) {
       const size_t from = place(u), to = earliest(u);
       if (to >= from) continue;
       const auto begin = order_.begin();
       std::rotate(begin + static_cast<int64_t>(to), begin + static_cast<int64_t>(from),
                   begin + static_cast<int64_t>(from) + 1);
+      for (size_t p = to; p <= from; ++p) place_[order_[p]] = p;
     }
     reorder(order_, fused_);
   }
@@ -154,9 +156,7 @@ class Riser {
       copied_to_[{from.node, from.output}] = {to.node, to.output};
     }
   }
-  size_t place(size_t u) const {
-    return static_cast<size_t>(std::find(order_.begin(), order_.end(), u) - order_.begin());
-  }
+  size_t place(size_t u) const { return place_[u]; }
   // What goes with this call and is not given.
   bool is_temporary(const Key& root) const {
     return traffic_.producer(root) >= 0 && !traffic_.lasting.contains(root);
@@ -227,7 +227,7 @@ class Riser {
   const Traffic traffic_;
   std::map<Key, std::vector<size_t>> readers_;  // units, by root
   std::map<Key, Key> copied_to_;                // inputs that take what is computed, by that
-  std::vector<size_t> order_;
+  std::vector<size_t> order_, place_;           // units by place, places by unit
 };
 
 }  // namespace
