@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <map>
 #include <set>
-#include <unordered_set>
 
 #include "core/fusion/classify.h"
 
@@ -236,30 +235,34 @@ class Fuser {
   }
 
   // A cluster on a path from one of the two to the other that is neither; -1: none.
-  int stands_between(int a, int b) const {
+  int stands_between(int a, int b) {
     for (auto [from, to] : {std::pair(a, b), std::pair(b, a)}) {
-      std::unordered_set<int> seen;
+      seen_in_.resize(clusters_.size(), 0);
+      ++search_;
+      seen_ = 0;
       for (size_t l : clusters_[static_cast<size_t>(to)].loops) {
         for (size_t p : before_[l]) {
           int c = cluster_of_[p];
-          if (c != from && c != to && reaches_back(c, from, seen)) return c;
+          if (c != from && c != to && reaches_back(c, from)) return c;
         }
       }
     }
     return -1;
   }
   // A search that goes on for too long counts as found: without a limit, time grows with the square of a deep
-  // model's loops. seen: clusters that do not reach it.
-  bool reaches_back(int cluster, int target, std::unordered_set<int>& seen) const {
-    constexpr size_t kTooFar = 4096;  // clusters
-    std::vector<int> open = {cluster};
-    while (!open.empty()) {
-      const int c = open.back();
-      open.pop_back();
-      if (c == target || seen.size() > kTooFar) return true;
-      if (c < 0 || !seen.insert(c).second) continue;
+  // model's loops.
+  bool reaches_back(int cluster, int target) {
+    constexpr int kTooFar = 2048;  // clusters
+    open_ = {cluster};
+    while (!open_.empty()) {
+      const int c = open_.back();
+      open_.pop_back();
+      if (c == target || seen_ > kTooFar) return true;
+      if (c < 0 || seen_in_[static_cast<size_t>(c)] == search_) continue;
+      seen_in_[static_cast<size_t>(c)] = search_;
+      ++seen_;
       for (size_t l : clusters_[static_cast<size_t>(c)].loops)
-        for (size_t p : before_[l]) open.push_back(cluster_of_[p]);
+        for (size_t p : before_[l]) open_.push_back(cluster_of_[p]);
     }
     return false;
   }
@@ -330,6 +333,9 @@ class Fuser {
   std::map<Key, std::vector<size_t>> readers_;
   std::map<Key, std::vector<size_t>> all_readers_;  // of each root: loops; of results a last one behind all
   std::vector<int> calls_before_;                   // by loop
+  // Of the search at hand: its number, clusters that do not reach its target, those to look at.
+  std::vector<int> seen_in_, open_;  // seen_in_: by cluster, the last search that met it
+  int search_ = 0, seen_ = 0;
 };
 
 }  // namespace

@@ -589,7 +589,8 @@ Value* Tracer::call_builtin(PyObject* callable, const Arguments& a, bool* known)
   *known = handler != nullptr;
   if (handler) check_accepted(callable, a.positional.size(), a);
   if (handler) return handler(*this, a);
-  Value* folded = call_pure_function(*this, callable, a);
+  Value* folded = known_before_its_guard(callable, a);
+  if (!folded) folded = call_pure_function(*this, callable, a);
   *known = folded != nullptr;
   return folded;
 }
