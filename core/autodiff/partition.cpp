@@ -76,8 +76,8 @@ class Writer {
   }
 
   // Of the last of the views that forward makes, one of another, of an input.
-  std::vector<int64_t> sizes_read(ir::Ref input) const {
-    const std::vector<int64_t>* sizes = &classes_.type(input).sizes;
+  ir::Dims sizes_read(ir::Ref input) const {
+    const ir::Dims* sizes = &classes_.type(input).sizes;
     for (ir::NodeId at = input.node, next = -1; at >= 0; at = std::exchange(next, -1)) {
       const auto& users = classes_.users(at);
       const auto view = std::find_if(users.begin(), users.end(), [&](ir::NodeId u) {
@@ -92,8 +92,8 @@ class Writer {
     if (classes_.is_leading(r.node)) {
       const auto index = static_cast<int>(graph_.position(r.node));
       if (is_read(r.node)) return {Crossing::Kind::input, r, 0, index, -1, "an input: kept anyway"};
-      return {Crossing::Kind::viewed, r, 0, index, -1, "an input whose views are read: kept anyway",
-              sizes_read(r)};
+      return {Crossing::Kind::viewed,     r, 0, index, -1, "an input whose views are read: kept anyway",
+              ir::integers(sizes_read(r))};
     }
     if (int index = classes_.result_of(r); index >= 0)
       return {Crossing::Kind::result, r, 0, index, -1, "a result: kept anyway"};
@@ -215,7 +215,7 @@ class Writer {
     const bool view = classes_.is_view(node.id), dropped = classes_.is_dropped(node.id);
     out_.crossings.push_back({Crossing::Kind::recomputed,
                               {node.id, 0},
-                              view ? 0 : node.type().bytes(),
+                              view ? 0 : int64_t{node.type().bytes()},
                               -1,
                               id,
                               view      ? "a view: no work"

@@ -21,7 +21,7 @@ void cat(Vjp& v) {
   for (size_t k = 0; k < v.count(0); ++k) {
     const Dims sizes = v.type(v.in(0, k)).sizes;
     const bool nothing = sizes.size() == 1 && sizes[0] == 0;
-    const int64_t length = nothing ? 0 : sizes[dim];
+    const ir::Sym length = nothing ? ir::Sym(0) : sizes[dim];
     if (v.wants(0, k) && nothing) v.give(0, v.zeros(v.g(), {0}), k);
     if (v.wants(0, k) && !nothing)
       v.give(0,
@@ -57,7 +57,7 @@ void flip(Vjp& v) {
 }
 void roll(Vjp& v) {
   Dims back = v.dims(1);
-  for (int64_t& shift : back) shift = -shift;
+  for (ir::Sym& shift : back) shift = -shift;
   v.give(0, v.op("aten.roll.default", {v.g(), Arg::ints(back), Arg::ints(v.dims(2))}));
 }
 

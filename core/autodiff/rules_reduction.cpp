@@ -18,7 +18,7 @@ Ref expanded(Vjp& v, Ref value, const Dims& sizes) {
 int64_t joined(const Dims& sizes, const Dims& dims) {
   const std::vector<bool> mask = ops::dim_mask(dims, sizes.size());
   int64_t n = 1;
-  for (size_t i = 0; i < sizes.size(); ++i) n *= mask[i] ? sizes[i] : 1;
+  for (size_t i = 0; i < sizes.size(); ++i) n *= mask[i] ? sizes[i] : ir::Sym(1);
   return n;
 }
 

@@ -85,7 +85,7 @@ std::optional<Operands> matrices(const ir::Graph& graph, const ir::Node& node) {
   const size_t rank = bias.sizes.size();
   if (bias.dtype != ir::DType::f32 || rank < 1 || rank > 2) return {};
   if (bias.sizes[rank - 1] != out.at.n || (out.at.n > 1 && bias.strides[rank - 1] != 1)) return {};
-  out.at.bias_row = rank == 2 && bias.sizes[0] > 1 ? bias.strides[0] : 0;
+  out.at.bias_row = rank == 2 && bias.sizes[0] > 1 ? bias.strides[0] : ir::Sym(0);
   out.at.bias_column = 1;
   return out;
 }

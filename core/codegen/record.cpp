@@ -199,7 +199,7 @@ class ProgramRecorder {
       if (loops_.graph->node(b.value.node).kind == ir::NodeKind::parameter) row.kind = "parameter";
       if (b.view_of >= 0) row.kind = "view";
       row.type = b.type.text();
-      row.bytes = b.view_of >= 0 ? 0 : b.type.bytes();
+      row.bytes = b.view_of >= 0 ? ir::Sym(0) : b.type.bytes();
       row.first = b.first_step;
       row.last = b.last_step;
       row.offset = b.arena_offset;

@@ -76,8 +76,8 @@ bool constant_pad(NestWriter& w, std::string& why) {
     const int64_t before = pad[2 * i], after = pad[2 * i + 1];
     at.offset -= before * at.strides[d];
     if (before > 0 || after > 0)
-      ranges.push_back(
-          w.range(d, before > 0 ? before : -Range::kNone, after > 0 ? before + sizes[d] : Range::kNone));
+      ranges.push_back(w.range(d, before > 0 ? before : -Range::kNone,
+                               after > 0 ? ir::Sym(before + sizes[d]) : ir::Sym(Range::kNone)));
   }
   at.within = ranges;
   w.nest.expr = w.read(value, std::move(at));
@@ -266,9 +266,9 @@ bool repeat(NestWriter& w, std::string&) {
   w.nest.store = Dims();
   for (size_t k = 0; k < times.size(); ++k) {
     const size_t pad = times.size() - sizes.size();
-    const int64_t size = k < pad ? 1 : sizes[k - pad], stride = w.out().strides[k];
+    const ir::Sym size = k < pad ? ir::Sym(1) : sizes[k - pad], stride = w.out().strides[k];
     w.nest.dims.insert(w.nest.dims.end(), {times[k], size});
-    at.strides.insert(at.strides.end(), {0, k < pad ? 0 : from.strides[k - pad]});
+    at.strides.insert(at.strides.end(), {0, k < pad ? ir::Sym(0) : from.strides[k - pad]});
     w.nest.store->insert(w.nest.store->end(), {stride * size, stride});
   }
   w.nest.expr = w.read(value, std::move(at));

@@ -172,7 +172,7 @@ class Layout {
         dims.push_back(dims_[d]);
         over.push_back(true);
       }
-      for (int64_t left = over_[d] ? 1 : dims_[d]; left > 1; left /= rows[next++]) {
+      for (int64_t left = over_[d] ? ir::Sym(1) : dims_[d]; left > 1; left /= rows[next++]) {
         dims.push_back(rows[next]);
         over.push_back(false);
       }

@@ -127,7 +127,7 @@ class LoopBuilder {
     for (size_t i = 0; i < sizes.size(); ++i) {
       if (sizes[i] == 1) continue;
       bool broadcast = i < pad || p.type.sizes[i - pad] == 1;
-      a.strides.push_back(broadcast ? 0 : p.type.strides[i - pad]);
+      a.strides.push_back(broadcast ? ir::Sym(0) : p.type.strides[i - pad]);
     }
     return a;
   }
@@ -263,7 +263,7 @@ class LoopBuilder {
     size_t next = 0;
     for (size_t d = 0; d < loop.dims.size(); ++d) {
       VITRINE_CHECK(loop.over[d] || next < kept.size(), node.name + ": its output is not what is kept");
-      a.strides.push_back(loop.over[d] ? 0 : kept[next++]);
+      a.strides.push_back(loop.over[d] ? ir::Sym(0) : kept[next++]);
     }
     VITRINE_CHECK(next == kept.size(), node.name + ": its output is not what is kept");
     return a;

@@ -52,8 +52,8 @@ std::optional<Part> part_of(const Dims& dims, const std::vector<Range>& within) 
     if (at == r.strides.end() || *at != 1 || std::count_if(at, r.strides.end(), moves) > 1)
       return std::nullopt;
     const auto d = static_cast<size_t>(at - r.strides.begin());
-    const int64_t begin = std::max(part.begin[d], r.low),
-                  end = std::min(part.begin[d] + part.dims[d], r.high);
+    const int64_t begin = std::max<int64_t>(part.begin[d], r.low),
+                  end = std::min<int64_t>(part.begin[d] + part.dims[d], r.high);
     if (begin >= end) return std::nullopt;
     part.begin[d] = begin;
     part.dims[d] = end - begin;

@@ -154,7 +154,7 @@ std::optional<Reduction> reduction_of(const ir::Node& node, const ir::TensorType
   const Row* row = find(node);
   Reduction out;
   out.over = reduced_dims(node, *row, in.sizes.size());
-  for (size_t i = 0; i < out.over.size(); ++i) out.count *= out.over[i] ? in.sizes[i] : 1;
+  for (size_t i = 0; i < out.over.size(); ++i) out.count *= out.over[i] ? in.sizes[i] : ir::Sym(1);
   if (in.numel() == 0 || out.count < 2) why = "there is nothing to reduce";
   DType dtype = node.type().dtype;
   if (row->variance && !ir::is_float(dtype)) why = "a variance of integers";

@@ -114,7 +114,7 @@ bool index_put(NestWriter& w, Target& to, std::string& why) {
     if (t.sizes.size() > together.size())
       together.insert(together.begin(), t.sizes.size() - together.size(), 1);
     for (size_t k = 0; k < t.sizes.size(); ++k)
-      if (int64_t& n = together[together.size() - t.sizes.size() + k]; n == 1) n = t.sizes[k];
+      if (ir::Sym& n = together[together.size() - t.sizes.size() + k]; n == 1) n = t.sizes[k];
   }
   if (indexed.empty()) return no(why, "nothing is indexed");
   const bool adjacent = indexed.back() - indexed.front() + 1 == indexed.size();

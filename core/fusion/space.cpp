@@ -81,7 +81,7 @@ namespace {
 void scale(Range& r, int64_t by) {
   if (r.bounded_below()) r.low *= by;
   if (r.bounded_above()) r.high *= by;
-  for (int64_t& s : r.strides) s *= by;
+  for (ir::Sym& s : r.strides) s *= by;
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ void stretch(Range& r, const Dims& dims) {
   for (size_t k = last; k < dims.size(); ++k) inner *= dims[k];
   scale(r, inner);
   for (size_t k = dims.size(); k > last; --k) {
-    const int64_t next = k == dims.size() ? 1 : r.strides[k] * dims[k];
+    const ir::Sym next = k == dims.size() ? ir::Sym(1) : r.strides[k] * dims[k];
     r.strides[k - 1] = next;
   }
 }
@@ -111,12 +111,12 @@ void shrink(Range& r, const Dims& dims) {
     for (size_t k = 0; k + 1 < last; ++k) whole = whole && r.strides[k] % n == 0;
     if (!whole) break;
     r.strides[last - 1] = 0;
-    for (int64_t& s : r.strides) s /= n;
+    for (ir::Sym& s : r.strides) s = s / n;
     if (r.bounded_below()) r.low /= n;
     if (r.bounded_above()) r.high /= n;
   }
   if (!dims.empty() && r.strides.back() < 0) {
-    for (int64_t& s : r.strides) s = -s;
+    for (ir::Sym& s : r.strides) s = -s;
     const int64_t low = r.bounded_above() ? 1 - r.high : -Range::kNone;
     r.high = r.bounded_below() ? 1 - r.low : Range::kNone;
     r.low = low;

@@ -8,7 +8,7 @@ namespace vitrine::ir {
 
 Arg Arg::ints(const Dims& dims) {
   std::vector<Arg> list;
-  for (int64_t d : dims) list.emplace_back(d);
+  for (const Sym& d : dims) list.emplace_back(d);
   return Arg(std::move(list));
 }
 

@@ -46,24 +46,30 @@ struct Word {
   bool operator==(const Word&) const = default;
 };
 
-// An argument: a node's output, a constant, or a list of arguments.
+// An argument: a node's output, a constant, or a list of arguments. An integer may be symbolic: as<Sym>()
+// gives it as it is, as<int64_t>() as a plain number, which specialises it.
 struct Arg {
-  std::variant<None, bool, int64_t, double, std::string, Word, DType, Ref, std::vector<Arg>> v;
+  std::variant<None, bool, Sym, double, std::string, Word, DType, Ref, std::vector<Arg>> v;
   Arg() = default;
   template <class T>
   Arg(T value) : v(std::move(value)) {}
-  Arg(int value) : v(static_cast<int64_t>(value)) {}
+  Arg(int64_t value) : v(Sym(value)) {}
+  Arg(int value) : v(Sym(value)) {}
   Arg(const char* value) : v(std::string(value)) {}
   static Arg ints(const Dims& dims);
 
   template <class T>
   bool is() const {
-    return std::holds_alternative<T>(v);
+    return std::holds_alternative<std::conditional_t<std::is_same_v<T, int64_t>, Sym, T>>(v);
   }
+  // Throws std::bad_variant_access.
   template <class T>
-  const T& as() const {
-    return std::get<T>(v);
-  }  // throws std::bad_variant_access
+  decltype(auto) as() const {
+    if constexpr (std::is_same_v<T, int64_t>)
+      return static_cast<int64_t>(std::get<Sym>(v));
+    else
+      return (std::get<T>(v));
+  }
   bool is_none() const { return is<None>(); }
   bool operator==(const Arg&) const = default;
 };

@@ -71,7 +71,7 @@ std::string attributes(const Node& node, bool origins) {
 std::string print_type(const TensorType& type) {
   std::string out = std::string(dtype_name(type.dtype)) + "[" + dims_text(type.sizes) + "]";
   if (type.strides != contiguous_strides(type.sizes)) out += "{" + dims_text(type.strides) + "}";
-  if (type.offset) out += "@" + std::to_string(type.offset);
+  if (type.offset.symbolic() || type.offset.hint() != 0) out += "@" + text(type.offset);
   if (!type.device.is_cpu()) out += type.device.text();
   return out;
 }
@@ -81,7 +81,7 @@ std::string print_arg(const Graph& graph, const Arg& arg) {
     const Graph& graph;
     std::string operator()(None) const { return "None"; }
     std::string operator()(bool b) const { return b ? "True" : "False"; }
-    std::string operator()(int64_t i) const { return std::to_string(i); }
+    std::string operator()(const Sym& i) const { return text(i); }
     std::string operator()(double d) const { return number(d); }
     std::string operator()(const std::string& s) const { return quoted(s); }
     std::string operator()(const Word& w) const {

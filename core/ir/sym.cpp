@@ -91,13 +91,17 @@ Sym SymbolTable::atom(SymOp op, uint32_t symbol, const Sym& a, const Sym& b, int
   return make({{{{number}, 1}}, 0}, hint);
 }
 
-Sym add(const Sym& a, const Sym& b) {
+std::string text(const Sym& value) {
+  return value.symbolic() ? value.expr()->table->text(value) : std::to_string(value.hint());
+}
+
+Sym symbolic_add(const Sym& a, const Sym& b) {
   int64_t hint = whole(try_add(a.hint(), b.hint()));
   SymbolTable* table = SymbolTable::of(a, b);
   return table ? table->make(sum_of(polynomial(a), polynomial(b)), hint) : Sym(hint);
 }
 
-Sym mul(const Sym& a, const Sym& b) {
+Sym symbolic_mul(const Sym& a, const Sym& b) {
   int64_t hint = whole(try_mul(a.hint(), b.hint()));
   SymbolTable* table = SymbolTable::of(a, b);
   return table ? table->make(product_of(polynomial(a), polynomial(b)), hint) : Sym(hint);

@@ -45,15 +45,34 @@ class Sym {
   const Expr* expr_ = nullptr;
 };
 
-// Throw InternalError where a result leaves 64 bits. There is no operator/: the caller says which rounding.
-Sym add(const Sym& a, const Sym& b);
-Sym mul(const Sym& a, const Sym& b);
+// Throw InternalError where a result leaves 64 bits. Of plain numbers / and % are C++'s; of others the caller
+// says which rounding, or they are specialised.
+Sym symbolic_add(const Sym& a, const Sym& b);
+Sym symbolic_mul(const Sym& a, const Sym& b);
+inline Sym add(const Sym& a, const Sym& b) {
+  int64_t sum;
+  const bool plain = !a.symbolic() && !b.symbolic() && !__builtin_add_overflow(a.hint(), b.hint(), &sum);
+  return plain ? Sym(sum) : symbolic_add(a, b);
+}
+inline Sym mul(const Sym& a, const Sym& b) {
+  int64_t product;
+  const bool plain = !a.symbolic() && !b.symbolic() && !__builtin_mul_overflow(a.hint(), b.hint(), &product);
+  return plain ? Sym(product) : symbolic_mul(a, b);
+}
 Sym floordiv(const Sym& a, const Sym& b);  // as Python's //; the divisor's hint must not be 0
 Sym mod(const Sym& a, const Sym& b);       // as Python's %; the same
 Sym min(const Sym& a, const Sym& b);
 Sym max(const Sym& a, const Sym& b);
-bool equal(const Sym& a, const Sym& b);
-bool less_equal(const Sym& a, const Sym& b);
+bool symbolic_equal(const Sym& a, const Sym& b);
+bool symbolic_less_equal(const Sym& a, const Sym& b);
+inline bool equal(const Sym& a, const Sym& b) {
+  return a.symbolic() || b.symbolic() ? symbolic_equal(a, b) : a.hint() == b.hint();
+}
+inline bool less_equal(const Sym& a, const Sym& b) {
+  return a.symbolic() || b.symbolic() ? symbolic_less_equal(a, b) : a.hint() <= b.hint();
+}
+
+std::string text(const Sym& value);  // "8", "8*s0+1"; asks nothing
 
 template <class T>
 concept SymOrInt = std::same_as<T, Sym> || std::integral<T>;
@@ -102,6 +121,16 @@ template <class A, class B>
   requires SymPair<A, B>
 bool operator>(const A& a, const B& b) {
   return !less_equal(Sym(a), Sym(b));
+}
+
+inline Sym& operator+=(Sym& a, const Sym& b) {
+  return a = add(a, b);
+}
+inline Sym& operator-=(Sym& a, const Sym& b) {
+  return a = a - b;
+}
+inline Sym& operator*=(Sym& a, const Sym& b) {
+  return a = mul(a, b);
 }
 
 // Both ends included; the ends of int64_t mean "not bounded".
@@ -171,7 +200,7 @@ class SymbolTable {
   Sym symbol(int32_t number);  // as size() or integer() gave it
   const std::deque<Symbol>& symbols() const { return symbols_; }
   const std::vector<SymGuard>& guards() const { return guards_; }
-  std::string text(const Sym& value) const;       // "8*s0+1"
+  std::string text(const Sym& value) const;
   std::string text(const SymGuard& guard) const;  // "s0 <= 64"
   // The inverse of text(value), over the symbols of this table: + - * // % min max and parentheses.
   Result<Sym> parse(std::string_view text);
@@ -199,14 +228,14 @@ class SymbolTable {
 
  private:
   friend class Sym;
-  friend Sym add(const Sym&, const Sym&);
-  friend Sym mul(const Sym&, const Sym&);
+  friend Sym symbolic_add(const Sym&, const Sym&);
+  friend Sym symbolic_mul(const Sym&, const Sym&);
   friend Sym floordiv(const Sym&, const Sym&);
   friend Sym mod(const Sym&, const Sym&);
   friend Sym min(const Sym&, const Sym&);
   friend Sym max(const Sym&, const Sym&);
-  friend bool equal(const Sym&, const Sym&);
-  friend bool less_equal(const Sym&, const Sym&);
+  friend bool symbolic_equal(const Sym&, const Sym&);
+  friend bool symbolic_less_equal(const Sym&, const Sym&);
 
   static SymbolTable* of(const Sym& a, const Sym& b);
   Sym make(Polynomial sum, int64_t hint);

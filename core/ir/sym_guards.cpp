@@ -161,13 +161,13 @@ bool SymbolTable::is_not_positive(const Polynomial& difference, bool answer) {
   return answer;
 }
 
-bool equal(const Sym& a, const Sym& b) {
+bool symbolic_equal(const Sym& a, const Sym& b) {
   SymbolTable* table = SymbolTable::of(a, b);
   if (!table) return a.hint() == b.hint();
   return table->is_zero(sum_of(polynomial(a), scaled(polynomial(b), -1)), a.hint() == b.hint());
 }
 
-bool less_equal(const Sym& a, const Sym& b) {
+bool symbolic_less_equal(const Sym& a, const Sym& b) {
   SymbolTable* table = SymbolTable::of(a, b);
   if (!table) return a.hint() <= b.hint();
   return table->is_not_positive(sum_of(polynomial(a), scaled(polynomial(b), -1)), a.hint() <= b.hint());

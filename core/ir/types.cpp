@@ -50,14 +50,22 @@ DType dtype_from_name(std::string_view name) {
 
 Dims contiguous_strides(const Dims& sizes) {
   Dims strides(sizes.size(), 1);
-  for (size_t i = sizes.size(); i-- > 1;) strides[i - 1] = strides[i] * (sizes[i] > 1 ? sizes[i] : 1);
+  for (size_t i = sizes.size(); i-- > 1;) strides[i - 1] = sizes[i] > 1 ? strides[i] * sizes[i] : strides[i];
   return strides;
 }
 
-int64_t numel(const Dims& sizes) {
-  int64_t n = 1;
-  for (int64_t s : sizes) n *= s;
+Sym numel(const Dims& sizes) {
+  Sym n = 1;
+  for (const Sym& s : sizes) n *= s;
   return n;
+}
+
+std::vector<int64_t> integers(const Dims& dims) {
+  return {dims.begin(), dims.end()};
+}
+
+Dims dims_of(std::span<const int64_t> integers) {
+  return {integers.begin(), integers.end()};
 }
 
 std::string Device::text() const {
@@ -84,7 +92,7 @@ TensorType TensorType::contiguous(DType dtype, Dims sizes) {
 
 bool TensorType::is_contiguous() const {
   if (numel() == 0) return true;
-  int64_t expected = 1;
+  Sym expected = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     if (sizes[i] == 1) continue;
     if (strides[i] != expected) return false;
@@ -96,7 +104,7 @@ bool TensorType::is_contiguous() const {
 std::string TensorType::text() const {
   auto list = [](const Dims& dims) {
     std::string out;
-    for (int64_t d : dims) out += (out.empty() ? "" : ",") + std::to_string(d);
+    for (const Sym& d : dims) out += (out.empty() ? "" : ",") + ir::text(d);
     return out;
   };
   std::string out = std::string(dtype_name(dtype)) + "[" + list(sizes) + "]";

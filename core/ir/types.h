@@ -1,12 +1,17 @@
-// Element types, devices and tensor types. Static sizes; f32[8,128]{1,8}cuda:0 is the text form (strides only
-// if not contiguous, the device only if it is not the CPU).
+// Element types, devices and tensor types; f32[8,128]{1,8}cuda:0 is the text form (strides only if not
+// contiguous, the device only if it is not the CPU). Sizes, strides and offsets may be symbolic (sym.h): used
+// as plain numbers, they are specialised.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/ir/sym.h"
 
 namespace vitrine::ir {
 
@@ -63,21 +68,38 @@ struct Device {
 // "cpu", "cuda" (the first), "cuda:1"; nullopt: a device of another kind.
 std::optional<Device> device_from_text(std::string_view text);
 
-using Dims = std::vector<int64_t>;
+using Dims = std::vector<Sym>;
 Dims contiguous_strides(
     const Dims& sizes);  // as torch.empty(sizes).stride(): size-0 and size-1 dims count as 1
-int64_t numel(const Dims& sizes);
+Sym numel(const Dims& sizes);
+std::vector<int64_t> integers(const Dims& dims);  // specialises
+Dims dims_of(std::span<const int64_t> integers);
+
+// The same as an array, for the functions of PyTorch's: without an allocation where the dims are few.
+class NumberArray {
+ public:
+  explicit NumberArray(const Dims& dims) {
+    if (dims.size() > kFew) more_.resize(dims.size());
+    std::copy(dims.begin(), dims.end(), dims.size() > kFew ? more_.data() : few_);
+  }
+  const int64_t* data() const { return more_.empty() ? few_ : more_.data(); }
+
+ private:
+  static constexpr size_t kFew = 8;
+  int64_t few_[kFew];
+  std::vector<int64_t> more_;
+};
 
 struct TensorType {
   DType dtype = DType::f32;
   Dims sizes, strides;  // strides in elements
-  int64_t offset = 0;   // storage offset in elements
+  Sym offset = 0;       // storage offset in elements
   Device device;
 
   static TensorType contiguous(DType dtype, Dims sizes);
   bool is_contiguous() const;  // PyTorch's meaning: dims of size 1 do not matter
-  int64_t numel() const { return ir::numel(sizes); }
-  int64_t bytes() const { return numel() * dtype_bytes(dtype); }
+  Sym numel() const { return ir::numel(sizes); }
+  Sym bytes() const { return numel() * dtype_bytes(dtype); }
   std::string text() const;  // "f32[8,128]", "f32[8,128]cuda:0"
   bool operator==(const TensorType&) const = default;
 };

@@ -178,7 +178,7 @@ Types attention_backward(const Call& c) {
     const TensorType& t = c.tensor(i);
     need(t.sizes.size() == 4 && ir::is_float(t.dtype) && t.dtype == c.tensor(0).dtype && t.numel() > 0,
          "types");
-    const int64_t heads = t.sizes[1], length = t.sizes[2], features = t.sizes[3];
+    const Sym heads = t.sizes[1], length = t.sizes[2], features = t.sizes[3];
     out.push_back({t.dtype, t.sizes, {heads * length * features, features, heads * features, 1}, 0});
   }
   return out;

@@ -16,9 +16,9 @@ std::vector<const TensorType*> Call::tensors(size_t i) const {
   return out;
 }
 
-int64_t Call::integer(size_t i) const {
+Sym Call::integer(size_t i) const {
   const ir::Arg& c = constant(i);
-  if (c.is<int64_t>()) return c.as<int64_t>();
+  if (c.is<Sym>()) return c.as<Sym>();
   if (c.is<bool>()) return c.as<bool>();
   uncovered("an argument is not an integer");
 }
@@ -33,7 +33,7 @@ bool Call::flag(size_t i) const {
 double Call::number(size_t i) const {
   const ir::Arg& c = constant(i);
   if (c.is<double>()) return c.as<double>();
-  return static_cast<double>(integer(i));
+  return static_cast<double>(int64_t{integer(i)});
 }
 
 DType Call::number_dtype(size_t i) const {
@@ -46,12 +46,12 @@ DType Call::number_dtype(size_t i) const {
 
 Dims Call::ints(size_t i) const {
   const ir::Arg& c = constant(i);
-  if (c.is<int64_t>()) return {c.as<int64_t>()};
+  if (c.is<Sym>()) return {c.as<Sym>()};
   if (!c.is<std::vector<ir::Arg>>()) uncovered("an argument is not a list of integers");
   Dims out;
   for (const ir::Arg& a : c.as<std::vector<ir::Arg>>()) {
-    if (!a.is<int64_t>()) uncovered("a list holds more than integers");
-    out.push_back(a.as<int64_t>());
+    if (!a.is<Sym>()) uncovered("a list holds more than integers");
+    out.push_back(a.as<Sym>());
   }
   return out;
 }

@@ -16,6 +16,7 @@ namespace vitrine::ops {
 using Types = std::vector<ir::TensorType>;
 using ir::Dims;
 using ir::DType;
+using ir::Sym;
 using ir::TensorType;
 
 // Thrown by a rule for a call that it does not cover (or that eager rejects); covered<> turns it into an
@@ -46,7 +47,7 @@ class Call {
   const TensorType* tensor_or_null(size_t i) const { return none(i) ? nullptr : &tensor(i); }
   bool wrapped(size_t i) const { return arg(i).is_wrapped_number; }
   std::vector<const TensorType*> tensors(size_t i) const;  // a list; null where an element is None
-  int64_t integer(size_t i) const;
+  Sym integer(size_t i) const;
   bool flag(size_t i) const;
   double number(size_t i) const;  // bool, int or float
   // A number's own type: b1, i64 or the default floating type.

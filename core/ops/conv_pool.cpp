@@ -6,7 +6,7 @@ namespace vitrine::ops {
 namespace {
 
 // One number stands for every spatial dimension.
-int64_t spatial(const Dims& list, size_t i) {
+Sym spatial(const Dims& list, size_t i) {
   need(!list.empty(), "an empty list");
   return list.size() == 1 ? list[0] : list.at(i);
 }
@@ -33,7 +33,7 @@ Types convolution(const Call& c) {
   need((n == 3 || n == 4) && w.sizes.size() == n && x.numel() > 0, "dimensions");
   need(x.dtype == DType::f32 && w.dtype == x.dtype && (!bias || bias->dtype == x.dtype), "types");
   bool transposed = c.flag(6);
-  int64_t groups = c.integer(8);
+  const Sym groups = c.integer(8);
   need(groups > 0 && x.sizes[1] == (transposed ? w.sizes[0] : w.sizes[1] * groups), "channels");
   need(
       !bias || (bias->sizes.size() == 1 && bias->sizes[0] == (transposed ? w.sizes[1] * groups : w.sizes[0])),
@@ -41,11 +41,11 @@ Types convolution(const Call& c) {
   Dims stride = c.ints(3), padding = c.ints(4), dilation = c.ints(5), extra = c.ints(7);
   Dims out{x.sizes[0], transposed ? w.sizes[1] * groups : w.sizes[0]};
   for (size_t i = 0; i + 2 < n; ++i) {
-    int64_t reach = spatial(dilation, i) * (w.sizes[i + 2] - 1) + 1, step = spatial(stride, i);
+    const Sym reach = spatial(dilation, i) * (w.sizes[i + 2] - 1) + 1, step = spatial(stride, i);
     need(step > 0, "stride");
-    int64_t size = transposed
-                       ? (x.sizes[i + 2] - 1) * step - 2 * spatial(padding, i) + reach + spatial(extra, i)
-                       : (x.sizes[i + 2] + 2 * spatial(padding, i) - reach) / step + 1;
+    const Sym size = transposed
+                         ? (x.sizes[i + 2] - 1) * step - 2 * spatial(padding, i) + reach + spatial(extra, i)
+                         : floordiv(x.sizes[i + 2] + 2 * spatial(padding, i) - reach, step) + 1;
     need(size > 0 && (transposed || x.sizes[i + 2] + 2 * spatial(padding, i) >= reach), "output size");
     out.push_back(size);
   }
@@ -63,10 +63,10 @@ Types with_relu(const Call& c, size_t stride) {
   Dims step = c.ints(stride), pad = c.ints(stride + 1), dilation = c.ints(stride + 2);
   Dims out{x.sizes[0], w.sizes[0]};
   for (size_t i = 0; i < 2; ++i) {
-    const int64_t reach = spatial(dilation, i) * (w.sizes[i + 2] - 1) + 1;
-    const int64_t room = x.sizes[i + 2] + 2 * spatial(pad, i) - reach;
+    const Sym reach = spatial(dilation, i) * (w.sizes[i + 2] - 1) + 1;
+    const Sym room = x.sizes[i + 2] + 2 * spatial(pad, i) - reach;
     need(spatial(step, i) > 0 && room >= 0, "output size");
-    out.push_back(room / spatial(step, i) + 1);
+    out.push_back(floordiv(room, spatial(step, i)) + 1);
   }
   const bool nhwc = suggests_channels_last(x) || suggests_channels_last(w);
   if (nhwc) return {{x.dtype, out, channels_last_strides(out), 0}};
@@ -82,13 +82,14 @@ Types convolution_add_relu(const Call& c) {
 }
 
 // floor or ceil((size + 2 pad - dilation (kernel - 1) - 1) / stride) + 1; no window starts in the padding.
-int64_t pooled(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation, bool ceil) {
+Sym pooled(const Sym& size, const Sym& kernel, const Sym& stride, const Sym& pad, const Sym& dilation,
+           bool ceil) {
   need(stride > 0 && kernel > 0 && dilation > 0 && pad >= 0 && 2 * pad <= (kernel - 1) * dilation + 1,
        "window");
-  int64_t top = size + 2 * pad - dilation * (kernel - 1) - 1 + (ceil ? stride - 1 : 0);
+  const Sym top = size + 2 * pad - dilation * (kernel - 1) - 1 + (ceil ? stride - 1 : Sym(0));
   need(top >= 0, "the window is larger than the input");
-  int64_t out = top / stride + 1;
-  if (ceil && (out - 1) * stride >= size + pad) --out;
+  Sym out = floordiv(top, stride) + 1;
+  if (ceil && (out - 1) * stride >= size + pad) out -= 1;
   need(out > 0, "output size");
   return out;
 }
@@ -99,7 +100,7 @@ TensorType pooled2d(const Call& c, const Dims& dilation, bool ceil) {
   Dims kernel = c.ints(1), stride = c.ints(2), pad = c.ints(3), out = t.sizes;
   if (stride.empty()) stride = kernel;
   for (size_t i = 0; i < 2; ++i) {
-    int64_t& size = out[out.size() - 2 + i];
+    Sym& size = out[out.size() - 2 + i];
     size = pooled(size, spatial(kernel, i), spatial(stride, i), spatial(pad, i), spatial(dilation, i), ceil);
   }
   return like_layout(t, out);

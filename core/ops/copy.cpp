@@ -96,14 +96,14 @@ Types slice_scatter(const Call& c) {
   Dims part = c.tensor(0).sizes;
   const size_t dim = wrap_dim(c.integer(2), part.size());
   need(!part.empty(), "a 0-d tensor has no slices");
-  const int64_t size = part[dim], step = c.integer(5);
+  const Sym size = part[dim], step = c.integer(5);
   need(step > 0, "a slice goes forwards");
-  auto end_at = [&](size_t i, int64_t otherwise) {
-    const int64_t at = c.none(i) ? otherwise : c.integer(i);
-    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+  auto end_at = [&](size_t i, const Sym& otherwise) {
+    const Sym at = c.none(i) ? otherwise : c.integer(i);
+    return clamped(at < 0 ? at + size : at, 0, size);
   };
-  const int64_t from = end_at(3, 0), to = std::max(from, end_at(4, size));
-  part[dim] = (to - from) / step + ((to - from) % step != 0);
+  const Sym from = end_at(3, 0), to = clamped(end_at(4, size), from, size);
+  part[dim] = floordiv(to - from + step - 1, step);
   return with_part_replaced(c, part);
 }
 Types select_scatter(const Call& c) {
@@ -129,7 +129,7 @@ Types pad(const Call& c) {
   need(pad.size() % 2 == 0 && pad.size() / 2 <= sizes.size(), "pad");
   bool grows = false;
   for (size_t i = 0; i < pad.size() / 2; ++i) {
-    int64_t& size = sizes[sizes.size() - 1 - i];
+    Sym& size = sizes[sizes.size() - 1 - i];
     size += pad[2 * i] + pad[2 * i + 1];
     grows |= pad[2 * i] > 0 || pad[2 * i + 1] > 0;
     need(size >= 0, "pad");
@@ -149,8 +149,8 @@ Types border(const Call& c, size_t dims, bool mirrored) {
   const bool nhwc = suggests_channels_last(t);
   need(nhwc ? dims == 2 : t.is_contiguous(), "layout");
   for (size_t i = 0; i < dims; ++i) {
-    int64_t& size = sizes[sizes.size() - 1 - i];
-    const int64_t before = pad[2 * i], after = pad[2 * i + 1];
+    Sym& size = sizes[sizes.size() - 1 - i];
+    const Sym before = pad[2 * i], after = pad[2 * i + 1];
     need(before >= 0 && after >= 0, "a negative pad");
     need(!mirrored || (before < size && after < size), "a mirror of more than there is");
     size += before + after;
@@ -171,14 +171,14 @@ Types replication_pad(const Call& c) {
 Types pixels(const Call& c, bool shuffle) {
   const TensorType& t = c.tensor(0);
   const size_t n = t.sizes.size();
-  const int64_t r = c.integer(1);
+  const Sym r = c.integer(1);
   need(n >= 3 && r > 0 && t.is_contiguous() && !suggests_channels_last(t) && t.numel() > 0, "layout");
   Dims sizes = t.sizes;
-  int64_t &channels = sizes[n - 3], &rows = sizes[n - 2], &columns = sizes[n - 1];
-  need(shuffle ? channels % (r * r) == 0 : rows % r == 0 && columns % r == 0, "sizes");
-  channels = shuffle ? channels / (r * r) : channels * r * r;
-  rows = shuffle ? rows * r : rows / r;
-  columns = shuffle ? columns * r : columns / r;
+  Sym &channels = sizes[n - 3], &rows = sizes[n - 2], &columns = sizes[n - 1];
+  need(shuffle ? mod(channels, r * r) == 0 : mod(rows, r) == 0 && mod(columns, r) == 0, "sizes");
+  channels = shuffle ? floordiv(channels, r * r) : channels * r * r;
+  rows = shuffle ? rows * r : floordiv(rows, r);
+  columns = shuffle ? columns * r : floordiv(columns, r);
   return {TensorType::contiguous(t.dtype, sizes)};
 }
 Types pixel_shuffle(const Call& c) {

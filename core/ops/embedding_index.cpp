@@ -61,12 +61,12 @@ Types index(const Call& c) {
   bool adjacent = indexed.back() - indexed.front() + 1 == indexed.size();
   size_t before = adjacent ? indexed.front() : 0;
   TensorType source{self.dtype, {}, {}, 0};
-  auto add = [&](int64_t size, int64_t stride) {
+  auto add = [&](const Sym& size, const Sym& stride) {
     source.sizes.push_back(size);
     source.strides.push_back(stride);
   };
   for (size_t i = 0; i < before; ++i) add(self.sizes[i], self.strides[i]);
-  for (int64_t size : together) add(size, 0);
+  for (const Sym& size : together) add(size, 0);
   for (size_t i : rest) {
     if (i >= before) add(self.sizes[i], self.strides[i]);
   }
@@ -77,7 +77,7 @@ Types index(const Call& c) {
     for (size_t k = 0; k < together.size(); ++k) {
       bool present = k >= shift && (indices[i]->sizes[k - shift] == together[k]);
       t.sizes.push_back(together[k]);
-      t.strides.push_back(present ? indices[i]->strides[k - shift] : 0);
+      t.strides.push_back(present ? indices[i]->strides[k - shift] : Sym(0));
     }
     for (size_t k = before + together.size(); k < source.sizes.size(); ++k) {
       t.sizes.push_back(1);

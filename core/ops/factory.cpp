@@ -15,7 +15,7 @@ DType options(const Call& c, size_t at, DType fallback) {
 }
 Dims size_list(const Call& c, size_t i) {
   Dims sizes = c.ints(i);
-  for (int64_t s : sizes) need(s >= 0, "a size is negative");
+  for (const Sym& s : sizes) need(s >= 0, "a size is negative");
   return sizes;
 }
 

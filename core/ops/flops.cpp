@@ -28,7 +28,7 @@ int64_t flops(const Graph& graph, const Node& node) {
   if (row->lower == Lower::pointwise) return row->family == Family::pointwise ? elements : 0;
   const TensorType* first = tensor_arg(graph, node, 0);
   const TensorType* second = tensor_arg(graph, node, 1);
-  if (row->family == Family::reduction) return first ? first->numel() : 0;
+  if (row->family == Family::reduction) return first ? first->numel() : Sym(0);
   if (row->family != Family::matmul || !first || !second) return 0;
   std::string name = short_op(node.op);
   if (name == "addmm" || name == "baddbmm") return 2 * elements * second->sizes.back();

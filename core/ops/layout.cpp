@@ -28,7 +28,7 @@ std::vector<size_t> sorted_dims(size_t n, F compare) {
 
 bool is_channels_last(const TensorType& t) {
   if (t.sizes.size() != 4) return false;
-  int64_t expected = 1;
+  Sym expected = 1;
   for (size_t d : {1, 3, 2, 0}) {
     if (t.sizes[d] == 1) continue;
     if (t.strides[d] != expected) return false;
@@ -40,7 +40,7 @@ bool is_channels_last(const TensorType& t) {
 // Strides grow in the order C, W, H, N; ambiguous N111 and N1HW with equal strides count as contiguous.
 bool suggests_channels_last(const TensorType& t) {
   if (t.sizes.size() != 4) return false;
-  int64_t least = 0;
+  Sym least = 0;
   if (t.strides[1] == 0) return false;
   for (size_t d : {1, 3, 2, 0}) {
     if (t.sizes[d] == 0) return false;
@@ -53,7 +53,7 @@ bool suggests_channels_last(const TensorType& t) {
 }
 
 TensorType rows_as_images(TensorType rows) {
-  const int64_t row = rows.sizes[2] * rows.strides[2];
+  const Sym row = rows.sizes[2] * rows.strides[2];
   rows.sizes.insert(rows.sizes.begin() + 2, 1);
   rows.strides.insert(rows.strides.begin() + 2, row);
   return rows;
@@ -68,7 +68,7 @@ bool is_dense(const TensorType& t) {
     if (t.sizes[b] < 2) return true;
     return t.strides[a] < t.strides[b];
   });
-  int64_t expected = 1;
+  Sym expected = 1;
   for (size_t d : order) {
     if (t.sizes[d] < 2) return true;
     if (t.strides[d] != expected) return false;
@@ -84,13 +84,13 @@ Dims channels_last_strides(const Dims& s) {
 Dims preserved_strides(const TensorType& t) {
   if (is_dense(t)) return t.strides;
   auto perm = sorted_dims(t.sizes.size(), [&](size_t a, size_t b) {
-    int64_t x = t.strides[a], y = t.strides[b];
+    const Sym &x = t.strides[a], &y = t.strides[b];
     if (x == 0 || y == 0) return 0;
     if (x != y) return x < y ? -1 : 1;
     return t.sizes[a] > t.sizes[b] ? 1 : 0;
   });
   Dims out(t.sizes.size());
-  int64_t next = 1;
+  Sym next = 1;
   for (size_t d : perm) {
     out[d] = next;
     if (t.sizes[d] > 1) next *= t.sizes[d];
@@ -113,7 +113,7 @@ Dims broadcast(const Dims& a, const Dims& b) {
   Dims out = longer;
   size_t shift = longer.size() - shorter.size();
   for (size_t i = 0; i < shorter.size(); ++i) {
-    int64_t& o = out[shift + i];
+    Sym& o = out[shift + i];
     if (o == 1)
       o = shorter[i];
     else
@@ -173,7 +173,7 @@ TensorType elementwise(std::vector<TensorType> operands, DType common, DType out
   for (size_t i = 0; i < n; ++i) inverted &= perm[i] == n - 1 - i;
   if (inverted) return TensorType::contiguous(output, sizes);
   Dims strides(n);
-  int64_t next = 1;
+  Sym next = 1;
   for (size_t d : perm) {
     strides[d] = next;
     next *= sizes[d];
@@ -190,7 +190,7 @@ std::optional<Dims> view_strides(const TensorType& t, const Dims& sizes) {
     return out;
   }
   size_t at = sizes.size();
-  int64_t base = t.strides.back(), old_numel = 1, new_numel = 1;
+  Sym base = t.strides.back(), old_numel = 1, new_numel = 1;
   for (size_t d = t.sizes.size(); d-- > 0;) {
     old_numel *= t.sizes[d];
     if (d > 0 && (t.sizes[d - 1] == 1 || t.strides[d - 1] == old_numel * base)) continue;
@@ -205,8 +205,13 @@ std::optional<Dims> view_strides(const TensorType& t, const Dims& sizes) {
   return at == 0 ? std::optional<Dims>(out) : std::nullopt;
 }
 
-Dims infer_sizes(Dims sizes, int64_t numel) {
-  int64_t known = 1;
+Sym clamped(const Sym& value, const Sym& low, const Sym& high) {
+  if (value < low) return low;
+  return value > high ? high : value;
+}
+
+Dims infer_sizes(Dims sizes, const Sym& numel) {
+  Sym known = 1;
   int unknown = -1;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == -1) {
@@ -218,8 +223,8 @@ Dims infer_sizes(Dims sizes, int64_t numel) {
     }
   }
   if (unknown >= 0) {
-    need(known != 0 && numel % known == 0, "the size -1 cannot be found");
-    sizes[static_cast<size_t>(unknown)] = numel / known;
+    need(known != 0 && mod(numel, known) == 0, "the size -1 cannot be found");
+    sizes[static_cast<size_t>(unknown)] = floordiv(numel, known);
   } else {
     need(known == numel, "the number of elements differs");
   }

@@ -24,6 +24,8 @@ TensorType elementwise(std::vector<TensorType> operands, DType common, DType out
 // Strides of a view with other sizes, if there is one.
 std::optional<Dims> view_strides(const TensorType& t, const Dims& sizes);
 // Sizes with one -1 filled in.
-Dims infer_sizes(Dims sizes, int64_t numel);
+Dims infer_sizes(Dims sizes, const Sym& numel);
+// What lies below low is low, what lies above high is high.
+Sym clamped(const Sym& value, const Sym& low, const Sym& high);
 
 }  // namespace vitrine::ops

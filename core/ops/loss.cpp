@@ -35,8 +35,8 @@ Types cross_entropy(const Call& c, size_t reduction) {
     const TensorType* w = c.tensor_or_null(i);
     need(!w || (w->dtype == c.tensor(0).dtype && w->sizes.size() <= c.tensor(0).sizes.size()), "weight");
     for (size_t d = 0; w && d < w->sizes.size(); ++d) {
-      const int64_t n = w->sizes[w->sizes.size() - 1 - d],
-                    all = c.tensor(0).sizes[c.tensor(0).sizes.size() - 1 - d];
+      const Sym n = w->sizes[w->sizes.size() - 1 - d],
+                all = c.tensor(0).sizes[c.tensor(0).sizes.size() - 1 - d];
       need(n == 1 || n == all, "weight");
     }
   }

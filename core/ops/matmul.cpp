@@ -62,7 +62,7 @@ Types attention(const Call& c) {
   const TensorType &q = c.tensor(0), &k = c.tensor(1), &v = c.tensor(2);
   need(q.sizes.size() == 4 && k.sizes.size() == 4 && v.sizes.size() == 4, "not 4 dimensions");
   need(q.dtype == k.dtype && q.dtype == v.dtype && ir::is_float(q.dtype), "types");
-  int64_t batch = q.sizes[0], heads = q.sizes[1], length = q.sizes[2], features = q.sizes[3];
+  const Sym batch = q.sizes[0], heads = q.sizes[1], length = q.sizes[2], features = q.sizes[3];
   need(k.sizes[0] == batch && v.sizes[0] == batch && k.sizes[2] == v.sizes[2], "sizes do not match");
   need(k.sizes[3] == features && v.sizes[3] == features && q.numel() > 0 && k.numel() > 0, "sizes");
   need(k.sizes[1] == heads && v.sizes[1] == heads, "grouped heads");

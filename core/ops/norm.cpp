@@ -49,8 +49,8 @@ Types group_norm(const Call& c) {
   const TensorType& t = c.tensor(0);
   const DType statistics = group_statistics(c);
   need(t.is_contiguous(), "not contiguous");
-  int64_t n = c.integer(3), channels = c.integer(4), groups = c.integer(6);
-  need(groups > 0 && channels % groups == 0 && t.numel() == n * channels * c.integer(5), "sizes");
+  const Sym n = c.integer(3), channels = c.integer(4), groups = c.integer(6);
+  need(groups > 0 && mod(channels, groups) == 0 && t.numel() == n * channels * c.integer(5), "sizes");
   TensorType stats = TensorType::contiguous(statistics, {n, groups});
   return {TensorType::contiguous(t.dtype, t.sizes), stats, stats};
 }

@@ -30,9 +30,9 @@ Types log_sigmoid_forward(const Call& c) {
 Types glu(const Call& c) {
   TensorType half = c.tensor(0);
   need(ir::is_float(half.dtype) && !half.sizes.empty(), "type or dimensions");
-  int64_t& size = half.sizes[wrap_dim(c.integer(1), half.sizes.size())];
-  need(size % 2 == 0, "an odd size");
-  size /= 2;
+  Sym& size = half.sizes[wrap_dim(c.integer(1), half.sizes.size())];
+  need(mod(size, 2) == 0, "an odd size");
+  size = floordiv(size, 2);
   return {elementwise({half, half}, half.dtype, half.dtype)};
 }
 Types softshrink(const Call& c) {

@@ -12,7 +12,7 @@ DType options(const Call& c, size_t at, DType fallback) {
 }
 Types from_sizes(const Call& c) {
   Dims sizes = c.ints(0);
-  for (int64_t s : sizes) need(s >= 0, "a size is negative");
+  for (const Sym& s : sizes) need(s >= 0, "a size is negative");
   DType dtype = options(c, 1, c.default_dtype);
   need(ir::is_float(dtype), "not a floating type");
   return {TensorType::contiguous(dtype, sizes)};

@@ -14,7 +14,7 @@ namespace {
 
 std::string dims_text(const Dims& dims) {
   std::string out;
-  for (int64_t d : dims) out += (out.empty() ? "" : ", ") + std::to_string(d);
+  for (const ir::Sym& d : dims) out += (out.empty() ? "" : ", ") + ir::text(d);
   return "[" + out + "]";
 }
 
@@ -126,7 +126,8 @@ void Recorder::link_origins(const Node& node, Id id) {
 void Recorder::edges(const Graph& graph, Id graph_id, const std::unordered_map<NodeId, Id>& here) {
   auto put = [&](Ref ref, Id dst, int64_t slot) {
     const Node& src = graph.node(ref.node);
-    int64_t bytes = src.outputs.empty() ? 0 : src.outputs.at(static_cast<size_t>(ref.output)).bytes();
+    const int64_t bytes =
+        src.outputs.empty() ? 0 : src.outputs.at(static_cast<size_t>(ref.output)).bytes().hint();
     writer.put(session::EdgeRow{graph_id, here.at(ref.node), dst, slot, bytes});
   };
   for (const Node& node : graph.nodes()) {

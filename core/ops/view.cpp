@@ -60,13 +60,13 @@ Types expand(const Call& c) {
   need(sizes.size() >= t.sizes.size(), "fewer dimensions than the tensor has");
   size_t shift = sizes.size() - t.sizes.size();
   if (t.sizes.empty()) {
-    for (int64_t s : sizes) need(s >= 0, "-1 in a new dimension");
+    for (const Sym& s : sizes) need(s >= 0, "-1 in a new dimension");
     return {{t.dtype, sizes, strides, t.offset}};
   }
   for (size_t i = sizes.size(); i-- > 0;) {
-    int64_t size = i < shift ? 1 : t.sizes[i - shift];
-    int64_t stride =
-        i < shift ? (i + 1 < sizes.size() ? sizes[i + 1] * strides[i + 1] : 1) : t.strides[i - shift];
+    Sym size = i < shift ? Sym(1) : t.sizes[i - shift];
+    Sym stride =
+        i < shift ? (i + 1 < sizes.size() ? sizes[i + 1] * strides[i + 1] : Sym(1)) : t.strides[i - shift];
     if (sizes[i] == -1) {
       need(i >= shift, "-1 in a new dimension");
       sizes[i] = size;
@@ -106,7 +106,7 @@ Types squeeze_dims(const Call& c) {
 Types unsqueeze(const Call& c) {
   TensorType out = c.tensor(0);
   size_t n = out.sizes.size(), i = wrap_dim(c.integer(1), n + 1);
-  int64_t stride = i < n ? out.sizes[i] * out.strides[i] : 1;
+  Sym stride = i < n ? out.sizes[i] * out.strides[i] : Sym(1);
   out.sizes.insert(out.sizes.begin() + static_cast<std::ptrdiff_t>(i), 1);
   out.strides.insert(out.strides.begin() + static_cast<std::ptrdiff_t>(i), stride);
   return {out};
@@ -117,20 +117,20 @@ Types slice(const Call& c) {
   TensorType out = c.tensor(0);
   need(!out.sizes.empty(), "a 0-d tensor has no slices");
   size_t d = wrap_dim(c.integer(1), out.sizes.size());
-  int64_t size = out.sizes[d], step = c.integer(4);
-  int64_t start = c.none(2) ? 0 : c.integer(2), end = c.none(3) ? size : c.integer(3);
+  const Sym size = out.sizes[d], step = c.integer(4);
+  Sym start = c.none(2) ? Sym(0) : c.integer(2), end = c.none(3) ? size : c.integer(3);
   need(step > 0, "the step is not positive");
   if (start < 0) start += size;
   if (end < 0) end += size;
-  start = std::clamp<int64_t>(start, 0, size);
-  end = std::clamp(end, start, size);
+  start = clamped(start, 0, size);
+  end = clamped(end, start, size);
   out.offset += start * out.strides[d];
-  out.sizes[d] = (end - start + step - 1) / step;
+  out.sizes[d] = floordiv(end - start + step - 1, step);
   out.strides[d] *= step;
   return {out};
 }
 
-TensorType selected(TensorType t, size_t d, int64_t index) {
+TensorType selected(TensorType t, size_t d, const Sym& index) {
   t.offset += index * t.strides[d];
   t.sizes.erase(t.sizes.begin() + static_cast<std::ptrdiff_t>(d));
   t.strides.erase(t.strides.begin() + static_cast<std::ptrdiff_t>(d));
@@ -140,7 +140,7 @@ Types select(const Call& c) {
   const TensorType& t = c.tensor(0);
   need(!t.sizes.empty(), "a 0-d tensor has no elements to select");
   size_t d = wrap_dim(c.integer(1), t.sizes.size());
-  int64_t index = c.integer(2);
+  const Sym index = c.integer(2);
   need(index >= -t.sizes[d] && index < t.sizes[d], "index out of range");
   return {selected(t, d, index < 0 ? index + t.sizes[d] : index)};
 }
@@ -155,8 +155,8 @@ Types unbind(const Call& c) {
 
 Types pieces(const TensorType& t, size_t d, const Dims& lengths) {
   Types out;
-  int64_t at = 0;
-  for (int64_t length : lengths) {
+  Sym at = 0;
+  for (const Sym& length : lengths) {
     TensorType piece = t;
     piece.sizes[d] = length;
     piece.offset += at * t.strides[d];
@@ -169,11 +169,12 @@ Types split(const Call& c) {
   const TensorType& t = c.tensor(0);
   need(!t.sizes.empty(), "a 0-d tensor does not split");
   size_t d = wrap_dim(c.integer(2), t.sizes.size());
-  int64_t length = c.integer(1), rest = t.sizes[d];
+  const Sym length = c.integer(1);
+  Sym rest = t.sizes[d];
   need(length > 0 || (length == 0 && rest == 0), "the length is not positive");
   Dims lengths;
   do {
-    lengths.push_back(std::min(length, rest));
+    lengths.push_back(length < rest ? length : rest);
     rest -= lengths.back();
   } while (rest > 0);
   return pieces(t, d, lengths);
@@ -183,8 +184,8 @@ Types split_with_sizes(const Call& c) {
   need(!t.sizes.empty(), "a 0-d tensor does not split");
   size_t d = wrap_dim(c.integer(2), t.sizes.size());
   Dims lengths = c.ints(1);
-  int64_t sum = 0;
-  for (int64_t l : lengths) {
+  Sym sum = 0;
+  for (const Sym& l : lengths) {
     need(l >= 0, "a length is negative");
     sum += l;
   }
@@ -199,9 +200,9 @@ Types diagonal(const Call& c) {
   size_t a = wrap_dim(c.integer(2), t.sizes.size()), b = wrap_dim(c.integer(3), t.sizes.size());
   need(a != b, "the two dimensions are the same");
   int64_t offset = c.integer(1);
-  int64_t length =
-      offset >= 0 ? std::min(t.sizes[a], t.sizes[b] - offset) : std::min(t.sizes[a] + offset, t.sizes[b]);
-  length = std::max<int64_t>(length, 0);
+  const Sym rows = offset >= 0 ? t.sizes[a] : t.sizes[a] + offset;
+  const Sym columns = offset >= 0 ? t.sizes[b] - offset : t.sizes[b];
+  const Sym length = clamped(rows < columns ? rows : columns, 0, t.sizes[a]);
   TensorType out = t;
   if (length > 0) out.offset += offset >= 0 ? offset * t.strides[b] : -offset * t.strides[a];
   for (size_t d : {std::max(a, b), std::min(a, b)}) out = selected(out, d, 0);
@@ -220,10 +221,10 @@ Types unfold(const Call& c) {
   TensorType out = c.tensor(0);
   need(!out.sizes.empty(), "a 0-d tensor does not unfold");
   size_t d = wrap_dim(c.integer(1), out.sizes.size());
-  int64_t size = c.integer(2), step = c.integer(3);
+  const Sym size = c.integer(2), step = c.integer(3);
   need(size >= 0 && step > 0 && size <= out.sizes[d], "size or step out of range");
-  int64_t stride = out.strides[d];
-  out.sizes[d] = (out.sizes[d] - size) / step + 1;
+  const Sym stride = out.strides[d];
+  out.sizes[d] = floordiv(out.sizes[d] - size, step) + 1;
   out.strides[d] *= step;
   out.sizes.push_back(size);
   out.strides.push_back(stride);

@@ -146,7 +146,7 @@ class OperatorCall {
     };
     if (std::find(std::begin(kVariances), std::end(kVariances), op_.name) == std::end(kVariances))
       return false;
-    const std::vector<int64_t>& sizes = recording_.at(bound_[0].tensors.at(0)).type.sizes;
+    const ir::Dims& sizes = recording_.at(bound_[0].tensors.at(0)).type.sizes;
     const ir::Arg &dims = bound_[1].arg, &correction = bound_[2].arg;
     double reduced = 1;
     const auto list =

@@ -213,7 +213,7 @@ int Recording::add_on_storage(PyObject* real, const ir::TensorType& type) {
     int64_t bytes = 0;
     if (api().symbols.get_storage_size(handle, &bytes)) throw InternalError(last_torch_error());
     // A view of a resized storage may reach beyond what it holds now; PyTorch itself would refuse to read it.
-    bytes = std::max(bytes, (extent(type) + type.offset) * ir::dtype_bytes(type.dtype));
+    bytes = std::max<int64_t>(bytes, (extent(type) + type.offset) * ir::dtype_bytes(type.dtype));
     Py base = wrapped(fake_storage(type.dtype, bytes, type.device));
     storage = storage_index(storage_of(handle_of(base.get())), base.get());
     real_storages_.emplace(real_storage, storage);

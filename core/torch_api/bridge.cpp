@@ -356,10 +356,10 @@ ir::TensorType type_of(PyObject* tensor) {
 Handle empty_strided(const ir::TensorType& type) {
   VITRINE_CHECK(type.offset == 0, "a new tensor starts at its storage's first element");
   void* out = nullptr;
-  check(api().symbols.empty_strided(static_cast<int64_t>(type.sizes.size()), type.sizes.data(),
-                                    type.strides.data(), ir::dtype_to_scalar_type(type.dtype),
-                                    type.device.is_cuda() ? kCudaDevice : 0,
-                                    type.device.is_cuda() ? type.device.index : -1, &out),
+  check(api().symbols.empty_strided(
+            static_cast<int64_t>(type.sizes.size()), ir::NumberArray(type.sizes).data(),
+            ir::NumberArray(type.strides).data(), ir::dtype_to_scalar_type(type.dtype),
+            type.device.is_cuda() ? kCudaDevice : 0, type.device.is_cuda() ? type.device.index : -1, &out),
         "allocating a tensor");
   if (type.device.is_cpu() && type.bytes() >= kLargeMemory)
     want_large_pages(data(out), static_cast<size_t>(extent(type) * ir::dtype_bytes(type.dtype)));
@@ -370,8 +370,9 @@ Handle as_strided(Handle base, const ir::TensorType& type) {
   int64_t offset = 0;
   check(api().symbols.get_storage_offset(base, &offset), "reading a tensor's offset");
   void* out = nullptr;
-  check(api().symbols.reinterpret_tensor(base, static_cast<int64_t>(type.sizes.size()), type.sizes.data(),
-                                         type.strides.data(), type.offset - offset, &out),
+  check(api().symbols.reinterpret_tensor(base, static_cast<int64_t>(type.sizes.size()),
+                                         ir::NumberArray(type.sizes).data(),
+                                         ir::NumberArray(type.strides).data(), type.offset - offset, &out),
         "making a view");
   return out;
 }

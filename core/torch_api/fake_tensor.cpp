@@ -30,8 +30,9 @@ Handle guarded(const ir::Dims& sizes, const ir::Dims& strides, int64_t offset, i
   const int scalar_type = ir::dtype_to_scalar_type(dtype);
   VITRINE_CHECK(scalar_type >= 0, "a fake tensor of an unknown element type");
   void* out = nullptr;
-  if (api().symbols.from_blob(reserved_range(), static_cast<int64_t>(sizes.size()), sizes.data(),
-                              strides.data(), offset, scalar_type, 0, -1, &out))
+  if (api().symbols.from_blob(reserved_range(), static_cast<int64_t>(sizes.size()),
+                              ir::NumberArray(sizes).data(), ir::NumberArray(strides).data(), offset,
+                              scalar_type, 0, -1, &out))
     throw InternalError("making a fake tensor failed: " + last_torch_error());
   auto* storage = static_cast<unsigned char*>(storage_of(out));
   const int guard = api().layout.data_guard_offset;
@@ -43,9 +44,9 @@ Handle guarded(const ir::Dims& sizes, const ir::Dims& strides, int64_t offset, i
 
 Handle allocate(const ir::TensorType& type, int32_t device_type, int32_t index = -1) {
   void* out = nullptr;
-  if (api().symbols.empty_strided(static_cast<int64_t>(type.sizes.size()), type.sizes.data(),
-                                  type.strides.data(), ir::dtype_to_scalar_type(type.dtype), device_type,
-                                  index, &out))
+  if (api().symbols.empty_strided(static_cast<int64_t>(type.sizes.size()), ir::NumberArray(type.sizes).data(),
+                                  ir::NumberArray(type.strides).data(), ir::dtype_to_scalar_type(type.dtype),
+                                  device_type, index, &out))
     throw InternalError("allocating a tensor failed: " + last_torch_error());
   return out;
 }

@@ -91,7 +91,7 @@ std::string LoadText::row_pointer(const Load& l) const {
 }
 
 std::string LoadText::full(const Load& l, const std::string& from, const std::string& part) const {
-  const int64_t stride = l.strides.empty() ? 0 : l.strides.back();
+  const int64_t stride = l.strides.empty() ? ir::Sym(0) : l.strides.back();
   if (l.kind == Load::Kind::number)
     return "steps(" + index_.sum(l.strides, l.offset) + ", " + index_.number(stride) + ")";
   if (l.kind == Load::Kind::truth) {

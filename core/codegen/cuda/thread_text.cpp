@@ -173,7 +173,7 @@ const char* ThreadText::index_type() const {
     const ir::TensorType& t = program_.graph->node(a.root.node).outputs[static_cast<size_t>(a.root.output)];
     int64_t reach = 0;
     for (size_t d = 0; d < t.sizes.size(); ++d) reach += (t.sizes[d] - 1) * std::abs(t.strides[d]);
-    most = std::max(most, reach + t.offset);
+    most = std::max<int64_t>(most, reach + t.offset);
   }
   return most < std::numeric_limits<int32_t>::max() / 2 ? "i32" : "i64";
 }

@@ -95,7 +95,7 @@ class Scheduler {
         const Access& a = m.operands[i];
         if (!a.is_affine() || !lies_apart(a.strides.back())) continue;
         int64_t size = ir::dtype_bytes(program_.loops[m.loop].operands[i].dtype);
-        for (size_t d = 0; d < out_.dims.size(); ++d) size *= a.strides[d] != 0 ? out_.dims[d] : 1;
+        for (size_t d = 0; d < out_.dims.size(); ++d) size *= a.strides[d] != 0 ? out_.dims[d] : ir::Sym(1);
         for (size_t k = 0; k < out_.rows; ++k)
           if (a.strides[k] == 1 && out_.dims[k] >= kLeastTile) bytes[k] += size;
       }
@@ -149,7 +149,7 @@ class Scheduler {
     int64_t along = 0, across = 0;
     auto count = [&](const Dims& strides, int argument) {
       int64_t bytes = ir::dtype_bytes(out_.arguments[static_cast<size_t>(argument)].dtype);
-      for (size_t d = 0; d < strides.size(); ++d) bytes *= strides[d] != 0 ? out_.dims[d] : 1;
+      for (size_t d = 0; d < strides.size(); ++d) bytes *= strides[d] != 0 ? out_.dims[d] : ir::Sym(1);
       if (strides.back() == 1)
         along += bytes;
       else if (strides[out_.rows - 1] == 1 && strides.back() != 0)

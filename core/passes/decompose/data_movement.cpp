@@ -9,6 +9,7 @@ namespace vitrine::passes {
 namespace {
 
 using ir::Ref;
+using ir::Sym;
 
 IndexValue zeros(const Call&) {
   return 0.0;
@@ -52,7 +53,7 @@ IndexValue select(const Call& c) {
   const size_t dim = c.dim("dim", sizes.size());
   const int64_t index = c.integer("index");
   return moved(c, [&](Linear& l) {
-    l.start += l.steps[dim] * (index < 0 ? index + sizes[dim] : index);
+    l.start += l.steps[dim] * (index < 0 ? Sym(index + sizes[dim]) : Sym(index));
     l.steps.erase(l.steps.begin() + static_cast<std::ptrdiff_t>(dim));
   });
 }
@@ -61,7 +62,8 @@ IndexValue slice(const Call& c) {
   const size_t dim = c.dim("dim", sizes.size());
   const int64_t start = c.integer("start");
   return moved(c, [&](Linear& l) {
-    l.start += l.steps[dim] * std::clamp<int64_t>(start < 0 ? start + sizes[dim] : start, 0, sizes[dim]);
+    l.start +=
+        l.steps[dim] * std::clamp<int64_t>(start < 0 ? Sym(start + sizes[dim]) : Sym(start), 0, sizes[dim]);
     l.steps[dim] *= c.integer("step", 1);
   });
 }

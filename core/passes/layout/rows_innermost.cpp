@@ -148,7 +148,7 @@ class Mover {
       across |= family_.contains(r.node) && lies_across(t);
       along |= t.is_contiguous();
     });
-    return across && along ? 2 * node.type().bytes() : 0;
+    return across && along ? 2 * node.type().bytes() : ir::Sym(0);
   }
 
   const GraphPtr& graph_;

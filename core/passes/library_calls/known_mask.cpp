@@ -12,6 +12,7 @@ namespace {
 
 using ir::Dims;
 using ir::DType;
+using ir::Sym;
 
 // Every dimension of the mask is the scores', or of one element.
 bool fits(const Dims& mask, const Dims& query, const Dims& key) {
@@ -33,7 +34,7 @@ bool is_causal(const Linear& test) {
 // Where it is negative, the other is not.
 Linear opposite(Linear test) {
   test.start = -test.start - 1;
-  for (int64_t& step : test.steps) step = -step;
+  for (Sym& step : test.steps) step = -step;
   return test;
 }
 

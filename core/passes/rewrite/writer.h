@@ -66,7 +66,7 @@ class Writer {
   int64_t count(Ref a, const Dims& dims) const {
     auto mask = ops::dim_mask(dims, type(a).sizes.size());
     int64_t n = 1;
-    for (size_t i = 0; i < mask.size(); ++i) n *= mask[i] ? type(a).sizes[i] : 1;
+    for (size_t i = 0; i < mask.size(); ++i) n *= mask[i] ? type(a).sizes[i] : ir::Sym(1);
     return n;
   }
   // Without the reduced dimensions, unless they are kept.

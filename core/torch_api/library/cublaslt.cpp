@@ -162,7 +162,7 @@ std::optional<LtMatrix> lt_matrix(const ir::TensorType& type) {
   const int64_t rows = type.sizes[rank - 2], columns = type.sizes[rank - 1];
   const int64_t row = type.strides[rank - 2], column = type.strides[rank - 1];
   LtMatrix out;
-  out.batch = rank > 2 ? type.strides[rank - 3] : 0;
+  out.batch = rank > 2 ? type.strides[rank - 3] : ir::Sym(0);
   if ((column == 1 || columns == 1) && (row >= std::max<int64_t>(1, columns) || rows == 1)) {
     out.lead = std::max(row, columns);
     return out;

@@ -294,8 +294,9 @@ Handle from_blob(void* data, const ir::TensorType& type) {
   Handle out = nullptr;
   const int32_t device = type.device.is_cuda() ? kCudaDevice : 0;
   bool ok = done(library_symbols().create_from_blob(
-      data, static_cast<int64_t>(type.sizes.size()), type.sizes.data(), type.strides.data(), 0,
-      ir::dtype_to_scalar_type(type.dtype), device, type.device.index, &out));
+      data, static_cast<int64_t>(type.sizes.size()), ir::NumberArray(type.sizes).data(),
+      ir::NumberArray(type.strides).data(), 0, ir::dtype_to_scalar_type(type.dtype), device,
+      type.device.index, &out));
   return ok ? out : nullptr;
 }
 

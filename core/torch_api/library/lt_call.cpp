@@ -136,7 +136,7 @@ class LtCall : public LibraryCall {
     LtProblem problem;
     const size_t rank = type.sizes.size();
     problem.m = type.sizes[rank - 2], problem.n = type.sizes[rank - 1], problem.k = a_type.sizes[rank - 1];
-    problem.batch = rank > 2 ? type.sizes[0] : 1;
+    problem.batch = rank > 2 ? type.sizes[0] : ir::Sym(1);
     problem.a = *left, problem.b = *right, problem.out = *result;
     problem.dtype = type.dtype, problem.tf32 = *tf32, problem.alignment = alignment;
     problem.device = type.device.index;
