@@ -8,6 +8,7 @@ RECORDED = ["core/base", "core/session"]
 WINDOW = [*RECORDED, "views", "app/jobs"]
 INTERPRETED = ["core/base", "core/ir", "core/ops", "core/autodiff", *TRACED, "core/capture/*", "core/capture/objects", "core/capture/cpython"]
 INTERPRETER = [*INTERPRETED, "core/capture/trace", "core/capture/guards", "core/capture/interpreter/*"]
+TYPES = [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/types/*"]
 
 # folder: project folders (or single headers) its files may include besides itself. The longest prefix wins.
 ALLOWED = {
@@ -56,7 +57,13 @@ ALLOWED = {
     "core/capture/interpreter/commit": [*INTERPRETER],
     "core/capture/interpreter/machine": [*INTERPRETER, "core/capture/interpreter/commit"],
     "core/capture/interpreter/symbolic": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/machine"],
+    # What works on values of any type, and the table of types; the types, by what they are.
     "core/capture/interpreter/types": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/symbolic"],
+    "core/capture/interpreter/types/iterators": [*TYPES],
+    "core/capture/interpreter/types/objects": [*TYPES],
+    "core/capture/interpreter/types/containers": [*TYPES, "core/capture/interpreter/types/iterators", "core/capture/interpreter/types/objects"],
+    "core/capture/interpreter/types/numbers": [*TYPES],
+    "core/capture/interpreter/types/tensors": [*TYPES],
     "core/capture/interpreter/library": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/symbolic"],
     "core/capture/segment": [*INTERPRETED, "core/session", "core/runtime", "core/capture/concrete", "core/capture/trace", "core/capture/guards", "core/capture/interpreter"],
     "core/python": ["core", "profiler"],
@@ -125,22 +132,7 @@ LONG_FUNCTIONS = {
     "GuardTree::holds": [72],
     "Lowering::State::attempt": [66],
     "MainWindow::connectParts": [66],
-    "RecipeMaker::iterator": [71],
-    "RecipeMaker::make": [101],
     "Store::give_plan": [63],
-    "Tracer::binary": [127],
-    "Tracer::bind_descriptor": [106],
-    "Tracer::call": [94],
-    "Tracer::call_method": [87],
-    "Tracer::call_object": [69],
-    "Tracer::equal": [74],
-    "Tracer::finish": [88],
-    "Tracer::get_attr": [82],
-    "Tracer::get_held_item": [61],
-    "Tracer::iter": [68],
-    "Tracer::materialise_container": [68],
-    "Tracer::next": [179],
-    "Tracer::to_python": [65],
     "commands": [107],
     "load": [78],
     "read_step": [62],

@@ -41,7 +41,8 @@ inline Value* need(Tracer& t, const Arguments& a, size_t i, const char* name = "
 
 // builtins.cpp. v.name as getattr() with a default asks for it: nullptr where Python says AttributeError.
 Value* attribute_if_any(Tracer& t, Value* v, const std::string& name);
-bool is_protocol(PyObject* cls);  // protocols.cpp
+std::string name_of_callable(PyObject* o);  // calls.cpp: its __qualname__
+bool is_protocol(PyObject* cls);            // protocols.cpp
 bool is_of_protocol(Tracer& t, Value* v, PyObject* protocol);
 Value* locals_of_frame(Tracer& t);  // frame_locals.cpp
 // known_functions.cpp. What is known of such a function goes by the object.

@@ -2,7 +2,7 @@
 #include "core/base/words.h"
 #include "core/capture/guards/source_reader.h"
 #include "core/capture/interpreter/signals.h"
-#include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/type_ops.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -22,12 +22,7 @@ Value* Tracer::look(Value* v) {
   if (pure_since_ >= 0) check_pure_read(v);
   if (v->kind == Kind::Tuple && v->owner && v->version != v->owner->version) {
     // A view of a dict that has changed since.
-    const auto entries = dict_entries(v->owner);
-    v->items.clear();
-    for (auto [key, value] : entries)
-      v->items.push_back(v->cls == &PyDictKeys_Type     ? key
-                         : v->cls == &PyDictValues_Type ? value
-                                                        : tuple({key, value}));
+    v->items = items_of_view(*this, v->owner, v->cls);
     v->version = v->owner->version;
   }
   if (v->kind == Kind::Symbol) {
@@ -127,95 +122,6 @@ void Tracer::materialise_mapping_proxy(Value* v) {
   v->kind = Kind::Dict;
   v->cls = &PyDictProxy_Type;
   v->dict = std::move(shown);
-}
-
-void Tracer::materialise_container(Value* v) {
-  PyObject* o = v->obj;
-  guard_type(v);
-  if (PySlice_Check(o)) {
-    auto* slice = reinterpret_cast<PySliceObject*>(o);
-    v->kind = Kind::Slice;
-    v->sized = true;  // always three parts
-    v->items = {lazy(slice->start, sources_->attr(v->source, "start")),
-                lazy(slice->stop, sources_->attr(v->source, "stop")),
-                lazy(slice->step, sources_->attr(v->source, "step"))};
-    return;
-  }
-  if (PyRange_Check(o)) {
-    v->kind = Kind::Constant;
-    v->identified = true;
-    for (const char* field : {"start", "stop", "step"}) {
-      Owned part(PyObject_GetAttrString(o, field));
-      look(lazy(part.get(), sources_->attr(v->source, field)));
-    }
-    return;
-  }
-  if (PyDict_Check(o)) {
-    for (Value* changed : mutated_)
-      if (changed->kind == Kind::Object && known_own_dict(changed) == v)
-        stop("unsupported_value", "the __dict__ of an object that was changed");
-    v->kind = Kind::Dict;
-    v->dict = std::make_unique<DictState>();
-    v->dict->index = Owned(PyDict_New());
-    v->dict->complete = false;
-    return;
-  }
-  if (PyAnySet_Check(o)) {
-    const PyTypeObject* type = Py_TYPE(o);
-    if (type->tp_iter != PySet_Type.tp_iter || type->tp_richcompare != PySet_Type.tp_richcompare)
-      stop("unsupported_value", with_article(type->tp_name) + ", a set with its own order or equality");
-    v->kind = Kind::Set;
-    Owned copy(PyFrozenSet_New(o));
-    Owned iterator(PyObject_GetIter(o));
-    while (PyObject* item = PyIter_Next(iterator.get())) {
-      keep(item);
-      if (!is_plain_constant(item) && !is_identity_constant(item))
-        stop("unsupported_value", "a set with elements that are not constants");
-      v->items.push_back(constant(item));
-    }
-    if (v->source) guard(GuardKind::SetEquals, v->source, copy.get(), 0, "", nullptr, "== " + repr_of(o));
-    v->sized = true;
-    return;
-  }
-  const bool is_tuple = PyTuple_Check(o);
-  v->kind = is_tuple ? Kind::Tuple : Kind::List;
-  if (PyList_CheckExact(o) && v->source) {
-    v->open = true;
-    return;
-  }
-  if (!is_tuple && !PyList_Check(o)) {  // a deque, which tells how much it holds at most
-    Owned most(PyObject_GetAttrString(o, "maxlen"));
-    Value* limit = most ? lazy(most.get(), sources_->attr(v->source, "maxlen")) : nullptr;
-    if (limit && !is_none(limit)) v->limit = int_of(limit, "a deque's length");
-    if (limit && most.get() == Py_None) look(limit);
-  }
-  v->items = items_before(v);
-  // A tuple that hangs on a guarded class cannot change; every other sequence may have another length next
-  // time.
-  if (is_tuple && v->pinned) {
-    v->sized = true;
-  } else {
-    guard_length(v);
-  }
-}
-
-// What stands in a tuple, list or deque from before this point.
-Values Tracer::items_before(Value* v) {
-  PyObject* o = v->obj;
-  const bool is_tuple = PyTuple_Check(o);
-  // Not by the class's own way to go through it.
-  const Owned items(is_tuple          ? PyTuple_GetSlice(o, 0, PyTuple_GET_SIZE(o))
-                    : PyList_Check(o) ? PyList_GetSlice(o, 0, PyList_GET_SIZE(o))
-                                      : PySequence_List(o));
-  if (!items) raise_python();
-  Values found;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-    Owned key(PyLong_FromSsize_t(i));
-    found.push_back(lazy(PySequence_Fast_GET_ITEM(items.get(), i),
-                         sources_->make(SourceKind::Item, v->source, -1, std::to_string(i), key.get()),
-                         is_tuple && v->pinned));
-  }
-  return found;
 }
 
 void Tracer::materialise_cell(Value* v) {

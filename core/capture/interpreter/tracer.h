@@ -90,7 +90,7 @@ class Nested {
 
 enum class Flow : uint8_t { Next, Jumped, Return, Yield };
 
-Py_hash_t hash_told(PyObject* number);          // containers.cpp
+Py_hash_t hash_told(PyObject* number);          // keys.cpp
 Value* handled_now(const VirtualFrame& frame);  // exception_chain.cpp
 
 // What a value is to NumPy; Scalar: a number that is known when the program runs.
@@ -143,6 +143,10 @@ class Tracer {
   void find_joint(const std::vector<PyObject*>& results, Trace& trace);
   // Of a trace with a backward pass in its graph: which of its results autograd has done with.
   void find_consumed(const std::vector<PyObject*>& results, Trace& trace);
+  void finish_frame(bool returned, class RecipeMaker& make, Trace& trace);
+  std::vector<Effect> global_effects(class RecipeMaker& make);
+  void finish_effects(bool returned, class RecipeMaker& make, Trace& trace);
+  void finish_graph(class RecipeMaker& make, Trace& trace);
   // No progress: the trace says only why, and under which guards that holds.
   std::unique_ptr<Trace> give_up(BreakInfo why);
   bool returned() const { return result_ != nullptr; }
@@ -235,10 +239,11 @@ class Tracer {
   void guard_length_before(const Value* v, size_t n);  // of what stood in it when the segment began
   void guard_type(Value* v);
 
-  // --- containers.cpp
+  // --- dict_entries.cpp, keys.cpp
   Value* new_dict(PyTypeObject* cls = nullptr);
-  PyObject* key_object(Value* key);          // what a real dict would hash; breaks on values without one
-  bool same_key(PyObject* a, PyObject* b);   // of what key_object() gave
+  PyObject* key_object(Value* key);         // what a real dict would hash; breaks on values without one
+  bool same_key(PyObject* a, PyObject* b);  // of what key_object() gave
+  void check_own_keys(bool from_before, const Values& keys, Value* key);
   Value* dict_get(Value* dict, Value* key);  // nullptr = absent
   Value* dict_get(Value* dict, const char* key) { return dict_get(dict, text(key)); }
   void dict_set(Value* dict, Value* key, Value* value);
@@ -251,7 +256,7 @@ class Tracer {
   void dict_update(Value* dict, Value* other);
   int64_t length(Value* v);  // of what it holds
   Value* len(Value* v);      // len(v): what its class says
-  // --- sets.cpp
+  // --- set.cpp
   void set_insert(Value* set, Value* item);
   void set_insert_all(Value* set, Value* more);     // set.update(more)
   Value* take_from_set(Value* set, PyObject* key);  // the item that it held; nullptr: none is equal
@@ -284,11 +289,6 @@ class Tracer {
   void enter_own(Value* v, const std::string& name, Value* value);
   std::string own_name(Value* owner, PyObject* key);
   Value* bind_descriptor(PyObject* descriptor, Value* self, PyTypeObject* type, const std::string& name);
-  Value* class_attr(PyTypeObject* type, const std::string& name);  // C.name
-  Value* module_attr(Value* v, const std::string& name);
-  Value* function_attr(Value* v, const std::string& name);
-  Value* own_attributes(Value* function);  // __dict__ of a function made here
-  Value* super_attr(Value* v, const std::string& name);
   Value* module_member(Value* v, const std::string& name);  // nn.Module.__getattr__
   // The function that `type` gives for a special method when it is Python code, else nullptr.
   PyObject* python_method(PyTypeObject* type, const char* name);
@@ -303,20 +303,14 @@ class Tracer {
 
   // --- operators.cpp
   Value* binary(const std::string& op, Value* a, Value* b);  // "add", "iadd", ...: names of module operator
-  Value* complex_beside(Value* number, Value* tensor);
-  bool has_no_operators(Value* v);
-  Value* user_compare(int op, Value* a, Value* b);
   // v.name(arguments...) where v is an object whose class says so in Python; nullptr: it does not.
   Value* own_method(Value* v, const char* name, Values arguments = {});
-  Value* own_binary(const std::string& method, const char* reflected, bool in_place, Value* a, Value* b);
-  Value* user_binary(const char* method, const char* reflected, Value* a, Value* b);
   Value* unary(const std::string& op, Value* a);
   Value* compare(int op, Value* a, Value* b);  // Py_LT ...
   bool same(Value* a, Value* b);               // a is b
   bool equal(Value* a, Value* b);              // a == b where it is a plain bool
   PyObject* known_object(Value* v);            // the object itself, which is guarded; borrowed
   bool same_or_equal(Value* candidate, Value* item);
-  int checked_truth(Value* v);
   int64_t checked_length(Value* v, PyObject* method);
   bool contains(Value* container, Value* item);
   bool truth(Value* v, const char* where = "data_dependent_branch");
@@ -340,13 +334,13 @@ class Tracer {
 
   // --- calls.cpp
   Value* call(Value* function, Arguments arguments);
+  Value* call_known_object(PyObject* function, Arguments& arguments);
   // What statically_known_true and statically_known_false are given of a comparison: they add no guard.
   // nullptr: it is another function, or no comparison of sizes that may change.
   Value* compared_without_guard(Value* function, int op, Value* a, Value* b);
   // What they say of a comparison that was made before, when its guard was not there yet. nullptr: the same.
   Value* known_before_its_guard(PyObject* function, const Arguments& a);
   void stop_at_disallowed(PyObject* function, const Arguments& a);
-  void check_receiver(PyObject* method, Value* self);
   FunctionState function_state(Value* function);
   Value* call_function(Value* function, Arguments arguments);  // a PyFunction constant, or Function
   bool made_anew(const Value* v) const;
@@ -358,11 +352,7 @@ class Tracer {
   Values bind(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
               const Arguments& arguments);
   Value* construct(PyTypeObject* cls, Arguments arguments);
-  Value* new_deque(const Arguments& arguments);
-  void limit_deque(Value* deque, bool at_the_end);
   Value* construct_plain(PyTypeObject* cls, Arguments arguments);  // past the metaclass's __call__
-  Value* call_object(Value* v, Arguments arguments);
-  Value* getter_in_python(Value* v);
   // --- flex_attention.cpp
   Value* flex_attention(const Arguments& arguments);
   Value* get_item_at_places(Value* tensor, Value* key);
@@ -418,7 +408,6 @@ class Tracer {
 
   // --- iterate.cpp
   Value* iter(Value* v);
-  Value* made_iterator(Value* of, PyObject* method);  // method: its own __iter__
   // nullptr = exhausted; `returned` (may be null) receives what came with StopIteration.
   Value* next(Value* iterator, Value** returned = nullptr);
   Values unpack(Value* v);  // all that it gives
@@ -437,7 +426,13 @@ class Tracer {
   Value* begin_listing(Value* v);
   void extend_list(Value* list, Value* by);
   Value* new_iterator(IteratorKind kind, Values children);
-  Value* walk_set(Value* set, Value* in_order);
+  int& covered() { return covered_; }
+  // --- enter.cpp
+  Values items_before(Value* v);  // what stands in a tuple, a list or a deque from before
+  const Values& mutated() const { return mutated_; }
+  // --- real_iterators.cpp
+  void count_step(Value* v);
+  Value* set_in_order(Value* set);
   Value* generator_method(Value* generator, const std::string& name, const Arguments& a);  // nullptr: other
   Value* generator_of(Value* v);  // the Generator that v is or walks, or nullptr
   void check_generators();
@@ -567,7 +562,6 @@ class Tracer {
   friend class RecipeMaker;
   PyObject* own_key(Value* key);
   void check_own_keys(Value* dict, Value* key);
-  void check_own_keys(bool from_before, const Values& keys, Value* key);
   void open_integer(Value* v);
   void open_sizes(Value* v, PyObject* real, ir::NodeKind kind);
   std::optional<Symbolic::Origin> size_origin(const SizeMark& mark, const SizeHistory::Change& change,
@@ -584,15 +578,9 @@ class Tracer {
   void materialise(Value* v);
   void same_object(Value* v, Value* first);
   void materialise_container(Value* v);
-  Values items_before(Value* v);
   void specialise_list(Value* v);
   void materialise_mapping_proxy(Value* v);
   void materialise_iterator(Value* v);
-  void materialise_wrapper(Value* v);
-  Values state_of(Value* v, PyObject* reduced);
-  void materialise_rest(Value* v);
-  void count_step(Value* v);
-  Value* set_in_order(Value* set);
   void materialise_cell(Value* v);
 
   // --- film.cpp

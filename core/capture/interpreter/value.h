@@ -163,7 +163,7 @@ bool is_frozen_set_of_constants(PyObject* o);
 bool is_identity_constant(PyObject* o);
 bool is_constant_object(PyObject* o);  // any of these
 
-// sets.cpp: an object hashed by identity that is not there yet, so that a set's order with it is nobody's.
+// set.cpp: an object hashed by identity that is not there yet, so that a set's order with it is nobody's.
 bool is_made_here(const Value* key);
 
 }  // namespace vitrine::capture

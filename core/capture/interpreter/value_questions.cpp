@@ -1,30 +1,12 @@
 // What a value is, for those who need less than the whole of it: its type, a number, None, a text.
 #include "core/base/words.h"
 #include "core/capture/interpreter/signals.h"
-#include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/type_ops.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
-
-// nullptr: it depends on what it walks.
-PyTypeObject* iterator_class(IteratorKind kind) {
-  switch (kind) {
-    case IteratorKind::Enumerate:
-      return &PyEnum_Type;
-    case IteratorKind::Zip:
-      return &PyZip_Type;
-    case IteratorKind::Map:
-      return &PyMap_Type;
-    case IteratorKind::Filter:
-      return &PyFilter_Type;
-    case IteratorKind::Generator:
-      return &PyGen_Type;
-    default:
-      return nullptr;
-  }
-}
 
 // A view of a new dict with these keys, or these items. New reference; nullptr: a Python error is set.
 PyObject* view_of_dict(bool of_keys, PyObject* list) {
@@ -66,7 +48,7 @@ PyTypeObject* Tracer::type_of(Value* v) {
     case Kind::Generator:
       return &PyGen_Type;
     case Kind::Iterator:
-      if (PyTypeObject* cls = v->cls ? v->cls : iterator_class(v->iterator->kind)) return cls;
+      if (PyTypeObject* cls = v->cls ? v->cls : ops_of(v).cls) return cls;
       stop("unsupported_value", "the type of an iterator");
     default:
       return v->cls;

@@ -7,7 +7,7 @@
 #include "core/capture/cpython/liveness.h"
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/commit/recipes.h"
-#include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/type_ops.h"
 #include "core/capture/objects/thread_locals.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
@@ -66,25 +66,6 @@ void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effec
   }
 }
 
-Recipe contents(RecipeMaker& make, Recipe::Kind kind, const Values& items) {
-  Recipe r;
-  r.kind = kind;
-  for (Value* item : items) r.children.push_back(make.make(item));
-  return r;
-}
-
-void set_effects(RecipeMaker& make, Value* v, std::vector<Effect>& out) {
-  for (const auto& [name, argument] : v->changes) {
-    Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PySet_Type), name));
-    Effect e;
-    e.kind = Effect::Kind::Call;
-    e.value = make.call(method.get(), {});
-    e.value.children.push_back(make.make(v));
-    e.value.children.push_back(make.constant(argument));
-    out.push_back(std::move(e));
-  }
-}
-
 // A cell that the frame itself has just made: nothing else had it when the segment began.
 bool is_cell_of_frame(Tracer& t, const Value* v) {
   if (v->kind != Kind::Cell || !v->source || v->source->kind != SourceKind::Local) return false;
@@ -116,58 +97,6 @@ bool mentions(const std::vector<Effect>& effects, const Source* source) {
 void hold(const Recipe& recipe, std::vector<bool>& results) {
   if (recipe.kind == Recipe::Kind::Graph) results.at(static_cast<size_t>(recipe.index)) = true;
   for (const Recipe& child : recipe.children) hold(child, results);
-}
-
-// How many entries of a dict from before were there all the time: they keep their place in its table, by
-// which iterators go. -1: it was emptied.
-int32_t kept_entries(const Value* v) {
-  const auto& entries = v->dict->entries;
-  const auto before = static_cast<size_t>(v->obj ? PyDict_GET_SIZE(v->obj) : 0);
-  if (before > 0 && !entries[0].first && !entries[0].second) return -1;
-  return static_cast<int32_t>(std::count_if(entries.begin(), entries.begin() + static_cast<long>(before),
-                                            [](const auto& entry) { return entry.first != nullptr; }));
-}
-
-void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
-  Effect e;
-  e.target = make.make(v);
-  switch (v->kind) {
-    case Kind::List:
-      e.kind = v->open ? Effect::Kind::ListExtend : Effect::Kind::ListReplace;
-      e.value = contents(make, Recipe::Kind::List, v->items);
-      break;
-    case Kind::Set:
-      if (v->changes_version == v->version && v->cls == &PySet_Type) return set_effects(make, v, out);
-      if (v->items.size() > 1 && v->cls == &PySet_Type)
-        stop("unsupported_value", "a set changes, and its order with it");
-      e.kind = Effect::Kind::SetReplace;
-      e.value = contents(make, Recipe::Kind::Set, v->items);
-      break;
-    case Kind::Dict: {
-      if (!PyType_IsSubtype(v->cls, &PyDict_Type))
-        stop("custom_setter", with_article(t.describe(v)) + " is changed");
-      e.kind = Effect::Kind::DictReplace;
-      e.value.kind = Recipe::Kind::Dict;
-      e.value.index = kept_entries(v);
-      for (auto [key, value] : t.dict_entries(v)) {
-        e.value.children.push_back(make.make(key));
-        e.value.children.push_back(make.make(value));
-      }
-      break;
-    }
-    case Kind::Cell:
-      e.kind = Effect::Kind::SetCell;
-      e.value = make.make(v->items[0]);
-      break;
-    case Kind::Iterator:
-      e.kind = Effect::Kind::AdvanceIterator;
-      e.value.index = static_cast<int32_t>(v->iterator->taken - v->iterator->covered);
-      if (e.value.index == 0) return;
-      break;
-    default:
-      return;
-  }
-  out.push_back(std::move(e));
 }
 
 }  // namespace
@@ -279,35 +208,23 @@ std::vector<Effect> Tracer::attention_effects(RecipeMaker& make) {
   return out;
 }
 
-std::unique_ptr<Trace> Tracer::finish(bool returned) {
-  auto trace = std::make_unique<Trace>();
-  RecipeMaker make(*this);
-  current_ = &root_;
-  check_generators();
+// What the frame holds where the segment ends.
+void Tracer::finish_frame(bool returned, RecipeMaker& make, Trace& trace) {
   if (returned) {
-    trace->end = Trace::End::Return;
-    trace->result = make.make(result_);
-  } else {
-    trace->end = Trace::End::Break;
-    trace->end_pc = root_.bytecode->instructions()[static_cast<size_t>(root_.position)].pc;
-    for (size_t i = 0; i < root_.locals.size(); ++i)
-      if (root_.locals[i] != initial_locals_[i])
-        trace->locals.emplace_back(static_cast<int32_t>(i), make.make(root_.locals[i]));
-    for (Value* v : root_.stack) trace->stack.push_back(make.make(v));
+    trace.end = Trace::End::Return;
+    trace.result = make.make(result_);
+    return;
   }
-  std::vector<Effect> effects;
-  Values own_cells;
-  for (size_t i = 0; i < mutated_.size(); ++i) {
-    Value* v = mutated_[i];
-    if (returned && is_cell_of_frame(*this, v)) {
-      own_cells.push_back(v);
-      continue;
-    }
-    check_let_go(v);
-    const bool attributes_only = v->kind == Kind::Object;
-    if (!attributes_only) value_effects(*this, make, v, effects);
-    if (!v->attrs.empty() && v->obj) attribute_effects(*this, make, v, effects);
-  }
+  trace.end = Trace::End::Break;
+  trace.end_pc = root_.bytecode->instructions()[static_cast<size_t>(root_.position)].pc;
+  for (size_t i = 0; i < root_.locals.size(); ++i)
+    if (root_.locals[i] != initial_locals_[i])
+      trace.locals.emplace_back(static_cast<int32_t>(i), make.make(root_.locals[i]));
+  for (Value* v : root_.stack) trace.stack.push_back(make.make(v));
+}
+
+std::vector<Effect> Tracer::global_effects(RecipeMaker& make) {
+  std::vector<Effect> out;
   for (const GlobalWrite& write : global_writes_) {
     Effect e;
     e.kind = Effect::Kind::SetGlobal;
@@ -318,44 +235,79 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
       e.target = make.make(&holder);
     }
     e.value = make.make(globals_[write.key]);
-    effects.push_back(std::move(e));
+    out.push_back(std::move(e));
   }
-  for (Effect& e : version_effects(make)) effects.push_back(std::move(e));
-  for (Effect& e : grad_mode_effects(make)) effects.push_back(std::move(e));
-  for (Effect& e : autocast_effects(make)) effects.push_back(std::move(e));
-  for (Effect& e : attention_effects(make)) effects.push_back(std::move(e));
-  for (Effect& e : default_device_effects(make)) effects.push_back(std::move(e));
-  for (Effect& e : warning_filter_effects(make)) effects.push_back(std::move(e));
-  for (Effect& e : cache_effects(make)) effects.push_back(std::move(e));
-  // Objects made here are filled before anything that existed before points to them.
-  trace->effects = make.take_effects();
+  return out;
+}
+
+// What changes for real behind the graph. Objects made here are filled before anything that existed before
+// points to them.
+void Tracer::finish_effects(bool returned, RecipeMaker& make, Trace& trace) {
+  std::vector<Effect> effects;
+  Values own_cells;
+  for (size_t i = 0; i < mutated_.size(); ++i) {
+    Value* v = mutated_[i];
+    if (returned && is_cell_of_frame(*this, v)) {
+      own_cells.push_back(v);
+      continue;
+    }
+    check_let_go(v);
+    if (const auto effect = ops_of(v).effect) effect(*this, make, v, effects);
+    if (!v->attrs.empty() && v->obj) attribute_effects(*this, make, v, effects);
+  }
+  const auto add = [](std::vector<Effect> more, std::vector<Effect>& to) {
+    for (Effect& e : more) to.push_back(std::move(e));
+  };
+  add(global_effects(make), effects);
+  add(version_effects(make), effects);
+  add(grad_mode_effects(make), effects);
+  add(autocast_effects(make), effects);
+  add(attention_effects(make), effects);
+  add(default_device_effects(make), effects);
+  add(warning_filter_effects(make), effects);
+  add(cache_effects(make), effects);
+  trace.effects = make.take_effects();
   // The frame goes, and its cells with it, unless something that stays has one.
   for (bool found = true; std::exchange(found, false);)
     for (Value*& cell : own_cells) {
-      if (!cell || !(mentions(trace->result, cell->source) || mentions(trace->effects, cell->source) ||
+      if (!cell || !(mentions(trace.result, cell->source) || mentions(trace.effects, cell->source) ||
                      mentions(effects, cell->source)))
         continue;
-      value_effects(*this, make, std::exchange(cell, nullptr), effects);
-      for (Effect& e : make.take_effects()) trace->effects.push_back(std::move(e));
+      const TypeOps& type = ops_of(cell);
+      type.effect(*this, make, std::exchange(cell, nullptr), effects);
+      add(make.take_effects(), trace.effects);
       found = true;
     }
-  for (Effect& e : effects) trace->effects.push_back(std::move(e));
+  add(std::move(effects), trace.effects);
+}
 
-  for (Value* v : computed_) trace->computed.push_back(make.make(v));
+// The graph, and whose business its results are.
+void Tracer::finish_graph(RecipeMaker& make, Trace& trace) {
+  for (Value* v : computed_) trace.computed.push_back(make.make(v));
   guard_aliases();
-  trace->graph_effects = lowering_->effects();
+  trace.graph_effects = lowering_->effects();
   check_arrays_unwritten();
-  if (trace->graph_effects.writes_inputs) guard_storages();
+  if (trace.graph_effects.writes_inputs) guard_storages();
   const std::vector<PyObject*> results = make.results();
-  find_gradients(results, *trace);
-  if (behind_writes_ && trace->needs_grad && !trace->joint) throw WrittenSignal{};
-  trace->speculates = speculated_;
-  trace->graphs = lowering_->finish(results, trace->views);
-  trace->graph_effects = lowering_->effects();
-  const auto& nodes = trace->graphs.captured->nodes();
+  find_gradients(results, trace);
+  if (behind_writes_ && trace.needs_grad && !trace.joint) throw WrittenSignal{};
+  trace.speculates = speculated_;
+  trace.graphs = lowering_->finish(results, trace.views);
+  trace.graph_effects = lowering_->effects();
+  const auto& nodes = trace.graphs.captured->nodes();
   if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))
-    trace->graphs = {};
-  if (!trace->graphs.captured && !symbolic_->questions.empty()) fix_all_sizes();
+    trace.graphs = {};
+  if (!trace.graphs.captured && !symbolic_->questions.empty()) fix_all_sizes();
+}
+
+std::unique_ptr<Trace> Tracer::finish(bool returned) {
+  auto trace = std::make_unique<Trace>();
+  RecipeMaker make(*this);
+  current_ = &root_;
+  check_generators();
+  finish_frame(returned, make, *trace);
+  finish_effects(returned, make, *trace);
+  finish_graph(make, *trace);
   symbolic_->find_use();
   if (dynamic()) trace->symbolic = symbolic_;
   trace->sources = sources_;

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "core/base/words.h"
-#include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/type_ops.h"
 #include "core/capture/marks.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/recording/symbolic_int.h"
@@ -144,12 +144,6 @@ bool Tracer::is_torch_leaf(PyObject* callable, std::string* name) {
 
 namespace {
 
-// A class that PyTorch makes in C++. One that is written in Python is none, whatever it is called.
-bool is_torch_extension_type(PyTypeObject* type) {
-  const bool of_python = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && Py_TYPE(type) == &PyType_Type;
-  return !of_python && std::string_view(type->tp_name).starts_with("torch.");
-}
-
 // A call that gives numbers may give others for other sizes.
 bool only_tensors(PyObject* o) {
   if (torch_api::is_tensor(o) || o == Py_None) return true;
@@ -197,67 +191,9 @@ bool Tracer::has_tensor(Value* v) {
 PyObject* Tracer::to_python(Value* v) {
   const Nested nested(nesting_);
   v = peek(v);
-  switch (v->kind) {
-    case Kind::Symbol:
-      return symbol_object(v);
-    case Kind::Tensor:
-      check_view_of_normal(v);
-      [[fallthrough]];
-    case Kind::Constant:
-      return without_numpy(Py_NewRef(v->obj));
-    case Kind::Tuple:
-    case Kind::List: {
-      guard_length(v);
-      Owned list(PyList_New(0));
-      for (Value* item : v->items) {
-        Owned o(to_python(item));
-        if (PyList_Append(list.get(), o.get()) < 0) raise_python();
-      }
-      if (v->kind == Kind::List) {
-        if (v->cls != &PyList_Type)
-          stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
-        return list.release();
-      }
-      Owned plain(PyList_AsTuple(list.get()));
-      if (v->cls == &PyTuple_Type) return plain.release();
-      PyObject* cls = reinterpret_cast<PyObject*>(v->cls);
-      PyObject* made = PyObject_HasAttrString(cls, "_fields") ? PyObject_CallObject(cls, plain.get())
-                                                              : PyObject_CallOneArg(cls, plain.get());
-      if (!made) raise_python();
-      return made;
-    }
-    case Kind::Dict: {
-      if (v->cls != &PyDict_Type)
-        stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
-      Owned dict(PyDict_New());
-      for (auto [key, value] : dict_entries(v)) {
-        Owned k(to_python(key)), o(to_python(value));
-        if (PyDict_SetItem(dict.get(), k.get(), o.get()) < 0) raise_python();
-      }
-      return dict.release();
-    }
-    case Kind::Slice: {
-      const auto bound = [&](Value* at) {
-        Value* known = peek(at)->kind == Kind::Tensor ? known_number(look(at), "__index__") : nullptr;
-        return to_python(known ? known : at);
-      };
-      Owned a(bound(v->items[0])), b(bound(v->items[1])), c(bound(v->items[2]));
-      for (PyObject* each : {a.get(), b.get(), c.get()})
-        if (torch_api::is_tensor(each))
-          stop("scalar_read", "a tensor is used as a slice bound",
-               "Use a mask of fixed size instead of the slice.");
-      return PySlice_New(a.get(), b.get(), c.get());
-    }
-    case Kind::Object:
-      if (v->obj && v->source && is_torch_extension_type(v->cls)) {
-        guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
-        Py_INCREF(v->obj);
-        return v->obj;
-      }
-      [[fallthrough]];
-    default:
-      stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
-  }
+  const TypeOps& type = ops_of(v);
+  if (!type.to_torch) stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
+  return type.to_torch(*this, v);
 }
 
 Value* Tracer::from_python(PyObject* o) {

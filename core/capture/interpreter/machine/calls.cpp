@@ -2,6 +2,7 @@
 // constructed here.
 #include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/type_ops.h"
 #include "core/capture/marks.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
@@ -18,30 +19,6 @@ PyObject* wrapped_for_dynamo(PyObject* function) {
   if (PyObject* inner = behind_early_disable(function))
     return PyFunction_Check(inner) && globals_of_torch(PyFunction_GET_GLOBALS(inner)) ? inner : nullptr;
   return mark_of(function) == Mark::None ? behind_wrapper(function) : nullptr;
-}
-
-std::string name_of_callable(PyObject* o) {
-  Owned name(PyObject_GetAttrString(o, "__qualname__"));
-  if (!name) PyErr_Clear();
-  return name ? text_of(name.get()) : std::string(Py_TYPE(o)->tp_name) + " object";
-}
-
-std::string module_of(PyObject* o) {
-  Owned name(PyObject_GetAttrString(o, "__module__"));
-  if (!name) PyErr_Clear();
-  return text_of(name.get());
-}
-
-// A number, a text or None.
-bool is_plain(const Value* v) {
-  return v->kind == Kind::Constant && (v->obj == Py_None || PyLong_Check(v->obj) || PyFloat_Check(v->obj) ||
-                                       PyUnicode_Check(v->obj) || PyBytes_Check(v->obj));
-}
-
-// type.__call__, which a metaclass's own __call__ ends in.
-PyObject* type_call() {
-  static PyObject* method = PyDict_GetItemString(class_dict(&PyType_Type), "__call__");
-  return method;
 }
 
 // The user, or a helper of ours, asked that this function runs as it is.
@@ -61,6 +38,12 @@ void stop_at_disabled(PyObject* function) {
 
 }  // namespace
 
+std::string name_of_callable(PyObject* o) {
+  Owned name(PyObject_GetAttrString(o, "__qualname__"));
+  if (!name) PyErr_Clear();
+  return name ? text_of(name.get()) : std::string(Py_TYPE(o)->tp_name) + " object";
+}
+
 // torch._dynamo.graph_break() and whatever the program has given to torch._dynamo.disallow_in_graph.
 void Tracer::stop_at_disallowed(PyObject* function, const Arguments& a) {
   if (!is_disallowed(function)) return;
@@ -76,19 +59,6 @@ void Tracer::stop_at_disallowed(PyObject* function, const Arguments& a) {
     stop("requested", "torch._dynamo." + name + "()" + (text.empty() ? "" : ": " + text));
   }
   stop("requested", name + " is marked torch._dynamo.disallow_in_graph");
-}
-
-// A native method takes instances of its own class only.
-void Tracer::check_receiver(PyObject* method, Value* self) {
-  auto* descriptor = reinterpret_cast<PyDescrObject*>(method);
-  if (!type_of(self) || PyType_IsSubtype(type_of(self), descriptor->d_type)) return;
-  const bool wrapper = Py_TYPE(method) == &PyWrapperDescr_Type;
-  const std::string of = wrapper ? "' requires a '" : "' for '",
-                    but = wrapper ? "' object but received a '" : "' objects doesn't apply to a '";
-  raise(PyExc_TypeError,
-        "descriptor '" + text_of(descriptor->d_name) + of + descriptor->d_type->tp_name + but +
-            type_of(self)->tp_name + (wrapper ? "'" : "' object"),
-        true);
 }
 
 // A function that a def or lambda inside another function makes at each run of it, and that the program was
@@ -115,32 +85,8 @@ Value* Tracer::call_anew(Value* f, Arguments a) {
   return call_function(f, std::move(a));
 }
 
-Value* Tracer::call(Value* f, Arguments a) {
-  f = resolve(f);
-  if (made_anew(f)) return call_anew(f, std::move(a));
-  f = look(f);
-  switch (f->kind) {
-    case Kind::Function:
-      return call_function(f, std::move(a));
-    case Kind::Method: {
-      Value* function = look(f->items[0]);
-      a.positional.insert(a.positional.begin(), f->items[1]);
-      return call(function, std::move(a));
-    }
-    case Kind::Object:
-    case Kind::Dict:
-    case Kind::List:
-    case Kind::Tuple:
-    case Kind::Set:
-      return call_object(f, std::move(a));
-    case Kind::Constant:
-      break;
-    case Kind::Tensor:
-      raise(PyExc_TypeError, "'Tensor' object is not callable");
-    default:
-      stop("unsupported_value", "a call of " + describe(f));
-  }
-  PyObject* o = f->obj;
+// What is known of a function by the object: builtins, NumPy's functions, PyTorch's. nullptr: nothing.
+Value* Tracer::call_known_object(PyObject* o, Arguments& a) {
   stop_at_disallowed(o, a);
   give_default_device(o, a);
   bool known = false;
@@ -151,147 +97,25 @@ Value* Tracer::call(Value* f, Arguments a) {
     stop_at_disabled(o);
   }
   std::string name;
-  if (is_torch_leaf(o, &name)) {
-    check_under_default_device(o);
-    if (Value* open = call_with_symbolic_float(*this, name, a)) return open;
-    const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
-    if (!method || look(a.positional[0])->kind != Kind::Tensor) return torch_call(name, o, a);
-    Value* self = look(a.positional[0]);
-    a.positional.erase(a.positional.begin());
-    return tensor_method(self, name.substr(7), o, std::move(a));
-  }
-  if (PyFunction_Check(o)) {
-    Value* known_result = call_known_function(*this, o, a);
-    return known_result ? known_result : call_function(f, std::move(a));
-  }
-  if (PyType_Check(o)) return construct(reinterpret_cast<PyTypeObject*>(o), std::move(a));
-  if (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
-    if (a.positional.empty()) raise(PyExc_TypeError, "unbound method needs an argument");
-    if (Value* added = add_to_symbolic_list(o, a)) return added;
-    Value* self = look(a.positional[0]);
-    check_receiver(o, self);
-    if (is_plain(self) && _PyType_Lookup(Py_TYPE(self->obj), PyDescr_NAME(o)) != o)
-      return fold_call(*this, o, a);  // object.__repr__(3): not the class's own
-    a.positional.erase(a.positional.begin());
-    if (PyObject* cls = const_object(self); cls && PyType_Check(cls) && o == type_call())
-      return construct_plain(reinterpret_cast<PyTypeObject*>(cls), std::move(a));
-    const std::string method = text_of(reinterpret_cast<PyDescrObject*>(o)->d_name);
-    if (self->kind == Kind::Tensor) return tensor_method(self, method, o, std::move(a));
-    return call_method(self, method, a);
-  }
-  if (Py_TYPE(o) == torch_names().lru_cache_wrapper) return call_cached(f, std::move(a));
-  // dict[str, int](): a class of the program's own would note in its object what it was called by.
-  if (Py_TYPE(o) == torch_names().generic_alias) {
-    Owned origin(PyObject_GetAttrString(o, "__origin__"));
-    if (origin && PyType_Check(origin.get()) &&
-        !(reinterpret_cast<PyTypeObject*>(origin.get())->tp_flags & Py_TPFLAGS_HEAPTYPE))
-      return call(pinned(origin.get()), std::move(a));
-    PyErr_Clear();
-  }
-  const std::string module = module_of(o);
-  if (PyCFunction_Check(o)) {
-    if (std::string(reinterpret_cast<PyCFunctionObject*>(o)->m_ml->ml_name) == "__new__" &&
-        !a.positional.empty())
-      return call_method(a.positional[0], "__new__", a);
-    PyObject* self = PyCFunction_GET_SELF(o);
-    if (Value* result = apply_function(o, a)) return result;
-    if (Value* left = leave_default_device(o)) return left;
-    if (self && !PyModule_Check(self) && !PyType_Check(self))
-      stop("unsupported_builtin", "builtin method " + describe(f));
-    const bool builtin = module == "builtins" || module.empty();
-    stop(builtin || module == "_functools" || module == "itertools" ? "unsupported_builtin" : "foreign_call",
-         (builtin ? "builtin " : "call of " + module + ".") + describe(f));
-  }
-  // A member of an enum, say: an object that never changes, whose class is callable.
-  if (PyObject* method = python_method(Py_TYPE(o), "__call__")) {
-    a.positional.insert(a.positional.begin(), f);
-    return call(pinned(method), std::move(a));
-  }
-  stop("foreign_call", "call of " + describe(f));
+  if (!is_torch_leaf(o, &name)) return nullptr;
+  check_under_default_device(o);
+  if (Value* open = call_with_symbolic_float(*this, name, a)) return open;
+  const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
+  if (!method || look(a.positional[0])->kind != Kind::Tensor) return torch_call(name, o, a);
+  Value* self = look(a.positional[0]);
+  a.positional.erase(a.positional.begin());
+  return tensor_method(self, name.substr(7), o, std::move(a));
 }
 
-// An itemgetter, attrgetter or methodcaller from before this point, made anew in Python: it never changes and
-// tells what it was made with. nullptr: another object.
-Value* Tracer::getter_in_python(Value* v) {
-  const TorchNames& known = torch_names();
-  PyTypeObject* type = v->obj && v->source ? Py_TYPE(v->obj) : nullptr;
-  if (!type || (type != known.item_getter && type != known.attribute_getter && type != known.method_caller))
-    return nullptr;
-  guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
-  Owned reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));
-  if (!reduced) raise_python();
-  Value* parts = pinned(PyTuple_GET_ITEM(reduced.get(), 1));
-  return call(pinned(PyTuple_GET_ITEM(reduced.get(), 0)), spread(parts, nullptr));
-}
-
-Value* Tracer::call_object(Value* v, Arguments a) {
-  PyTypeObject* type = type_of(v);
-  const TorchNames& torch = torch_names();
-  if (type == torch.partial) {
-    Value *function, *bound, *keywords;
-    if (v->obj) {
-      function = load_attr(v, "func");
-      bound = load_attr(v, "args");
-      keywords = load_attr(v, "keywords");
-    } else {
-      function = v->items[0];
-      bound = v->items[1];
-      keywords = v->items[2];
-    }
-    Arguments all = spread(bound, keywords);
-    all.positional.insert(all.positional.end(), a.positional.begin(), a.positional.end());
-    for (auto& [key, value] : a.keyword) {
-      bool replaced = false;
-      for (auto& [other, old] : all.keyword)
-        if (other == key) {
-          old = value;
-          replaced = true;
-        }
-      if (!replaced) all.keyword.emplace_back(key, value);
-    }
-    return call(function, std::move(all));
-  }
-  // What is compiled on its own elsewhere is captured with the rest here. It never changes what it wraps.
-  if (type == torch.compiled_function && v->source && !v->pinned)
-    return call(load_attr(v, "__wrapped__"), std::move(a));
-  if (type == torch.disabled_function || type == torch.compiled_function) {
-    if (v->source) guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
-    Owned wrapped(PyObject_GetAttrString(v->obj, "__wrapped__"));
-    if (!wrapped) raise_python();
-    if (type == torch.disabled_function) {
-      Owned reason(PyObject_GetAttrString(v->obj, "reason"));
-      PyErr_Clear();
-      stop("disabled", "function " + name_of_callable(wrapped.get()) + " is marked vitrine.disable" +
-                           (text_of(reason.get()).empty() ? "" : ": " + text_of(reason.get())));
-    }
-    return call(pinned(wrapped.get()), std::move(a));
-  }
-  if (type == torch.flex_attention) return flex_attention(a);
-  if (type == torch.custom_op) {
-    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
-    return torch_call("torch.ops.custom", v->obj, a);
-  }
-  if (type == torch.script_function && v->obj && v->source) {
-    // A function made from Python's text, which torch.jit keeps beside it.
-    Owned text(PyObject_GetAttrString(v->obj, "_torchdynamo_inline"));
-    PyErr_Clear();
-    if (!text || !PyFunction_Check(text.get())) stop("foreign_call", "call of a " + describe(v));
-    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
-    return call(pinned(text.get()), std::move(a));
-  }
-  if (is_weak_reference(v) || (v->obj && PyWeakref_CheckRefExact(v->obj))) {
-    if (!a.positional.empty() || !a.keyword.empty()) raise(PyExc_TypeError, "a reference takes no arguments");
-    return v->obj ? weak_target(v) : target_of(*this, v);
-  }
-  if (Value* getter = getter_in_python(v)) return call(getter, std::move(a));
-  PyObject* method = python_method(type, "__call__");
-  if (!method) {
-    if (!type->tp_call) raise(PyExc_TypeError, describe(v) + " is not callable");
-    stop("foreign_call", "call of a " + describe(v));
-  }
-  if (method == torch.module_call && v->obj) return call_module(v, std::move(a));
-  a.positional.insert(a.positional.begin(), v);
-  return call(pinned(method), std::move(a));
+Value* Tracer::call(Value* f, Arguments a) {
+  f = resolve(f);
+  if (made_anew(f)) return call_anew(f, std::move(a));
+  f = look(f);
+  if (f->kind == Kind::Constant)
+    if (Value* result = call_known_object(f->obj, a)) return result;
+  const TypeOps& type = ops_of(f);
+  if (!type.call) stop("unsupported_value", "a call of " + describe(f));
+  return type.call(*this, f, std::move(a));
 }
 
 namespace {

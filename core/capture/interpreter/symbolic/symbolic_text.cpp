@@ -1,6 +1,6 @@
 // f"{count} tokens" of a tensor's number: a check's message, which nobody reads unless the check fails. It is
 // known to be a str; whoever looks at it ends the segment. One that leaves is written behind the graph.
-#include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/replaced.h"
@@ -54,18 +54,6 @@ Value* Tracer::joined_text(const Values& parts) {
   std::string whole;
   for (Value* part : parts) whole += str_of(part, false);
   return text(whole);
-}
-
-Recipe RecipeMaker::text(Value* v) {
-  Recipe r;
-  if (t_.resolve(v->items.at(0))->kind == Kind::Tensor) {
-    r = call(find_object("builtins.format"), {});
-    for (Value* item : v->items) r.children.push_back(make(item));
-  } else {
-    r = call(find_object("vitrine._polyfills.library.joined"), {});
-    r.children.push_back(sequence(Recipe::Kind::Tuple, v->items));
-  }
-  return shared(v, std::move(r));
 }
 
 }  // namespace vitrine::capture

@@ -1,6 +1,6 @@
 // cls(...): objects made in the segment. They live only in the shadow until the segment ends.
 #include "core/capture/interpreter/builtins.h"
-#include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/methods.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -28,52 +28,11 @@ bool is_plain_class(PyTypeObject* type) {
 
 }  // namespace
 
-Value* Tracer::new_deque(const Arguments& a) {
-  Value* limit = a.positional.size() > 1 ? a.positional[1] : a.find("maxlen");
-  const size_t named = (a.find("maxlen") != nullptr) + (a.find("iterable") != nullptr);
-  const bool known = a.positional.size() + a.keyword.size() <= 2 && a.keyword.size() == named;
-  const bool limited = limit && !is_none(limit);
-  const int64_t most = limited ? int_of(limit, "a deque's length") : -1;
-  if (!known || (limited && most < 0)) stop("unsupported_builtin", "a deque is made of other arguments");
-  Value* iterable = a.positional.empty() ? a.find("iterable") : a.positional[0];
-  Value* v = sequence(Kind::List, iterable ? unpack(iterable) : Values{}, torch_names().deque);
-  v->limit = most;
-  limit_deque(v, true);
-  return v;
-}
-
-// It has grown at one end: what is too much goes at the other.
-void Tracer::limit_deque(Value* v, bool at_the_end) {
-  if (v->limit < 0 || static_cast<int64_t>(v->items.size()) <= v->limit) return;
-  const auto most = v->limit;
-  if (at_the_end)
-    v->items.erase(v->items.begin(), v->items.end() - most);
-  else
-    v->items.resize(static_cast<size_t>(most));
-}
-
 Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
   const TorchNames& torch = torch_names();
   PyObject* object = reinterpret_cast<PyObject*>(cls);
   pin_type(cls);
-  if (cls == torch.partial) {
-    if (a.positional.empty()) raise(PyExc_TypeError, "partial() needs a function");
-    Value* v = make(Kind::Object);
-    v->cls = cls;
-    Value* function = look(a.positional[0]);
-    Values rest(a.positional.begin() + 1, a.positional.end());
-    Value* keywords = new_dict();
-    if (function->kind == Kind::Object && function->cls == cls) {  // a partial of a partial is one
-      const Values before = unpack(load_attr(function, "args"));
-      rest.insert(rest.begin(), before.begin(), before.end());
-      dict_update(keywords, load_attr(function, "keywords"));
-      function = load_attr(function, "func");
-    }
-    for (auto& [key, value] : a.keyword) dict_set(keywords, text(key), value);
-    keywords->mutated = false;
-    v->items = {function, tuple(std::move(rest)), keywords};
-    return v;
-  }
+  if (cls == torch.partial) return new_partial(*this, a);
   if (cls == &PyMethod_Type && a.positional.size() == 2 && a.keyword.empty()) {
     Value* v = make(Kind::Method);
     v->items = a.positional;
@@ -83,9 +42,7 @@ Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
   if (cls == &_PyWeakref_RefType && a.positional.size() == 1 && a.keyword.empty())
     return weak_reference(*this, a.positional[0]);
   if (cls == torch.parameter) return new_parameter(a);
-  if (cls == torch.deque) {
-    return new_deque(a);
-  }
+  if (cls == torch.deque) return new_deque(*this, a);
   if (cls->tp_base == &PyTuple_Type && std::string_view(cls->tp_name).starts_with("torch.return_types.") &&
       a.positional.size() == 1 && a.keyword.empty()) {  // a pytree of torch.max's result makes another
     Owned items(to_python(tuple(unpack(a.positional[0]))));

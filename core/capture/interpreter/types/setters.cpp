@@ -1,30 +1,16 @@
 // Attribute writes: into the shadow, replayed after the graph.
-#include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/methods.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/thread_locals.h"
-#include "core/capture/objects/torch_names.h"
 
 #include <structmember.h>
 
 namespace vitrine::capture {
-namespace {
-
-// A variable of an ordinary module. PyTorch's own functions, which run for real when they are recorded, would
-// not see it changed.
-bool may_be_set(PyObject* module, const std::string& name) {
-  if (!PyModule_CheckExact(module) || name.starts_with("__")) return false;
-  PyObject* globals = PyModule_GetDict(module);
-  if (globals == PyEval_GetBuiltins()) return false;
-  const std::string of = text_of(PyDict_GetItemString(globals, "__name__"));
-  return of != "torch" && !of.starts_with("torch.");
-}
 
 bool is_read_only(PyObject* descriptor) {
   return descriptor && Py_TYPE(descriptor) == &PyMemberDescr_Type &&
          (reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member->flags & READONLY);
 }
-
-}  // namespace
 
 void Tracer::write_attr(Value* v, const std::string& name, Value* value) {
   touch(v);
@@ -41,63 +27,9 @@ void Tracer::write_attr(Value* v, const std::string& name, Value* value) {
 
 void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
   v = look(v);
-  switch (v->kind) {
-    case Kind::Function: {
-      FunctionState& f = *v->function;
-      if (is_read_only(lookup(&PyFunction_Type, name)))
-        stop("exception", name + " of a function, which is read-only, is set");
-      if (name == "__code__") stop("custom_setter", "__code__ of a function is set");
-      if (name == "__annotations__") return void(f.annotations = value);
-      if (name == "__defaults__") return void(f.defaults = is_none(value) ? nullptr : value);
-      if (name == "__kwdefaults__") return void(f.kwdefaults = is_none(value) ? nullptr : value);
-      return write_attr(v, name, value);
-    }
-    case Kind::Tensor:
-      return set_tensor_attr(v, name, value);
-    case Kind::Constant:
-      if (!may_be_set(v->obj, name))
-        stop("custom_setter", "attribute " + name + " of " + describe(v) + " is set");
-      return store_global(PyModule_GetDict(v->obj), constant_source(v->obj), name, value);
-    case Kind::Object:
-    case Kind::Dict:
-    case Kind::List:
-    case Kind::Tuple:
-      break;
-    default:
-      stop("custom_setter", "attribute " + name + " of " + describe(v) + " is set");
-  }
-  // An exception made here has no traceback that anything could look at.
-  if (v->worded && name == "__traceback__" && (is_none(value) || type_of(value) == &PyTraceBack_Type)) return;
-  PyTypeObject* type = type_of(v);
-  PyObject* setter = lookup(type, "__setattr__");
-  if (setter && PyFunction_Check(setter) && setter != torch_names().module_setattr) {
-    pin_type(type);
-    call_special(v, setter, {text(name), value});
-    return;
-  }
-  if (setter == torch_names().module_setattr) {
-    for (const char* group : {"_parameters", "_buffers", "_modules"}) {
-      Value* members = instance_get(v, group);
-      if (!members) continue;
-      if (!dict_get(members, name.c_str())) continue;
-      value = look(value);
-      if (std::string(group) == "_buffers" &&
-          ((value->kind == Kind::Tensor && value->cls == torch_names().tensor) || is_none(value)))
-        return dict_set(look(members), text(name), value);
-      call_special(v, setter, {text(name), value});
-      return;
-    }
-    Value* list = symbolic_list(value);
-    value = list ? list : peek(value);
-    const bool member = (value->kind == Kind::Tensor && value->cls != torch_names().tensor) ||
-                        (value->kind == Kind::Object && torch_names().is_module(value->cls));
-    if (member) {
-      pin_type(type);
-      call_special(v, setter, {text(name), value});
-      return;
-    }
-  }
-  generic_set(v, name, value);
+  const TypeOps& type = ops_of(v);
+  if (!type.set_attr) stop("custom_setter", "attribute " + name + " of " + describe(v) + " is set");
+  type.set_attr(*this, v, name, value);
 }
 
 void Tracer::generic_set(Value* v, const std::string& name, Value* value) {

@@ -5,7 +5,9 @@
 
 #include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
-#include "core/capture/interpreter/types/arrays.h"
+#include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/types/methods.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -146,6 +148,12 @@ Value* Tracer::array_of_tensor(Value* tensor, Arguments a) {
   PyObject* const function = kept_function.get([] { return in_arrays("arrays.of_tensor"); });
   a.positional.insert(a.positional.begin(), tensor);
   return call(pinned(function), std::move(a));
+}
+
+Recipe recipe_of_array(RecipeMaker& make, Value* v) {
+  Recipe r = make.call(find_object("vitrine._polyfills.array_types.leave"), {});
+  for (const auto& [name, value] : v->attrs) r.children.push_back(make.make(value));
+  return r;
 }
 
 Value* indices_of_arrays(Tracer& t, Value* key) {

@@ -1,9 +1,6 @@
-// Dicts and lengths: shadow contents, loaded from the real object on demand.
+// Entries of dicts: shadow contents, loaded from the real object on demand.
 #include <algorithm>
 
-#include "core/base/once.h"
-#include "core/base/words.h"
-#include "core/capture/interpreter/commit/recipes.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
@@ -18,128 +15,6 @@ Value* Tracer::new_dict(PyTypeObject* cls) {
   v->dict = std::make_unique<DictState>();
   v->dict->index = Owned(PyDict_New());
   return v;
-}
-
-// What id() gave of something that stays where it is, say.
-static bool may_be_address(PyObject* number) {
-  constexpr long long kLowest = 1 << 16;
-  const long long n = PyLong_CheckExact(number) ? PyLong_AsLongLong(number) : 0;
-  if (n == -1) PyErr_Clear();
-  return n >= kLowest;
-}
-
-PyObject* Tracer::key_object(Value* key) {
-  key = look(key);
-  switch (key->kind) {
-    case Kind::Constant:
-      for (const OwnKey& known : own_keys_)  // which may be equal to it
-        if (PyObject_Hash(key->obj) == known.hash ||
-            (may_be_address(key->obj) && is_kept_as(known.value, "Identity")))
-          stop("unsupported_value", "a dict key with the hash of a " + describe(known.value));
-      PyErr_Clear();
-      return key->obj;
-    case Kind::Tuple: {
-      // A named tuple is equal to the plain one.
-      pin_type(key->cls);
-      const bool named = key->cls != &PyTuple_Type && !key->owner &&
-                         key->cls->tp_hash == PyTuple_Type.tp_hash &&
-                         key->cls->tp_richcompare == PyTuple_Type.tp_richcompare;
-      PyObject* tree = constant_tree(named ? tuple(unpack(key)) : key);
-      if (!tree) stop("unsupported_value", "a dict key that is not a constant");
-      return keep(tree);
-    }
-    case Kind::Object: {
-      // Hashed by identity: the real object stands for itself.
-      if (type_of(key)->tp_hash == PyBaseObject_Type.tp_hash) {
-        if (key->obj && key->source && !key->pinned)
-          guard_weakly(key->source, key->obj, "is the same object");
-        if (key->obj) return key->obj;
-        if (!key->twin)
-          key->twin = Owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
-        return key->twin.get();
-      }
-      return own_key(key);
-    }
-    case Kind::Tensor: {
-      // Hashed by identity, too: a tensor made here is its fake tensor.
-      static constinit Once<PyObject*> kept_hash;
-      PyObject* const hash = kept_hash.get([] { return find_object("torch.Tensor.__hash__"); });
-      PyObject* own = PyDict_GetItemString(class_dict(torch_names().tensor), "__hash__");
-      pin_type(key->cls);
-      if (own == hash && key->cls->tp_hash == torch_names().tensor->tp_hash) {
-        if (key->source) guard_weakly(key->source, key->real, "is the same tensor");
-        return key->real ? key->real : key->obj;
-      }
-      [[fallthrough]];
-    }
-    default:
-      stop("unsupported_value", with_article(describe(key)) + " as a dict key");
-  }
-}
-
-// What hash() gives of an object whose __hash__() gives this int.
-Py_hash_t hash_told(PyObject* number) {
-  const Py_ssize_t n = PyLong_AsSsize_t(number);
-  if (n != -1) return n;
-  const bool too_large = PyErr_Occurred() != nullptr;
-  PyErr_Clear();
-  return too_large ? PyObject_Hash(number) : -2;
-}
-
-// An object whose class says how it is hashed and what it is equal to: equal ones share a fake tensor.
-PyObject* Tracer::own_key(Value* key) {
-  PyObject* method = key->obj ? nullptr : python_method(type_of(key), "__hash__");
-  if (!method) stop("unsupported_value", with_article(key->cls->tp_name) + " as a dict key");
-  struct Pure {
-    int64_t& since;
-    const int64_t before;
-    ~Pure() { since = before; }
-  } pure{pure_since_, pure_since_};
-  if (pure_since_ < 0) pure_since_ = static_cast<int64_t>(values_.size());
-  PyObject* number = const_object(call_special(key, method, {}));
-  if (!number || !PyLong_CheckExact(number)) stop("unsupported_value", "a hash that is no constant");
-  const Py_hash_t hash = hash_told(number);
-  for (const OwnKey& known : own_keys_)
-    if (known.hash == hash && known.value == key) return known.fake_tensor;
-  PyObject* fake_tensor = nullptr;
-  for (size_t i = 0; i < own_keys_.size() && !fake_tensor; ++i)
-    if (own_keys_[i].hash == hash && truth(compare(Py_EQ, own_keys_[i].value, key)))
-      fake_tensor = own_keys_[i].fake_tensor;
-  if (!fake_tensor) fake_tensor = keep(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
-  own_keys_.push_back({key, hash, fake_tensor});
-  return fake_tensor;
-}
-
-// Such a fake tensor is not found among keys that are there for real.
-void Tracer::check_own_keys(Value* dict, Value* key) {
-  Values keys;
-  for (const auto& [each, value] : dict->dict->entries) keys.push_back(each);
-  check_own_keys(dict->obj != nullptr, keys, key);
-}
-
-void Tracer::check_own_keys(bool from_before, const Values& keys, Value* key) {
-  key = look(key);
-  if (key->kind != Kind::Object || key->cls->tp_hash == PyBaseObject_Type.tp_hash) return;
-  const auto mine = std::find_if(own_keys_.rbegin(), own_keys_.rend(),
-                                 [&](const OwnKey& known) { return known.value == key; });
-  bool refused = from_before;
-  for (Value* k : keys) {
-    k = k ? resolve(k) : nullptr;
-    if (!k || k->kind != Kind::Constant) continue;
-    refused = refused || mine == own_keys_.rend() || PyObject_Hash(k->obj) == mine->hash ||
-              (may_be_address(k->obj) && is_kept_as(key, "Identity")) ||
-              (Py_TYPE(k->obj)->tp_flags & Py_TPFLAGS_HEAPTYPE);
-  }
-  if (refused) stop("unsupported_value", with_article(key->cls->tp_name) + " as a dict key");
-}
-
-// Equal as a set or a dict sees it; a tensor is equal to itself alone.
-bool Tracer::same_key(PyObject* a, PyObject* b) {
-  if (a == b) return true;
-  if (torch_api::is_tensor(a) || torch_api::is_tensor(b)) return false;
-  const int yes = PyObject_RichCompareBool(a, b, Py_EQ);
-  if (yes < 0) raise_python();
-  return yes;
 }
 
 namespace {
@@ -168,15 +43,11 @@ static std::string key_text(PyObject* key, const Value* value, size_t most) {
                                    : repr_of(key, most);
 }
 
-namespace {
-
 // The globals of a module, as vars(module) or f.__globals__ gives them: names reach them, too.
-bool is_globals(const Value* dict) {
+static bool is_globals(const Value* dict) {
   return dict->kind == Kind::Dict && dict->obj && PyDict_CheckExact(dict->obj) &&
          PyDict_GetItemString(dict->obj, "__builtins__");
 }
-
-}  // namespace
 
 Value* Tracer::dict_get(Value* v, Value* key) {
   v = look(v);
@@ -363,37 +234,6 @@ void Tracer::dict_update(Value* v, Value* other) {
     Values two = unpack(pair);
     if (two.size() != 2) raise(PyExc_ValueError, "dictionary update sequence element has a wrong length");
     dict_set(v, two[0], two[1]);
-  }
-}
-
-Value* Tracer::len(Value* v) {
-  v = look(v);
-  PyObject* method = may_have_methods(v) ? python_method(type_of(v), "__len__") : nullptr;
-  return integer(method ? checked_length(v, method) : length(v));
-}
-
-int64_t Tracer::length(Value* v) {
-  v = look(v);
-  switch (v->kind) {
-    case Kind::Tuple:
-    case Kind::List:
-    case Kind::Set:
-      guard_length(v);
-      return static_cast<int64_t>(v->items.size());
-    case Kind::Dict:
-      return static_cast<int64_t>(dict_entries(v).size());
-    case Kind::Tensor:
-      return int_of(tensor_method(v, "__len__", nullptr, {}), "len()");
-    case Kind::Constant: {
-      const Py_ssize_t n = PyObject_Size(v->obj);
-      if (n < 0) raise_python();
-      return n;
-    }
-    case Kind::Object:
-      if (PyObject* function = python_method(v->cls, "__len__")) return checked_length(v, function);
-      stop("unsupported_value", "len() of a " + describe(v));
-    default:
-      stop("unsupported_value", "len() of a " + describe(v));
   }
 }
 

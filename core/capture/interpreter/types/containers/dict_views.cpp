@@ -1,0 +1,71 @@
+// Views of dicts: a tuple of what stands in the dict, its owner, renewed where the dict has changed. Keys
+// compare as sets do.
+#include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/types/containers/dicts.h"
+#include "core/capture/interpreter/types/containers/sequences.h"
+#include "core/capture/interpreter/types/objects/objects.h"
+
+namespace vitrine::capture {
+namespace {
+
+bool is_view(const Value* v) {
+  return v->kind == Kind::Tuple && v->owner;
+}
+
+bool is_keys(const Value* v) {
+  return is_view(v) && v->cls == &PyDictKeys_Type;
+}
+
+std::optional<bool> equal_views(Tracer& t, Value* a, Value* b) {
+  if (!((is_keys(a) || a->kind == Kind::Set) && (is_keys(b) || b->kind == Kind::Set)))
+    stop("unsupported_value", "comparison of " + t.describe(a) + " with " + t.describe(b));
+  if (t.length(a) != t.length(b)) return false;
+  for (Value* item : a->items)
+    if (is_keys(b) ? !t.dict_get(b->owner, item) : !t.contains(b, item)) return false;
+  return true;
+}
+
+Recipe recipe_of_view(Tracer& t, RecipeMaker& make, Value* v) {
+  const char* name = v->cls == &PyDictKeys_Type ? "keys" : v->cls == &PyDictValues_Type ? "values" : "items";
+  const bool proxy = t.resolve(v->owner)->cls == &PyDictProxy_Type;
+  PyTypeObject* cls = proxy ? &PyDictProxy_Type : &PyDict_Type;
+  Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(cls), name));
+  Recipe r = make.call(method.get(), {});
+  r.children.push_back(make.make(v->owner));
+  return r;
+}
+
+}  // namespace
+
+Values items_of_view(Tracer& t, Value* dict, PyTypeObject* cls) {
+  Values items;
+  for (auto [key, value] : t.dict_entries(dict))
+    items.push_back(cls == &PyDictKeys_Type     ? key
+                    : cls == &PyDictValues_Type ? value
+                                                : t.tuple({key, value}));
+  return items;
+}
+
+Value* new_dict_view(Tracer& t, Value* dict, PyTypeObject* cls) {
+  Value* v = t.sequence(Kind::Tuple, items_of_view(t, dict, cls), cls);
+  v->owner = dict;
+  v->version = dict->version;
+  return v;
+}
+
+const TypeOps dict_view_type = container_ops({
+    .name = "dict_keys, dict_values, dict_items",
+    .precedence = 1,  // beside a tuple, too
+    .method = method_of_tuple,
+    .only_reads = reads_only,
+    .equal = equal_views,
+    .length = length_of_items,
+    .contains = contains_item,
+    .get_item = get_tuple_item,
+    .set_item = set_tuple_item,
+    .iter = iter_items,
+    .to_torch = tuple_to_torch,
+    .recipe = recipe_of_view,
+});
+
+}  // namespace vitrine::capture

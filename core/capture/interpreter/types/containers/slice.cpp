@@ -1,0 +1,58 @@
+// slice: start, stop and step.
+#include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/types/methods.h"
+#include "core/capture/objects/class_dict.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+Value* slice_attr(Tracer& t, Value* v, const std::string& name) {
+  if (name == "start") return v->items[0];
+  if (name == "stop") return v->items[1];
+  if (name == "step") return v->items[2];
+  PyObject* found = lookup(&PySlice_Type, name);
+  if (found && is_native_method(found)) return t.bind_descriptor(found, v, &PySlice_Type, name);
+  if (name == "__class__") return t.pinned(reinterpret_cast<PyObject*>(&PySlice_Type));
+  if (found) stop_at_attribute("a slice", name);
+  return nullptr;
+}
+
+void enter_slice(Tracer& t, Value* v) {
+  auto* slice = reinterpret_cast<PySliceObject*>(v->obj);
+  v->kind = Kind::Slice;
+  v->sized = true;  // always three parts
+  v->items = {t.lazy(slice->start, t.sources().attr(v->source, "start")),
+              t.lazy(slice->stop, t.sources().attr(v->source, "stop")),
+              t.lazy(slice->step, t.sources().attr(v->source, "step"))};
+}
+
+PyObject* slice_to_torch(Tracer& t, Value* v) {
+  const auto bound = [&](Value* at) {
+    Value* known = t.peek(at)->kind == Kind::Tensor ? t.known_number(t.look(at), "__index__") : nullptr;
+    return t.to_python(known ? known : at);
+  };
+  Owned a(bound(v->items[0])), b(bound(v->items[1])), c(bound(v->items[2]));
+  for (PyObject* each : {a.get(), b.get(), c.get()})
+    if (torch_api::is_tensor(each))
+      stop("scalar_read", "a tensor is used as a slice bound",
+           "Use a mask of fixed size instead of the slice.");
+  return PySlice_New(a.get(), b.get(), c.get());
+}
+
+Recipe recipe_of_slice(Tracer&, RecipeMaker& make, Value* v) {
+  return make.sequence(Recipe::Kind::Slice, v->items);
+}
+
+}  // namespace
+
+const TypeOps slice_type = {
+    .name = "slice",
+    .attr = slice_attr,
+    .only_reads = reads_only,
+    .enter = enter_slice,
+    .to_torch = slice_to_torch,
+    .recipe = recipe_of_slice,
+};
+
+}  // namespace vitrine::capture

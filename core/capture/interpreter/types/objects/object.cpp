@@ -1,0 +1,265 @@
+// Objects of plain classes, and what every object has of class object.
+#include "core/capture/interpreter/types/objects/objects.h"
+
+#include "core/base/words.h"
+#include "core/capture/objects/class_dict.h"
+#include "core/capture/objects/torch_names.h"
+
+namespace vitrine::capture {
+
+// The first of its classes that is not written in Python.
+PyTypeObject* native_class(PyTypeObject* type) {
+  while (type->tp_flags & Py_TPFLAGS_HEAPTYPE && type->tp_base) type = type->tp_base;
+  return type;
+}
+
+Value* object_attr(Tracer& t, Value* v, const std::string& name) {
+  PyTypeObject* type = t.type_of(v);
+  PyObject* getter = lookup(type, "__getattribute__");
+  if (!getter || !PyFunction_Check(getter)) return t.generic_get(v, name, true);
+  t.pin_type(type);
+  if (!lookup(type, "__getattr__")) return t.call_special(v, getter, {t.text(name)});
+  try {
+    return t.call_special(v, getter, {t.text(name)});
+  } catch (const RaiseSignal& signal) {
+    auto* error = reinterpret_cast<PyTypeObject*>(PyExc_AttributeError);
+    if (!signal.exception || !PyType_IsSubtype(signal.exception->cls, error)) throw;
+    return t.ask_getattr(v, name);
+  }
+}
+
+namespace {
+
+// An nn.Module sorts what is set by its kind. Whether that was done here.
+bool set_member_of_module(Tracer& t, Value* v, PyObject* setter, const std::string& name, Value*& value) {
+  for (const char* group : {"_parameters", "_buffers", "_modules"}) {
+    Value* members = t.instance_get(v, group);
+    if (!members) continue;
+    if (!t.dict_get(members, name.c_str())) continue;
+    value = t.look(value);
+    if (std::string(group) == "_buffers" &&
+        ((value->kind == Kind::Tensor && value->cls == torch_names().tensor) || t.is_none(value)))
+      t.dict_set(t.look(members), t.text(name), value);
+    else
+      t.call_special(v, setter, {t.text(name), value});
+    return true;
+  }
+  Value* list = t.symbolic_list(value);
+  value = list ? list : t.peek(value);
+  const bool member = (value->kind == Kind::Tensor && value->cls != torch_names().tensor) ||
+                      (value->kind == Kind::Object && torch_names().is_module(value->cls));
+  if (!member) return false;
+  t.pin_type(t.type_of(v));
+  t.call_special(v, setter, {t.text(name), value});
+  return true;
+}
+
+}  // namespace
+
+void set_object_attr(Tracer& t, Value* v, const std::string& name, Value* value) {
+  PyTypeObject* type = t.type_of(v);
+  PyObject* setter = lookup(type, "__setattr__");
+  if (setter && PyFunction_Check(setter) && setter != torch_names().module_setattr) {
+    t.pin_type(type);
+    t.call_special(v, setter, {t.text(name), value});
+    return;
+  }
+  if (setter == torch_names().module_setattr && set_member_of_module(t, v, setter, name, value)) return;
+  t.generic_set(v, name, value);
+}
+
+Value* call_object(Tracer& t, Value* v, Arguments a) {
+  PyTypeObject* type = t.type_of(v);
+  PyObject* method = t.python_method(type, "__call__");
+  if (!method) {
+    if (!type->tp_call) t.raise(PyExc_TypeError, t.describe(v) + " is not callable");
+    stop("foreign_call", "call of a " + t.describe(v));
+  }
+  if (method == torch_names().module_call && v->obj) return t.call_module(v, std::move(a));
+  a.positional.insert(a.positional.begin(), v);
+  return t.call(t.pinned(method), std::move(a));
+}
+
+bool truth_of_object(Tracer& t, Value* v, const char*) {
+  PyTypeObject* type = t.type_of(v);
+  if (const int told = checked_truth(t, v); told >= 0) return told;
+  t.pin_type(type);
+  const bool own = (type->tp_as_number && type->tp_as_number->nb_bool) ||
+                   (type->tp_as_mapping && type->tp_as_mapping->mp_length) ||
+                   (type->tp_as_sequence && type->tp_as_sequence->sq_length);
+  if (own) stop("unsupported_value", "the truth of a " + t.describe(v));
+  return true;
+}
+
+int64_t length_of_object(Tracer& t, Value* v) {
+  if (PyObject* function = t.python_method(v->cls, "__len__")) return t.checked_length(v, function);
+  stop("unsupported_value", "len() of a " + t.describe(v));
+}
+
+Value* get_object_item(Tracer& t, Value* v, Value*) {
+  stop("unsupported_value", "subscript of " + t.describe(v));
+}
+
+Value* iter_object(Tracer& t, Value* v) {
+  if (!v->cls->tp_iter && t.python_method(v->cls, "__getitem__"))
+    return t.iter(t.call(t.pinned(find_object("vitrine._polyfills.standard_library.items_of")), {{v}, {}}));
+  if (!v->cls->tp_iter) t.raise(PyExc_TypeError, t.describe(v) + " is not iterable");
+  if (v->obj && v->cls->tp_iter == PyObject_SelfIter) return v;
+  stop("unsupported_value", "iteration over " + t.describe(v));
+}
+
+Value* next_of_object(Tracer& t, Value* v, Value** returned) {
+  PyObject* method = t.python_method(t.type_of(v), "__next__");
+  if (!method && v->obj && PyGen_CheckExact(v->obj))
+    stop("generator", "iteration over a generator from before this point");
+  if (!method && v->cls->tp_iternext)
+    stop("unsupported_value", "iteration over a " + t.describe(v) + " from before this point");
+  if (!method) t.raise(PyExc_TypeError, t.describe(v) + " is not an iterator");
+  try {
+    return t.call_special(v, method, {});
+  } catch (const RaiseSignal& signal) {
+    if (!signal.exception || signal.exception->cls != reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))
+      throw;
+    if (returned && !signal.exception->items.empty()) *returned = signal.exception->items[0];
+    return nullptr;
+  }
+}
+
+namespace {
+
+// A class that PyTorch makes in C++. One that is written in Python is none, whatever it is called.
+bool is_torch_extension_type(PyTypeObject* type) {
+  const bool of_python = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && Py_TYPE(type) == &PyType_Type;
+  return !of_python && std::string_view(type->tp_name).starts_with("torch.");
+}
+
+}  // namespace
+
+PyObject* object_to_torch(Tracer& t, Value* v) {
+  if (!v->obj || !v->source || !is_torch_extension_type(v->cls))
+    stop("unsupported_value", with_article(t.describe(v)) + " is given to PyTorch");
+  t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + t.describe(v));
+  return Py_NewRef(v->obj);
+}
+
+Recipe recipe_of_object(Tracer& t, RecipeMaker& make, Value* v) {
+  for (const auto& [name, maker] :
+       {std::pair{"Identity", "builtins.id"},
+        std::pair{"Compiled", "vitrine._polyfills.made_inside.compiled_for_real"}}) {
+    if (!is_kept_as(v, name)) continue;
+    Recipe r = make.call(find_object(maker), {});
+    for (const auto& [attribute, value] : v->attrs) r.children.push_back(make.make(value));
+    return r;
+  }
+  if (t.array_kind(v) != ArrayKind::None) return recipe_of_array(make, v);
+  static PyObject* object_new =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__new__");
+  return make.made_empty(v, object_new, [&](const Recipe& target) { make.attributes(v, target); });
+}
+
+namespace {
+
+// What object.__init__ says where nobody takes the arguments.
+void check_object_init(Tracer& t, PyTypeObject* cls, const Arguments& a) {
+  if (a.positional.empty() && a.keyword.empty()) return;
+  const bool own_init = cls->tp_init != PyBaseObject_Type.tp_init;
+  if (!own_init && cls->tp_new != PyBaseObject_Type.tp_new) return;
+  t.raise(PyExc_TypeError,
+          (own_init ? "object" : std::string(cls->tp_name)) +
+              ".__init__() takes exactly one argument (the instance to initialize)",
+          true);
+}
+
+Value* object_init(Tracer& t, Value* s, const Arguments& a) {
+  if (s->cls && PyType_IsSubtype(s->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
+    init_exception(t, s, a);
+  else if (s->cls && native_class(s->cls)->tp_init != PyBaseObject_Type.tp_init)
+    stop("unsupported_builtin", "__init__() of a " + t.describe(s));
+  else if (s->cls)
+    check_object_init(t, s->cls, a);
+  return t.none();
+}
+
+Value* object_getattribute(Tracer& t, Value* s, const Arguments& a) {
+  const std::string name = t.str_of(argument(t, a, 0), false);
+  Value* found = t.generic_get(s, name, false);
+  if (!found) t.raise(PyExc_AttributeError, t.describe(s) + " has no attribute '" + name + "'");
+  return found;
+}
+
+Value* object_setattr(Tracer& t, Value* s, const Arguments& a) {
+  t.generic_set(s, t.str_of(argument(t, a, 0), false), argument(t, a, 1));
+  return t.none();
+}
+
+Value* object_delattr(Tracer& t, Value* s, const Arguments& a) {
+  t.generic_del(s, t.str_of(argument(t, a, 0), false));
+  return t.none();
+}
+
+Value* object_eq(Tracer& t, Value* s, const Arguments& a) {
+  if (t.type_of(s) && t.type_of(s)->tp_richcompare != PyBaseObject_Type.tp_richcompare)
+    stop("unsupported_builtin", "__eq__ of a " + t.describe(s));
+  return t.same(s, argument(t, a, 0)) ? t.boolean(true) : t.constant(Py_NotImplemented);
+}
+
+Value* held_item(Tracer& t, Value* s, const Arguments& a) {
+  return t.get_held_item(s, argument(t, a, 0));
+}
+
+const MethodTable& object_methods() {
+  static const MethodTable table = {
+      {"__init__", object_init},
+      {"__setattr__", object_setattr},
+      {"__delattr__", object_delattr},
+      {"__getattribute__", object_getattribute},
+      {"__init_subclass__", [](Tracer& t, Value*, const Arguments&) { return t.none(); }},
+      {"__eq__", object_eq},
+      {"__getitem__", held_item},
+  };
+  return table;
+}
+
+// What object.__new__ says where nobody takes the arguments.
+void check_object_new(Tracer& t, PyTypeObject* cls, const Arguments& a) {
+  if (a.positional.size() + a.keyword.size() < 2) return;
+  if (cls->tp_new != PyBaseObject_Type.tp_new)
+    t.raise(PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)", true);
+  if (cls->tp_init == PyBaseObject_Type.tp_init)
+    t.raise(PyExc_TypeError, std::string(cls->tp_name) + "() takes no arguments", true);
+}
+
+}  // namespace
+
+Method method_of_object(const std::string& name) {
+  return method_in<object_methods>(name);
+}
+
+Value* new_object(Tracer& t, const Arguments& a) {
+  PyObject* o = a.positional.empty() ? nullptr : t.const_object(a.positional[0]);
+  if (!o || !PyType_Check(o)) stop("unsupported_value", "__new__ of something that is no class");
+  auto* cls = reinterpret_cast<PyTypeObject*>(o);
+  t.pin_type(cls);
+  if (PyType_IsSubtype(cls, &PyDict_Type)) return t.new_dict(cls);
+  if (PyType_IsSubtype(cls, &PyList_Type)) return t.sequence(Kind::List, {}, cls);
+  if (PyType_IsSubtype(cls, &PyTuple_Type))
+    return t.sequence(Kind::Tuple, a.positional.size() > 1 ? t.listed(a.positional[1]) : Values{}, cls);
+  if (!(cls->tp_flags & Py_TPFLAGS_HEAPTYPE) && cls != &PyBaseObject_Type &&
+      !PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
+    stop("unsupported_builtin", std::string("an object of class ") + cls->tp_name + " is made");
+  if (native_class(cls) == &PyBaseObject_Type) check_object_new(t, cls, a);
+  if (PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_OSError)))
+    stop("exception", "an OSError may become one of its subclasses");
+  if (PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) && !is_plain_exception(cls))
+    stop("exception", std::string("a ") + cls->tp_name + " is made");
+  if (cls->tp_flags & Py_TPFLAGS_IS_ABSTRACT) {
+    const Owned nothing(PyTuple_New(0)), made(PyBaseObject_Type.tp_new(cls, nothing.get(), nullptr));
+    t.raise_python();  // which methods it lacks
+  }
+  Value* v = t.make(Kind::Object);
+  v->cls = cls;
+  v->typed = true;
+  return v;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,138 @@
+// Tensors: operators, comparison, items and the way out. Their attributes and methods: tensor_members.cpp.
+#include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/types/methods.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+// A complex number beside a tensor of one or more dimensions and a floating or complex type: a 0-d tensor
+// does the same there, and has a place in a graph. nullptr: other values.
+Value* complex_beside(Tracer& t, Value* number, Value* tensor) {
+  if (number->kind != Kind::Constant || !PyComplex_CheckExact(number->obj) || tensor->kind != Kind::Tensor)
+    return nullptr;
+  const ir::TensorType type = torch_api::type_of(tensor->obj);
+  if (type.sizes.empty() || !(ir::is_float(type.dtype) || ir::is_complex(type.dtype))) return nullptr;
+  return t.literal(find_object("torch.tensor"),
+                   {{number}, {{"dtype", t.pinned(find_object("torch.complex128"))}}});
+}
+
+Value* tensor_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
+  // A number to PyTorch, whatever operators its class has.
+  if (b->kind == Kind::Object &&
+      (PyType_IsSubtype(b->cls, &PyLong_Type) || PyType_IsSubtype(b->cls, &PyFloat_Type)))
+    stop("unsupported_value", op.name + " of a tensor and a " + t.describe(b));
+  if (a->kind == Kind::Object || b->kind == Kind::Object) return nullptr;
+  if (Value* number = complex_beside(t, b, a)) b = number;
+  if (Value* number = complex_beside(t, a, b)) a = number;
+  // x += y on something that is no tensor makes a new value, as Python does.
+  const std::string name = op.in_place && a->kind != Kind::Tensor ? op.row.name : op.name;
+  return t.torch_call("operator." + name, torch_names().operator_function(name), {{a, b}, {}});
+}
+
+Value* tensor_compare(Tracer& t, int op, Value* a, Value* b) {
+  Value* other = a->kind == Kind::Tensor ? b : a;
+  const bool number =
+      other->kind == Kind::Tensor || other->kind == Kind::Symbol ||
+      (other->kind == Kind::Constant && PyNumber_Check(other->obj) && !PyType_Check(other->obj));
+  const std::string name = name_of_comparison(op);
+  if (number) return t.torch_call("operator." + name, torch_names().operator_function(name), {{a, b}, {}});
+  // Tensor.__eq__ gives up on None, text, lists: identity is left.
+  if (other->kind == Kind::Constant && (op == Py_EQ || op == Py_NE)) return t.boolean(op == Py_NE);
+  stop("unsupported_value", "comparison of a tensor with " + t.describe(other));
+}
+
+bool truth_of_tensor(Tracer& t, Value* v, const char* where) {
+  if (Value* known = t.known_number(v, "__bool__")) return known->obj == Py_True;
+  stop(where, std::string(where) == std::string("data_dependent_branch")
+                  ? "the branch depends on the value of a tensor (" + t.describe(v) + ")"
+                  : "the value of a tensor is read (" + t.describe(v) + ")");
+}
+
+int64_t length_of_tensor(Tracer& t, Value* v) {
+  return t.int_of(t.tensor_method(v, "__len__", nullptr, {}), "len()");
+}
+
+bool tensor_contains(Tracer&, Value*, Value*) {
+  stop("data_dependent_branch", "`in` a tensor reads its elements",
+       "Use (a == b).any() as a tensor, in torch.where.");
+}
+
+Value* get_tensor_item(Tracer& t, Value* v, Value* key) {
+  return t.torch_call("operator.getitem", torch_names().operator_function("getitem"),
+                      {{v, indices_of_arrays(t, key)}, {}});
+}
+
+void set_tensor_item(Tracer& t, Value* v, Value* key, Value* value) {
+  t.torch_call("operator.setitem", torch_names().operator_function("setitem"),
+               {{v, indices_of_arrays(t, key), value}, {}});
+}
+
+Value* iter_tensor(Tracer& t, Value* v) {
+  if (t.int_of(t.tensor_method(v, "dim", nullptr, {}), "dim") == 0)
+    t.raise(PyExc_TypeError, "iteration over a 0-d tensor");
+  return t.iter(t.tensor_method(v, "unbind", nullptr, {{t.integer(0)}, {}}));
+}
+
+Value* call_tensor(Tracer& t, Value*, Arguments) {
+  t.raise(PyExc_TypeError, "'Tensor' object is not callable");
+}
+
+PyObject* fake_tensor_of(Tracer& t, Value* v) {
+  t.check_view_of_normal(v);
+  return Py_NewRef(v->obj);
+}
+
+// What the graph gives is a plain tensor, and no leaf that requires grad: it becomes what the program has.
+Recipe as_the_program_has_it(Tracer& t, RecipeMaker& make, Value* v, Recipe r) {
+  const TorchNames& torch = torch_names();
+  if (v->cls == torch.parameter) {
+    std::vector<Recipe> arguments;
+    arguments.push_back(std::move(r));
+    r = make.call(find_object("vitrine._polyfills.library.as_parameter"), std::move(arguments));
+  }
+  const bool leaf = t.lowering().is_made_leaf(v->obj);
+  if (leaf && t.lowering().is_inference(v->obj))
+    stop("unsupported_value", "a leaf made in inference mode leaves the segment");
+  if (v->attrs.empty() && v->cls != torch.parameter && !leaf) return r;
+  const bool first = v->shared < 0;
+  r = make.shared(v, std::move(r));
+  if (!first) return r;
+  if (leaf) make.set_attribute(r, "requires_grad", make.constant(Py_True));
+  make.attributes(v, r);
+  return r;
+}
+
+Recipe recipe_of_tensor(Tracer& t, RecipeMaker& make, Value* v) {
+  if (t.lowering().is_conjugated(v->obj))
+    stop("unsupported_value", "a tensor that is conjugated when it is read leaves the segment",
+         "Give what Tensor.conj_physical() makes.");
+  return as_the_program_has_it(t, make, v, t.inference_result(v, make.graph_result(v), make));
+}
+
+}  // namespace
+
+const TypeOps tensor_type = {
+    .name = "torch.Tensor",
+    .precedence = kBeforeClasses + 1,  // beside a number that may change, too
+    .attr = [](Tracer& t, Value* v, const std::string& name) { return t.tensor_attr(v, name); },
+    .set_attr = [](Tracer& t, Value* v, const std::string& name,
+                   Value* value) { t.set_tensor_attr(v, name, value); },
+    .call = call_tensor,
+    .binary = tensor_binary,
+    .compare = tensor_compare,
+    .truth = truth_of_tensor,
+    .length = length_of_tensor,
+    .contains = tensor_contains,
+    .get_item = get_tensor_item,
+    .set_item = set_tensor_item,
+    .iter = iter_tensor,
+    .iter_first = true,
+    .to_torch = fake_tensor_of,
+    .recipe = recipe_of_tensor,
+    .by_value = true,
+};
+
+}  // namespace vitrine::capture
