@@ -128,14 +128,11 @@ FOREIGN_WORDS = [r"(?<![\w.~])/(?:work|root|mnt|Users|home/(?!user/))[/\w]+", r"
 # which may only shrink; several of one name, the longest first.
 MAX_FUNCTION_LINES = 60
 LONG_FUNCTIONS = {
-    "GuardTree::explain_condition": [111],
-    "GuardTree::holds": [72],
     "Lowering::State::attempt": [66],
     "MainWindow::connectParts": [66],
     "Store::give_plan": [63],
     "commands": [107],
     "load": [78],
-    "read_step": [62],
     "trace": [61],
 }
 

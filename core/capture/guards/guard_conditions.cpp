@@ -137,6 +137,41 @@ bool GuardTree::compares(const Condition& c, PyObject* left) const {
   return numbers_compare(left, right, static_cast<int>(c.number / 2)) == static_cast<int>(c.number % 2);
 }
 
+namespace {
+
+bool dict_contains(PyObject* dict, PyObject* key, bool there) {
+  return PyDict_Check(dict) && (dict_value(dict, key) != nullptr) == there;
+}
+
+bool instance_has(PyObject* o, PyObject* name) {
+  PyObject* dict = instance_dict(o);
+  return dict && dict_value(dict, name);
+}
+
+PyObject* globals_of_object(PyObject* o) {
+  if (PyFunction_Check(o)) return PyFunction_GET_GLOBALS(o);
+  return PyModule_Check(o) ? PyModule_GetDict(o) : nullptr;
+}
+
+bool absent_from(PyObject* globals, PyObject* name) {
+  return globals && !dict_value(globals, name);
+}
+
+// name: nullptr, or the attribute under which it is asked.
+bool notices_its_end(PyObject* o, bool alone, PyObject* name) {
+  if (alone) return has_finalizer(o);
+  return name ? has_finalizer_under(o, name) : has_finalizer_inside(o);
+}
+
+// An iterator; over: the sequence, or nullptr for any.
+bool stands_at(PyObject* o, int64_t position, PyObject* over) {
+  PyObject* sequence = nullptr;
+  if (iterator_position(o, &sequence) != position) return false;
+  return !over || !sequence || sequence == over;
+}
+
+}  // namespace
+
 bool GuardTree::holds(Condition& c) {
   PyObject* o = values_[c.node];
   switch (c.kind) {
@@ -163,41 +198,29 @@ bool GuardTree::holds(Condition& c) {
       return same_keys(o, c.keys);
     case GuardKind::HasAttr:
       return has_attribute(o, c.name.get()) == (c.number != 0);
-    case GuardKind::DictContains: {
-      PyObject* key = c.number & kWeakKey ? PyWeakref_GET_OBJECT(c.object) : c.object;
-      return PyDict_Check(o) && (dict_value(o, key) != nullptr) == ((c.number & 1) != 0);
-    }
+    case GuardKind::DictContains:
+      return dict_contains(o, c.number & kWeakKey ? PyWeakref_GET_OBJECT(c.object) : c.object,
+                           (c.number & 1) != 0);
     case GuardKind::SetEquals:
       return same_set(c.object, o);
-    case GuardKind::InstanceHas: {
-      PyObject* dict = instance_dict(o);
-      return (dict && dict_value(dict, c.name.get())) == (c.number != 0);
-    }
+    case GuardKind::InstanceHas:
+      return instance_has(o, c.name.get()) == (c.number != 0);
     case GuardKind::TypeVersion:
       return PyType_Check(o) && class_serves(c, reinterpret_cast<PyTypeObject*>(o));
     case GuardKind::AbcRegistry:
       return abc_registrations() == c.number;
-    case GuardKind::NotInGlobals: {
-      PyObject* globals = c.node == frame_node_ ? globals_
-                          : PyFunction_Check(o) ? PyFunction_GET_GLOBALS(o)
-                          : PyModule_Check(o)   ? PyModule_GetDict(o)
-                                                : nullptr;
-      return globals && !dict_value(globals, c.name.get());
-    }
+    case GuardKind::NotInGlobals:
+      return absent_from(c.node == frame_node_ ? globals_ : globals_of_object(o), c.name.get());
     case GuardKind::FunctionCode:
       return PyFunction_Check(o) && PyFunction_GET_CODE(o) == c.object;
     case GuardKind::PlainLeaf:
       return is_plain_leaf(o);
     case GuardKind::NoFinalizer:
-      if (c.number) return !has_finalizer(o);
-      return !(c.name ? has_finalizer_under(o, c.name.get()) : has_finalizer_inside(o));
+      return !notices_its_end(o, c.number != 0, c.name.get());
     case GuardKind::NoHooks:
       return has_no_hooks(o);
-    case GuardKind::IterPosition: {
-      PyObject* sequence = nullptr;
-      if (iterator_position(o, &sequence) != c.number) return false;
-      return !c.object || !sequence || sequence == c.object;
-    }
+    case GuardKind::IterPosition:
+      return stands_at(o, c.number, c.object);
     case GuardKind::DifferentObject:
       return o != values_[c.other];
     case GuardKind::Apart:
@@ -255,12 +278,94 @@ GuardFailure GuardTree::explain_apart(const Condition& c) const {
           storages ? "shared memory" : "the same object"};
 }
 
+namespace {
+
+// What is said of kinds that differ in one way only: behind the source's text, what was expected, what is.
+struct Told {
+  GuardKind kind;
+  const char *suffix, *expected, *actual;
+};
+constexpr Told kTold[] = {
+    {GuardKind::TypeVersion, " attributes", "unchanged", "changed"},
+    {GuardKind::AbcRegistry, " registry", "unchanged", "a class was registered"},
+    {GuardKind::FunctionCode, ".__code__", "the code of capture", "another code object"},
+    {GuardKind::PlainLeaf, "", "a leaf without hooks", "computed, or with a hook"},
+    {GuardKind::NoFinalizer, "", "nothing that notices its end", "something that does"},
+    {GuardKind::NoHooks, " hooks", "none", "a hook is registered"},
+};
+
+void tell_keys(const Owned& keys, GuardFailure& f) {
+  if (!keys) PyErr_Clear();
+  if (keys) f.actual = describe(keys.get());
+}
+
+}  // namespace
+
+// What is there and should not be, or the other way round.
+bool GuardTree::explain_presence(const Condition& c, GuardFailure& f) const {
+  bool expected = c.number != 0;
+  switch (c.kind) {
+    case GuardKind::DictContains:
+      f.source = f.expected + " in " + f.source;
+      expected = (c.number & 1) != 0;
+      break;
+    case GuardKind::InstanceHas:
+      f.source += ".__dict__['" + text_of(c.name.get()) + "']";
+      break;
+    case GuardKind::NotInGlobals:
+      f.source = "G" + (f.source.empty() ? "" : "(" + f.source + ")") + "['" + text_of(c.name.get()) + "']";
+      expected = false;
+      break;
+    case GuardKind::HasAttr:
+      f.source += "." + text_of(c.name.get());
+      break;
+    case GuardKind::Bound:
+      break;
+    default:
+      return false;
+  }
+  f.expected = presence(expected);
+  f.actual = presence(!expected);
+  return true;
+}
+
+// Lengths, keys and places.
+bool GuardTree::explain_extent(const Condition& c, PyObject* o, GuardFailure& f) const {
+  switch (c.kind) {
+    case GuardKind::Length:
+    case GuardKind::LengthAtLeast:
+    case GuardKind::LengthBelow:
+      f.source = "len(" + f.source + ")";
+      f.expected = std::to_string(c.number) + (c.kind == GuardKind::Length        ? ""
+                                               : c.kind == GuardKind::LengthBelow ? " not yet"
+                                                                                  : " or more");
+      if (int64_t n = builtin_length(o); n >= 0) f.actual = std::to_string(n);
+      return true;
+    case GuardKind::DictKeys:
+      f.source = "list(" + f.source + ")";
+      f.expected = keys_text(c.keys);
+      tell_keys(Owned(PyDict_Check(o) ? PySequence_Tuple(o) : nullptr), f);
+      return true;
+    case GuardKind::IterPosition: {
+      PyObject* sequence = nullptr;
+      int64_t at = iterator_position(o, &sequence);
+      f.expected = "position " + std::to_string(c.number);
+      f.actual = at == c.number ? "another sequence" : "position " + std::to_string(at);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
 GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const {
   const Source* source = nodes_[c.node].source;
   GuardFailure f{c.guard, source ? source->text() : "", describe(c.object), describe(o)};
   switch (c.kind) {
     case GuardKind::TensorMatch:
       return explain_tensor(c, o);
+    case GuardKind::Apart:
+      return explain_apart(c);
     case GuardKind::ConstEquals:
       f.other_type = c.object && o && Py_TYPE(c.object) != Py_TYPE(o);
       break;
@@ -273,95 +378,23 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
       f.expected = comparison_text(static_cast<int>(c.number)) + " " +
                    (c.other >= 0 ? nodes_[c.other].source->text() : repr_of(c.object));
       break;
-    case GuardKind::Length:
-    case GuardKind::LengthAtLeast:
-    case GuardKind::LengthBelow:
-      f.source = "len(" + f.source + ")";
-      f.expected = std::to_string(c.number) + (c.kind == GuardKind::Length        ? ""
-                                               : c.kind == GuardKind::LengthBelow ? " not yet"
-                                                                                  : " or more");
-      if (int64_t n = builtin_length(o); n >= 0) f.actual = std::to_string(n);
-      break;
-    case GuardKind::DictKeys: {
-      f.source = "list(" + f.source + ")";
-      f.expected = keys_text(c.keys);
-      Owned keys = Owned(PyDict_Check(o) ? PySequence_Tuple(o) : nullptr);
-      if (!keys) PyErr_Clear();
-      if (keys) f.actual = describe(keys.get());
-      break;
-    }
-    case GuardKind::DictContains:
-      f.source = f.expected + " in " + f.source;
-      f.expected = presence(c.number & 1);
-      f.actual = presence(!(c.number & 1));
-      break;
-    case GuardKind::InstanceHas:
-      f.source += ".__dict__['" + text_of(c.name.get()) + "']";
-      f.expected = presence(c.number != 0);
-      f.actual = presence(c.number == 0);
-      break;
-    case GuardKind::TypeVersion:
-      f.source += " attributes";
-      f.expected = "unchanged";
-      f.actual = "changed";
-      break;
-    case GuardKind::AbcRegistry:
-      f.source += " registry";
-      f.expected = "unchanged";
-      f.actual = "a class was registered";
-      break;
-    case GuardKind::Bound:
-      f.expected = presence(c.number != 0);
-      f.actual = presence(c.number == 0);
-      break;
-    case GuardKind::NotInGlobals:
-      f.source = "G" + (f.source.empty() ? "" : "(" + f.source + ")") + "['" + text_of(c.name.get()) + "']";
-      f.expected = "absent";
-      f.actual = "present";
-      break;
-    case GuardKind::HasAttr:
-      f.source += "." + text_of(c.name.get());
-      f.expected = presence(c.number != 0);
-      f.actual = presence(c.number == 0);
-      break;
-    case GuardKind::FunctionCode:
-      f.source += ".__code__";
-      f.expected = "the code of capture";
-      f.actual = "another code object";
-      break;
-    case GuardKind::PlainLeaf:
-      f.expected = "a leaf without hooks";
-      f.actual = "computed, or with a hook";
-      break;
-    case GuardKind::NoFinalizer:
-      if (c.name) f.source += "." + text_of(c.name.get());
-      f.expected = "nothing that notices its end";
-      f.actual = "something that does";
-      break;
-    case GuardKind::NoHooks:
-      f.source += " hooks";
-      f.expected = "none";
-      f.actual = "a hook is registered";
-      break;
-    case GuardKind::IterPosition: {
-      PyObject* sequence = nullptr;
-      int64_t at = iterator_position(o, &sequence);
-      f.expected = "position " + std::to_string(c.number);
-      f.actual = at == c.number ? "another sequence" : "position " + std::to_string(at);
-      break;
-    }
     case GuardKind::DifferentObject:
       f.expected = "another object than " + nodes_[c.other].source->text();
       f.actual = "the same object";
       break;
-    case GuardKind::Apart:
-      return explain_apart(c);
     case GuardKind::SameObject:
       f.expected = nodes_[c.other].source->text();
       f.actual = "another object";
       break;
     default:
-      break;
+      if (explain_presence(c, f) || explain_extent(c, o, f)) break;
+      if (c.kind == GuardKind::NoFinalizer && c.name) f.source += "." + text_of(c.name.get());
+      for (const Told& told : kTold) {
+        if (told.kind != c.kind) continue;
+        f.source += told.suffix;
+        f.expected = told.expected;
+        f.actual = told.actual;
+      }
   }
   if (f.expected == f.actual) f.actual = "another object";  // identity: equal text, different object
   return f;

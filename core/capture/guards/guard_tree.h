@@ -127,6 +127,9 @@ class GuardTree {
   bool fail(int32_t node, int32_t condition);
   GuardFailure explain_tensor(const Condition& condition, PyObject* o) const;
   GuardFailure explain_apart(const Condition& condition) const;
+  // false: the condition is of another kind.
+  bool explain_presence(const Condition& condition, GuardFailure& failure) const;
+  bool explain_extent(const Condition& condition, PyObject* o, GuardFailure& failure) const;
   GuardFailure explain_condition(const Condition& condition, PyObject* o) const;
 
   std::vector<Node> nodes_;

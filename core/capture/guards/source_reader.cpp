@@ -297,6 +297,31 @@ SourceStep prepare_step(const Source& source) {
   return step;
 }
 
+namespace {
+
+// What a function, a method or a cell holds.
+PyObject* part_of_callable(const SourceStep& step, PyObject* base) {
+  switch (step.kind) {
+    case SourceKind::Cell:
+      return PyCell_Check(base) ? PyCell_GET(base) : nullptr;
+    case SourceKind::Closure:
+      return PyFunction_Check(base) ? tuple_item(PyFunction_GET_CLOSURE(base), step.index) : nullptr;
+    case SourceKind::Default:
+      return PyFunction_Check(base) ? tuple_item(PyFunction_GET_DEFAULTS(base), step.index) : nullptr;
+    case SourceKind::KwDefault:
+      return PyFunction_Check(base) ? in_dict(PyFunction_GET_KW_DEFAULTS(base), step) : nullptr;
+    case SourceKind::BoundSelf:
+      if (PyMethod_Check(base)) return PyMethod_GET_SELF(base);
+      return PyCFunction_Check(base) ? PyCFunction_GET_SELF(base) : nullptr;
+    case SourceKind::BoundFunc:
+      return PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
 PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, Temporaries& keep) {
   switch (step.kind) {
     case SourceKind::Local:
@@ -326,21 +351,8 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
       return item(step, base, keep);
     case SourceKind::ItemOf:
       return item_of(step, base);
-    case SourceKind::Cell:
-      return PyCell_Check(base) ? PyCell_GET(base) : nullptr;
-    case SourceKind::Closure:
-      return PyFunction_Check(base) ? tuple_item(PyFunction_GET_CLOSURE(base), step.index) : nullptr;
-    case SourceKind::Default:
-      return PyFunction_Check(base) ? tuple_item(PyFunction_GET_DEFAULTS(base), step.index) : nullptr;
-    case SourceKind::KwDefault:
-      return PyFunction_Check(base) ? in_dict(PyFunction_GET_KW_DEFAULTS(base), step) : nullptr;
     case SourceKind::Type:
       return reinterpret_cast<PyObject*>(Py_TYPE(base));
-    case SourceKind::BoundSelf:
-      if (PyMethod_Check(base)) return PyMethod_GET_SELF(base);
-      return PyCFunction_Check(base) ? PyCFunction_GET_SELF(base) : nullptr;
-    case SourceKind::BoundFunc:
-      return PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
     case SourceKind::TensorOver:
       return tensor_over(base, keep);
     case SourceKind::WeakTarget:
@@ -356,7 +368,7 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
     case SourceKind::Derived:
       return PyFloat_CheckExact(base) ? keep_new(derive(step.key, base), keep) : nullptr;
     default:
-      return nullptr;
+      return part_of_callable(step, base);
   }
 }
 
