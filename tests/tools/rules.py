@@ -132,7 +132,6 @@ LONG_FUNCTIONS = {
     "MainWindow::connectParts": [66],
     "Store::give_plan": [63],
     "commands": [107],
-    "load": [78],
     "trace": [61],
 }
 

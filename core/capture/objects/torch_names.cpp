@@ -26,83 +26,100 @@ PyTypeObject* iterator_type(const char* expression) {
   return Py_TYPE(value.get());
 }
 
+// The member, and where the object is found.
+template <class T>
+struct Named {
+  T* TorchNames::* member;
+  const char* path;
+};
+constexpr Named<PyObject> kObjects[] = {
+    {&TorchNames::torch, "torch"},
+    {&TorchNames::functional, "torch.nn.functional"},
+    {&TorchNames::operator_module, "_operator"},  // a program may put other functions into `operator`
+    {&TorchNames::builtins, "builtins"},
+    {&TorchNames::module_call, "torch.nn.Module._wrapped_call_impl"},  // a program may have replaced __call__
+    {&TorchNames::module_call_impl, "torch.nn.Module._call_impl"},
+    {&TorchNames::module_getattr, "torch.nn.Module.__getattr__"},
+    {&TorchNames::module_setattr, "torch.nn.Module.__setattr__"},
+    {&TorchNames::module_delattr, "torch.nn.Module.__delattr__"},
+    {&TorchNames::module_forward, "torch.nn.Module.forward"},
+};
+constexpr Named<PyTypeObject> kTypes[] = {
+    {&TorchNames::tensor, "torch.Tensor"},
+    {&TorchNames::tensor_base, "torch._C.TensorBase"},
+    {&TorchNames::parameter, "torch.nn.Parameter"},
+    {&TorchNames::size, "torch.Size"},
+    {&TorchNames::dtype, "torch.dtype"},
+    {&TorchNames::device, "torch.device"},
+    {&TorchNames::layout, "torch.layout"},
+    {&TorchNames::memory_format, "torch.memory_format"},
+    {&TorchNames::finfo, "torch.finfo"},
+    {&TorchNames::iinfo, "torch.iinfo"},
+    {&TorchNames::module, "torch.nn.Module"},
+    {&TorchNames::op_overload, "torch._ops.OpOverload"},
+    {&TorchNames::op_packet, "torch._ops.OpOverloadPacket"},
+    {&TorchNames::op_namespace, "torch._ops._OpNamespace"},
+    {&TorchNames::ops, "torch._ops._Ops"},
+    {&TorchNames::signature, "inspect.Signature"},
+    {&TorchNames::item_getter, "_operator.itemgetter"},
+    {&TorchNames::attribute_getter, "_operator.attrgetter"},
+    {&TorchNames::method_caller, "_operator.methodcaller"},
+    {&TorchNames::expression_match, "re.Match"},
+    {&TorchNames::expression, "re.Pattern"},
+    {&TorchNames::custom_op, "torch._library.custom_ops.CustomOpDef"},
+    {&TorchNames::script_function, "torch.jit.ScriptFunction"},
+    {&TorchNames::enum_base, "enum.Enum"},
+    {&TorchNames::version, "torch.torch_version.TorchVersion"},
+    {&TorchNames::attention_backend, "torch._C._SDPBackend"},
+    {&TorchNames::type_variable, "typing.TypeVar"},
+    {&TorchNames::lru_cache_wrapper, "functools._lru_cache_wrapper"},
+    {&TorchNames::generic_alias, "types.GenericAlias"},
+    {&TorchNames::union_type, "types.UnionType"},
+    {&TorchNames::inference_context, "torch._C._InferenceMode"},
+    {&TorchNames::removable_handle, "torch.utils.hooks.RemovableHandle"},
+    {&TorchNames::partial, "functools.partial"},
+    {&TorchNames::deque, "collections.deque"},
+    {&TorchNames::ordered_dict, "collections.OrderedDict"},
+    {&TorchNames::default_dict, "collections.defaultdict"},
+    {&TorchNames::count, "itertools.count"},
+    {&TorchNames::repeat, "itertools.repeat"},
+    {&TorchNames::chain, "itertools.chain"},
+    {&TorchNames::islice, "itertools.islice"},
+};
+// Those that may be absent: NumPy's, the module's own, what a version of PyTorch lacks.
+constexpr Named<PyTypeObject> kOptionalTypes[] = {
+    {&TorchNames::flex_attention, "torch._higher_order_ops.flex_attention.FlexAttentionHOP"},
+    {&TorchNames::numpy_number, "numpy.number"},
+    {&TorchNames::numpy_bool, "numpy.bool_"},
+    {&TorchNames::numpy_ufunc, "numpy.ufunc"},
+    {&TorchNames::numpy_array, "numpy.ndarray"},
+    {&TorchNames::numpy_dtype, "numpy.dtype"},
+    {&TorchNames::disabled_function, "vitrine._engine.DisabledFunction"},
+    {&TorchNames::compiled_function, "vitrine._engine.CompiledFunction"},
+};
+constexpr const char* kIterators[] = {
+    "iter([])",         "iter(())",     "iter(range(0))", "iter({})",  "iter({}.values())",
+    "iter({}.items())", "iter('')",     "iter('\u00e9')", "iter(b'')", "iter(set())",
+    "reversed([])",     "reversed(())", "enumerate(())",  "zip()",     "map(id, ())",
+    "filter(None, ())"};
+
 TorchNames load() {
   TorchNames n{};
-  n.torch = must("torch");
-  n.functional = must("torch.nn.functional");
-  n.operator_module = must("_operator");  // a program may put other functions into `operator`
-  n.builtins = must("builtins");
-  n.tensor = must_type("torch.Tensor");
-  n.tensor_base = must_type("torch._C.TensorBase");
-  n.parameter = must_type("torch.nn.Parameter");
-  n.size = must_type("torch.Size");
-  n.dtype = must_type("torch.dtype");
-  n.device = must_type("torch.device");
-  n.layout = must_type("torch.layout");
-  n.memory_format = must_type("torch.memory_format");
-  n.finfo = must_type("torch.finfo");
-  n.iinfo = must_type("torch.iinfo");
-  n.module = must_type("torch.nn.Module");
-  n.op_overload = must_type("torch._ops.OpOverload");
-  n.op_packet = must_type("torch._ops.OpOverloadPacket");
-  n.op_namespace = must_type("torch._ops._OpNamespace");
-  n.ops = must_type("torch._ops._Ops");
-  n.signature = must_type("inspect.Signature");
-  n.item_getter = must_type("_operator.itemgetter");
-  n.attribute_getter = must_type("_operator.attrgetter");
-  n.method_caller = must_type("_operator.methodcaller");
-  n.expression_match = must_type("re.Match");
-  n.expression = must_type("re.Pattern");
-  n.custom_op = must_type("torch._library.custom_ops.CustomOpDef");
-  n.flex_attention =
-      reinterpret_cast<PyTypeObject*>(find_object("torch._higher_order_ops.flex_attention.FlexAttentionHOP"));
-  n.script_function = must_type("torch.jit.ScriptFunction");
-  n.enum_base = must_type("enum.Enum");
-  n.version = must_type("torch.torch_version.TorchVersion");
-  n.attention_backend = must_type("torch._C._SDPBackend");
-  n.type_variable = must_type("typing.TypeVar");
-  n.lru_cache_wrapper = must_type("functools._lru_cache_wrapper");
-  n.generic_alias = must_type("types.GenericAlias");
-  n.union_type = must_type("types.UnionType");
-  n.inference_context = must_type("torch._C._InferenceMode");
-  n.removable_handle = must_type("torch.utils.hooks.RemovableHandle");
-  n.partial = must_type("functools.partial");
-  n.deque = must_type("collections.deque");
-  n.ordered_dict = must_type("collections.OrderedDict");
-  n.default_dict = must_type("collections.defaultdict");
-  n.count = must_type("itertools.count");
-  n.repeat = must_type("itertools.repeat");
-  n.chain = must_type("itertools.chain");
-  n.islice = must_type("itertools.islice");
+  for (const auto& [member, path] : kObjects) n.*member = must(path);
+  for (const auto& [member, path] : kTypes) n.*member = must_type(path);
+  for (const auto& [member, path] : kOptionalTypes)
+    n.*member = reinterpret_cast<PyTypeObject*>(find_object(path));
 #if PY_VERSION_HEX < 0x030C0000  // later ones warn when they are asked for their state
   n.iterators = {n.count, n.repeat, n.chain, n.islice};
 #endif
-  const auto of_numpy = [](const char* path) { return reinterpret_cast<PyTypeObject*>(find_object(path)); };
-  n.numpy_number = of_numpy("numpy.number");
-  n.numpy_bool = of_numpy("numpy.bool_");
-  n.numpy_ufunc = of_numpy("numpy.ufunc");
-  n.numpy_array = of_numpy("numpy.ndarray");
-  n.numpy_dtype = of_numpy("numpy.dtype");
   if (n.numpy_ufunc && !Owned(PyImport_ImportModule("vitrine._polyfills.arrays"))) {
     PyErr_Clear();  // the engine is used without its module
     n.numpy_ufunc = nullptr;
   }
   PyObject* dispatched = find_object("numpy.prod");  // an ordinary function before NumPy 1.25
   n.numpy_dispatcher = dispatched && !PyFunction_Check(dispatched) ? Py_TYPE(dispatched) : nullptr;
-  n.disabled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.DisabledFunction"));
-  n.compiled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.CompiledFunction"));
-  n.module_call = must("torch.nn.Module._wrapped_call_impl");  // a program may have replaced __call__
-  n.module_call_impl = must("torch.nn.Module._call_impl");
-  n.module_getattr = must("torch.nn.Module.__getattr__");
-  n.module_setattr = must("torch.nn.Module.__setattr__");
-  n.module_delattr = must("torch.nn.Module.__delattr__");
-  n.module_forward = must("torch.nn.Module.forward");
   n.dict_of_sys_modules = PyImport_GetModuleDict();
-  for (const char* expression :
-       {"iter([])", "iter(())", "iter(range(0))", "iter({})", "iter({}.values())", "iter({}.items())",
-        "iter('')", "iter('\u00e9')", "iter(b'')", "iter(set())", "reversed([])", "reversed(())",
-        "enumerate(())", "zip()", "map(id, ())", "filter(None, ())"})
-    n.iterators.insert(iterator_type(expression));
+  for (const char* expression : kIterators) n.iterators.insert(iterator_type(expression));
   return n;
 }
 
