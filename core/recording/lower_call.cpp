@@ -170,70 +170,77 @@ bool Lowering::State::for_absent_gpu() const {
   return recording.as_if() && !gpu_is_here();
 }
 
+// In the modes that the program has set by now, under our dispatch mode.
+Py Lowering::State::run_in_modes(PyObject* callable, const Asked& asked, WarningWatch::Once once,
+                                 Py& warned) {
+  GradModeGuard grad(grad_mode);
+  AutocastGuard casts(autocast);
+  AttentionGuard ways(attention);
+  ModeGuard guard(mode.get());
+  const WarningWatch watch(asked.callable, once);
+  Py result = guard.active() ? run(callable, asked.args, asked.kwargs) : Py();
+  if (watch.seen()) warned = Py::borrow(watch.messages());
+  return result;
+}
+
+bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, Py& warned,
+                             const Recording::Mark& mark, Outcome& outcome) {
+  const Modes before = modes();
+  const auto& [name, callable, args, kwargs, origin] = asked;
+  recording.begin_call(origin);
+  auto known = [&](PyObject* t) { return leaf_slot(t); };
+  (void)make_template(args, known);
+  refuse_arrays(args);
+  refuse_turned(recording, name, args);
+  if (kwargs) (void)make_template(kwargs, known);
+  const Outs outs = outs_of(kwargs);
+  const PreservedComposite* whole = preserved_composite(callable);
+  const bool is_attention = whole && !whole->recurrent;
+  const AttentionCall attention_call =
+      is_attention ? without_known_mask(recording, args, kwargs) : AttentionCall{};
+  PyObject *run_args = is_attention ? attention_call.args.get() : args,
+           *run_kwargs = is_attention ? attention_call.kwargs.get() : kwargs;
+  const Py run_callable = for_absent_gpu() ? chosen_for(architecture, name, callable) : Py::borrow(callable);
+  Py result = run_in_modes(run_callable.get(), {name, callable, run_args, run_kwargs, origin}, once, warned);
+  if (result && warned && !dispatch.stopped)
+    stop("warning", name + " warns: " + text_of_warning(warned.get()));
+  if (!result || dispatch.stopped) {
+    failed(name, outcome);
+    return false;
+  }
+  refuse_inference_inputs(name, args, result.get());
+  refuse_unwritten(name, outs);
+  count_bias(recording, name, result.get(), mark);
+  if (whole) collapse(*whole, run_args, run_kwargs, result.get(), mark);
+  if (is_attention && is_tensor(result.get()) && requires_grad(result.get()) && for_absent_gpu() &&
+      !has_attention(recording, mark))
+    recording.effects.chosen_on_gpu = whole->function;
+  if (name == kSetData)
+    recording.share_data(recording.find(PyTuple_GET_ITEM(args, 0)),
+                         recording.find(PyTuple_GET_ITEM(args, 1)));
+  const bool state_changed = !(before == modes()) || name == "torch.clear_autocast_cache";
+  add_captured(name, callable, args, kwargs, origin, result.get(), outcome, state_changed, mark.aten);
+  if (outcome.captured_nodes == 0) recording.undo_ids(mark);
+  outcome.operators = recording.aten_nodes().size() - mark.aten;
+  outcome.value = result.release();
+  return true;
+}
+
 Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Once once, Py& warned) {
   Outcome outcome;
   const Recording::Mark mark = recording.mark();
-  const bool grad_before = grad_mode;
-  const AutocastState autocast_before = autocast;
-  const AttentionChoice attention_before = attention;
-  const auto& [name, callable, args, kwargs, origin] = asked;
+  const Modes before = modes();
   dispatch.stopped.reset();
-  Py result;
   try {
-    recording.begin_call(origin);
-    auto known = [&](PyObject* t) { return leaf_slot(t); };
-    (void)make_template(args, known);
-    refuse_arrays(args);
-    refuse_turned(recording, name, args);
-    if (kwargs) (void)make_template(kwargs, known);
-    const Outs outs = outs_of(kwargs);
-    const PreservedComposite* whole = preserved_composite(callable);
-    const bool is_attention = whole && !whole->recurrent;
-    const AttentionCall attention_call =
-        is_attention ? without_known_mask(recording, args, kwargs) : AttentionCall{};
-    PyObject *run_args = is_attention ? attention_call.args.get() : args,
-             *run_kwargs = is_attention ? attention_call.kwargs.get() : kwargs;
-    const Py run_callable =
-        for_absent_gpu() ? chosen_for(architecture, name, callable) : Py::borrow(callable);
-    {
-      GradModeGuard grad(grad_mode);
-      AutocastGuard casts(autocast);
-      AttentionGuard ways(attention);
-      ModeGuard guard(mode.get());
-      const WarningWatch watch(callable, once);
-      if (guard.active()) result = run(run_callable.get(), run_args, run_kwargs);
-      if (watch.seen()) warned = Py::borrow(watch.messages());
-    }
-    if (result && warned && !dispatch.stopped)
-      stop("warning", name + " warns: " + text_of_warning(warned.get()));
-    if (result && !dispatch.stopped) {
-      refuse_inference_inputs(name, args, result.get());
-      refuse_unwritten(name, outs);
-      count_bias(recording, name, result.get(), mark);
-      if (whole) collapse(*whole, run_args, run_kwargs, result.get(), mark);
-      if (is_attention && is_tensor(result.get()) && requires_grad(result.get()) && for_absent_gpu() &&
-          !has_attention(recording, mark))
-        recording.effects.chosen_on_gpu = whole->function;
-      if (name == kSetData)
-        recording.share_data(recording.find(PyTuple_GET_ITEM(args, 0)),
-                             recording.find(PyTuple_GET_ITEM(args, 1)));
-      const bool state_changed = grad_before != grad_mode || autocast_before != autocast ||
-                                 attention_before != attention || name == "torch.clear_autocast_cache";
-      add_captured(name, callable, args, kwargs, origin, result.get(), outcome, state_changed, mark.aten);
-      if (outcome.captured_nodes == 0) recording.undo_ids(mark);
-      outcome.operators = recording.aten_nodes().size() - mark.aten;
-      outcome.value = result.release();
-      return outcome;
-    }
-    failed(name, outcome);
+    if (record(asked, once, warned, mark, outcome)) return outcome;
   } catch (const Stop& reason) {
     PyErr_Clear();
     outcome.unsupported = reason.why;
   }
   recording.undo(mark);
-  grad_mode = grad_before;
-  autocast = autocast_before;
-  attention = attention_before;
+  grad_mode = before.grad;
+  autocast = before.autocast;
+  attention = before.attention;
   return outcome;
 }
 

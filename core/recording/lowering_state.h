@@ -81,6 +81,17 @@ struct Lowering::State {
   };
   // Runs and records it. warned: receives a list of the warnings that it gave; then nothing was recorded.
   Outcome attempt(const Asked& asked, WarningWatch::Once once, Py& warned);
+  // What attempt() does, but for undoing it.
+  bool record(const Asked& asked, WarningWatch::Once once, Py& warned, const Recording::Mark& mark,
+              Outcome& outcome);
+  Py run_in_modes(PyObject* callable, const Asked& asked, WarningWatch::Once once, Py& warned);
+  struct Modes {
+    bool grad;
+    AutocastState autocast;
+    AttentionChoice attention;
+    bool operator==(const Modes&) const = default;
+  };
+  Modes modes() const { return {grad_mode, autocast, attention}; }
   Py run(PyObject* callable, PyObject* args, PyObject* kwargs);
   bool for_absent_gpu() const;
   void copy_requires_grad(int index, PyObject* real);

@@ -219,19 +219,38 @@ bool Store::extend(Segment& segment, Place& place) {
   return true;
 }
 
-void Store::give_plan(const Segment& segment, Instance& instance, CompilationRecord* record,
-                      std::string& status, std::string& message) {
-  const Trace& trace = segment.trace();
+runtime::CompileOptions Store::options_for(const Segment& segment, const Instance& instance) const {
   runtime::CompileOptions options = engine_.compile_options(*settings_);
   options.sizes = segment.sizes();
   options.graphs = settings_->graphs();
   options.versions = instance.graphs.versions;
-  options.trains = instance.joint || trace.differentiates;
+  options.trains = instance.joint || segment.trace().differentiates;
   if (instance.joint) {
     options.kept_results = static_cast<int64_t>(instance.joint->results.size());
     options.versions.clear();
     for (const auto& result : instance.joint->results) options.versions.push_back(result.version);
   }
+  return options;
+}
+
+// The plan's place in the instance, or why it has none.
+Status Store::place_plan(const Segment& segment, Instance& instance, std::shared_ptr<runtime::Plan> plan,
+                         const runtime::CompileOptions& options, BackwardOrigin origin) {
+  engine_.tell(*plan);
+  if (!instance.joint) {
+    instance.plan = std::move(plan);
+    return {};
+  }
+  instance.training =
+      make_region(instance.joint, std::move(plan), options, {engine_, segment.name, std::move(origin)});
+  if (instance.training) return {};
+  return Error{"the node of autograd could not be made: " + torch_api::take_python_error(), "", ""};
+}
+
+void Store::give_plan(const Segment& segment, Instance& instance, CompilationRecord* record,
+                      std::string& status, std::string& message) {
+  const Trace& trace = segment.trace();
+  const runtime::CompileOptions options = options_for(segment, instance);
   status = "ok";
   if (settings_->replay || (trace.needs_grad && !instance.joint)) {
     message = settings_->replay ? "backend eager: the captured graph runs through PyTorch"
@@ -260,18 +279,9 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
   }
   PyErr_Clear();
   if (plan) {
-    engine_.tell(*plan.value());
-    if (!instance.joint) {
-      instance.plan = plan.take();
-      return;
-    }
-    Owned region =
-        make_region(instance.joint, plan.take(), options, {engine_, segment.name, std::move(origin)});
-    if (region) {
-      instance.training = std::move(region);
-      return;
-    }
-    plan = Error{"the node of autograd could not be made: " + torch_api::take_python_error(), "", ""};
+    Status lacks = place_plan(segment, instance, plan.take(), options, std::move(origin));
+    if (!lacks) return;
+    plan = std::move(*lacks);
   }
   const bool stopped = interrupted || engine_.cancelled;
   status = stopped ? "cancelled" : "failed";
