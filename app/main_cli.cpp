@@ -1,5 +1,5 @@
-// The command line: every command is one block in commands(). Recording and measuring happen in Python (the
-// engine); what was recorded is printed from the session file.
+// The command line: every command is one function, and a row of kCommands. Recording and measuring happen in
+// Python (the engine); what was recorded is printed from the session file.
 #include <signal.h>
 #include <CLI/CLI.hpp>
 
@@ -88,26 +88,23 @@ std::optional<Error> unknown_command(const CLI::App& app, const std::string& wor
   return Error{"There is no command \"" + word + "\".", "Commands: " + names + ".", ""};
 }
 
-int commands(int argc, char** argv) {
-  CLI::App app{"Vitrine: a compiler for PyTorch models that you can see through"};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", VITRINE_VERSION);
-  app.failure_message([](const CLI::App* command, const CLI::Error& error) {
-    std::string name;
-    for (const CLI::App* used : command->get_subcommands()) name = used->get_name();
-    return "vitrine: " + std::string(error.what()) + "\n  See: vitrine " + (name.empty() ? "" : name + " ") +
-           "--help\n";
-  });
+// What was typed, by command, and the exit status of the one that ran.
+struct Typed {
+  RunArguments run, explain;
+  std::string session, stage, shared, copy, trusted;
+  ShowOptions show;
+  std::vector<std::string> files;
   int status = 0;
+};
 
-  RunArguments run_arguments;
-  auto* c = app.add_subcommand(
+void add_run(CLI::App& app, Typed& t) {
+  CLI::App* c = app.add_subcommand(
       "run", "Record a model or script: capture, compile, run, check against eager, measure");
-  c->add_option("file", run_arguments.file, "Python file")->required();
-  c->add_option("-o,--output", run_arguments.session, "session file (default: FILE's name with .vitrine)");
-  c->add_flag("--redact", run_arguments.redact, "keep only what can be shared: see `vitrine share`");
-  c->add_flag("--open", run_arguments.open, "open the application afterwards, when there is a display");
-  run_arguments.engine.declare(*c);
+  c->add_option("file", t.run.file, "Python file")->required();
+  c->add_option("-o,--output", t.run.session, "session file (default: FILE's name with .vitrine)");
+  c->add_flag("--redact", t.run.redact, "keep only what can be shared: see `vitrine share`");
+  c->add_flag("--open", t.run.open, "open the application afterwards, when there is a display");
+  t.run.engine.declare(*c);
   c->footer(
       "What stands behind -- is the script's own.\n"
       "FILE defines model and inputs, or get_model() and get_inputs(), or what --entry names; else it is a "
@@ -120,60 +117,88 @@ int commands(int argc, char** argv) {
       "A session that stands at -o is replaced by a run that has finished, and by any other only where it "
       "is\n"
       "worth no more; what such a run recorded is then kept beside it, as NAME.failed.vitrine.");
-  c->callback([&] { status = run_command(run_arguments); });
+  c->callback([&] { t.status = run_command(t.run); });
+}
 
-  std::string session, stage;
-  ShowOptions options;
-  c = app.add_subcommand("show", "Print a stage or table of a session");
-  c->add_option("session", session, "session file")->required();
-  c->add_option("stage", stage, "what to show")->required();
-  c->add_flag("--json", options.json, "rows as JSON");
-  c->add_flag("--passes", options.passes, "every snapshot of a graph stage");
-  c->add_option("--compilation", options.compilation, "only this one, such as 0/1");
+void add_show(CLI::App& app, Typed& t) {
+  CLI::App* c = app.add_subcommand("show", "Print a stage or table of a session");
+  c->add_option("session", t.session, "session file")->required();
+  c->add_option("stage", t.stage, "what to show")->required();
+  c->add_flag("--json", t.show.json, "rows as JSON");
+  c->add_flag("--passes", t.show.passes, "every snapshot of a graph stage");
+  c->add_option("--compilation", t.show.compilation, "only this one, such as 0/1");
   c->footer(stage_list());
-  c->callback([&] { status = show_command(session, stage, options); });
+  c->callback([&] { t.status = show_command(t.session, t.stage, t.show); });
+}
 
-  RunArguments explain_arguments;
-  c = app.add_subcommand("explain",
-                         "Graphs, breaks, guards and recompilations of a session or a Python file, as prose");
-  c->add_option("file", explain_arguments.file, "session or Python file")->required();
-  explain_arguments.engine.declare(*c);
-  c->callback([&] { status = explain_command(explain_arguments); });
+void add_explain(CLI::App& app, Typed& t) {
+  CLI::App* c = app.add_subcommand(
+      "explain", "Graphs, breaks, guards and recompilations of a session or a Python file, as prose");
+  c->add_option("file", t.explain.file, "session or Python file")->required();
+  t.explain.engine.declare(*c);
+  c->callback([&] { t.status = explain_command(t.explain); });
+}
 
-  c = pass_on(app, "bench", "Measure against eager and, with --against inductor, torch.compile");
-  c->callback([&, c] { status = fail(exec_module(places(), "vitrine._tools.bench", c->remaining())); });
+void add_bench(CLI::App& app, Typed& t) {
+  CLI::App* c = pass_on(app, "bench", "Measure against eager and, with --against inductor, torch.compile");
+  c->callback([&, c] { t.status = fail(exec_module(places(), "vitrine._tools.bench", c->remaining())); });
+}
 
-  std::vector<std::string> files;
-  c = app.add_subcommand("open", "Open sessions in the application");
-  c->add_option("sessions", files, "session files");
-  c->callback([&] { status = open_command(files); });
+void add_open(CLI::App& app, Typed& t) {
+  CLI::App* c = app.add_subcommand("open", "Open sessions in the application");
+  c->add_option("sessions", t.files, "session files");
+  c->callback([&] { t.status = open_command(t.files); });
+}
 
-  std::string shared, copy;
-  c = app.add_subcommand(
+void add_share(CLI::App& app, Typed& t) {
+  CLI::App* c = app.add_subcommand(
       "share",
       "Write a copy of a session that can be given away: without the script's arguments, strings of "
       "guards and steps, folders of paths and texts of exceptions");
-  c->add_option("session", shared, "session file")->required();
-  c->add_option("-o,--output", copy, "the copy (default: NAME.shared.vitrine beside it)");
-  c->callback([&] { status = share_command(shared, copy); });
+  c->add_option("session", t.shared, "session file")->required();
+  c->add_option("-o,--output", t.copy, "the copy (default: NAME.shared.vitrine beside it)");
+  c->callback([&] { t.status = share_command(t.shared, t.copy); });
+}
 
-  std::string trusted;
-  c = app.add_subcommand("trust",
-                         "Say that a session from elsewhere may be run again without asking, and written to");
-  c->add_option("session", trusted, "session file")->required();
-  c->callback([&] { status = trust_command(trusted); });
+void add_trust(CLI::App& app, Typed& t) {
+  CLI::App* c = app.add_subcommand(
+      "trust", "Say that a session from elsewhere may be run again without asking, and written to");
+  c->add_option("session", t.trusted, "session file")->required();
+  c->callback([&] { t.status = trust_command(t.trusted); });
+}
 
-  c = pass_on(app, "shot",
-              "Render a view: shot SESSION VIEW OUT.png [--theme light|dark] [--size WxH] [--scale N]");
+void add_shot(CLI::App& app, Typed& t) {
+  CLI::App* c = pass_on(
+      app, "shot", "Render a view: shot SESSION VIEW OUT.png [--theme light|dark] [--size WxH] [--scale N]");
   c->callback([&, c] {
     std::vector<std::string> words{"--shot"};
     for (const std::string& word : c->remaining()) words.push_back(word);
     setenv("QT_QPA_PLATFORM", "offscreen", 0);
-    status = fail(exec_program(places().bin + "/vitrine-app", words));
+    t.status = fail(exec_program(places().bin + "/vitrine-app", words));
   });
+}
 
-  c = pass_on(app, "doctor", "What was found here, and what each missing part switches off");
-  c->callback([&, c] { status = fail(exec_doctor(places(), c->remaining())); });
+void add_doctor(CLI::App& app, Typed& t) {
+  CLI::App* c = pass_on(app, "doctor", "What was found here, and what each missing part switches off");
+  c->callback([&, c] { t.status = fail(exec_doctor(places(), c->remaining())); });
+}
+
+// In the order of --help.
+constexpr void (*kCommands[])(CLI::App&, Typed&) = {add_run,   add_show,  add_explain, add_bench, add_open,
+                                                    add_share, add_trust, add_shot,    add_doctor};
+
+int commands(int argc, char** argv) {
+  CLI::App app{"Vitrine: a compiler for PyTorch models that you can see through"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", VITRINE_VERSION);
+  app.failure_message([](const CLI::App* command, const CLI::Error& error) {
+    std::string name;
+    for (const CLI::App* used : command->get_subcommands()) name = used->get_name();
+    return "vitrine: " + std::string(error.what()) + "\n  See: vitrine " + (name.empty() ? "" : name + " ") +
+           "--help\n";
+  });
+  Typed typed;
+  for (const auto add : kCommands) add(app, typed);
 
   if (argc > 1)
     if (const auto unknown = unknown_command(app, argv[1])) return fail(*unknown, 2);
@@ -184,8 +209,8 @@ int commands(int argc, char** argv) {
   const bool takes_script =
       argc > 1 && (std::string_view(argv[1]) == "run" || std::string_view(argv[1]) == "explain");
   if (takes_script && end != argv + argc) {
-    run_arguments.engine.script.assign(end + 1, argv + argc);
-    explain_arguments.engine.script = run_arguments.engine.script;
+    typed.run.engine.script.assign(end + 1, argv + argc);
+    typed.explain.engine.script = typed.run.engine.script;
     argc = static_cast<int>(end - argv);
   }
   try {
@@ -193,7 +218,7 @@ int commands(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return status;
+  return typed.status;
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ MainWindow::MainWindow(QWidget* parent, JobRunner::Mode jobs)
   resize(theme().px(1440), theme().px(900));
   build();
   connectParts();
+  connectCommands();
+  connectRun();
   addCommands();
   actions_->fill(row_->menus);
   sessionChanged();
@@ -108,6 +110,10 @@ void MainWindow::connectParts() {
   connect(palette_, &Palette::findWanted, this, [this](const QString& text) {
     if (host()) host()->openFind(text);
   });
+}
+
+// What triggers a command.
+void MainWindow::connectCommands() {
   auto command = [this](const QString& id) {
     if (QAction* action = (*actions_)[id]) action->trigger();
   };
@@ -121,6 +127,9 @@ void MainWindow::connectParts() {
   connect(welcome_, &WelcomePage::openWanted, this, &MainWindow::chooseFile);
   connect(welcome_, &WelcomePage::fileChosen, this, &MainWindow::openFile);
   connect(welcome_, &WelcomePage::pythonWanted, this, [command] { command("run.python"); });
+}
+
+void MainWindow::connectRun() {
   connect(run_, &RunController::stateChanged, this, &MainWindow::refreshEnabled);
   connect(rebuild_, &KernelRebuild::stateChanged, this, &MainWindow::refreshEnabled);
   connect(&document_->edits(), &kit::KernelEdits::changed, this, &MainWindow::refreshEnabled);

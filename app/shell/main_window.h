@@ -69,6 +69,8 @@ class MainWindow : public QMainWindow {
   };
   void build();
   void connectParts();
+  void connectCommands();
+  void connectRun();
   void addCommands();
   void addStepCommands();
   void addViewCommands();
