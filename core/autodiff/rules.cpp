@@ -4,6 +4,7 @@
 
 #include "core/base/result.h"
 #include "core/ops/call.h"
+#include "core/ops/node.h"
 
 namespace vitrine::autodiff {
 
@@ -28,25 +29,11 @@ Rule find_rule(std::string_view op) {
   return it == kByName.end() ? nullptr : it->second;
 }
 
-// Where the functional form has another ending.
-constexpr std::pair<std::string_view, std::string_view> kOtherEndings[] = {
-    {"aten.pow.Scalar", "aten.pow.Tensor_Scalar"},
-    {"aten.pow.Tensor", "aten.pow.Tensor_Tensor"},
-};
-
-// "aten.add_.Tensor" -> "aten.add.Tensor"
-std::string functional(std::string op) {
-  if (const size_t mark = op.rfind("_."); mark != std::string::npos) op.erase(mark, 1);
-  for (const auto& [inplace, other] : kOtherEndings)
-    if (op == inplace) return std::string(other);
-  return op;
-}
-
 }  // namespace
 
 Derivation derivation_of(const ir::Node& node) {
   const ops::OpRow* row = ops::find(node.op);
-  if (row && row->gradient == ops::kFunctional) row = ops::find(functional(node.op));
+  if (row && row->gradient == ops::kFunctional) row = ops::functional_of(node.op);
   if (!row || ops::is_borrowed(*row)) refuse(node.op + " has no gradient rule");
   if (row->gradient.starts_with("nondifferentiable")) refuse(node.op + " has no derivative");
   if (row->gradient != ops::kRule) return {nullptr, row->gradient};

@@ -112,7 +112,7 @@ class Walk {
   bool is_factor(const ir::Node& node) const {
     return std::any_of(node.origin.from.begin(), node.origin.from.end(), [&](ir::NodeId id) {
       const ir::Node* of = graph_.find(id);
-      return of && (of->op == "aten.mul.Tensor" || of->op == "aten.div.Tensor");
+      return of && ops::is(ops::find(of->op), ops::kSavesNumbers);
     });
   }
 

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/autograd/joint_maker.h"
+#include "core/ops/table.h"
 
 namespace vitrine::torch_api {
 
@@ -21,7 +22,7 @@ Nodes saving(const JointParts& parts) {
   for (const auto* nodes : {&parts.leading, &parts.forward})
     for (const ir::Node& n : *nodes) values.insert(n.id);
   for (const ir::Node& n : parts.forward)
-    if (n.op == "aten.mul.Tensor" || n.op == "aten.div.Tensor") out.insert(n.id);
+    if (ops::is(ops::find(n.op), ops::kSavesNumbers)) out.insert(n.id);
   for (const ir::Node& n : parts.backward)
     ir::each_ref(n, [&](ir::Ref r) {
       if (values.contains(r.node)) out.insert(n.origin.from.begin(), n.origin.from.end());

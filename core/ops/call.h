@@ -89,7 +89,7 @@ std::vector<bool> dim_mask(const Dims& dims, size_t ndim);
 
 // Rows of the table, one list a family file.
 extern const std::vector<OpRow> kPointwiseBinary, kPointwiseUnary, kCompare, kReduction, kNorm, kSoftmax,
-    kView, kMatmul, kConvPool, kEmbeddingIndex, kFactory, kCopy, kRandom, kLoss, kBackward, kInplace;
+    kView, kMatmul, kConvPool, kEmbeddingIndex, kFactory, kCopy, kRandom, kLoss, kBackward;
 
 // Cells of the gradient column.
 inline constexpr std::string_view kRule = "rule", kFunctional = "functional";

@@ -188,6 +188,15 @@ Types pixel_unshuffle(const Call& c) {
   return pixels(c, false);
 }
 
+Types copied_into(const Call& c) {
+  need(broadcast(c.tensor(0).sizes, c.tensor(1).sizes) == c.tensor(0).sizes, "sizes");
+  return {c.tensor(0)};
+}
+Types filled(const Call& c) {
+  if (c.size() > 1 && c.is_tensor(1)) need(c.tensor(1).sizes.empty(), "the value has dimensions");
+  return {c.tensor(0)};
+}
+
 }  // namespace
 
 constexpr Family kFamily = Family::memory;
@@ -202,36 +211,46 @@ const std::vector<OpRow> kCopy = {
     {"aten._to_copy.default",
      "self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None",
      Family::pointwise, kLoop, covered<to_copy>, "a", kRule, "a copy in another type"},
-    {"aten.cat.default", "tensors, dim=0", kFamily, kOpaque, covered<cat>, "", kRule,
+    {"aten.cat.default", "tensors, dim=0", kFamily, Lower::movement, covered<cat>, "", kRule,
      "joined along a dimension"},
-    {"aten.stack.default", "tensors, dim=0", kFamily, kOpaque, covered<stack>, "", kRule,
+    {"aten.stack.default", "tensors, dim=0", kFamily, Lower::movement, covered<stack>, "", kRule,
      "joined along a new dimension"},
-    {"aten.repeat.default", "self, repeats", kFamily, kOpaque, covered<repeat>, "", kRule, "tiled"},
-    {"aten.flip.default", "self, dims", kFamily, kOpaque, covered<flip>, "", kRule, "dimensions reversed"},
-    {"aten.roll.default", "self, shifts, dims=[]", kFamily, kOpaque, covered<roll>, "", kRule,
+    {"aten.repeat.default", "self, repeats", kFamily, Lower::movement, covered<repeat>, "", kRule, "tiled"},
+    {"aten.flip.default", "self, dims", kFamily, Lower::movement, covered<flip>, "", kRule,
+     "dimensions reversed"},
+    {"aten.roll.default", "self, shifts, dims=[]", kFamily, Lower::movement, covered<roll>, "", kRule,
      "elements shifted around"},
-    {"aten.constant_pad_nd.default", "self, pad, value=0", kFamily, kOpaque, covered<pad>, "", kRule,
+    {"aten.constant_pad_nd.default", "self, pad, value=0", kFamily, Lower::movement, covered<pad>, "", kRule,
      "padded with a number"},
-    {"aten.reflection_pad1d.default", "self, padding", kFamily, kOpaque, covered<reflection_pad<1>>, "",
-     kRule, "padded with its mirror image"},
-    {"aten.reflection_pad2d.default", "self, padding", kFamily, kOpaque, covered<reflection_pad<2>>, "",
-     kRule, "padded with its mirror image"},
-    {"aten.reflection_pad3d.default", "self, padding", kFamily, kOpaque, covered<reflection_pad<3>>, "",
-     kRule, "padded with its mirror image"},
-    {"aten.replication_pad1d.default", "self, padding", kFamily, kOpaque, covered<replication_pad<1>>, "",
-     kRule, "padded with its outermost elements"},
-    {"aten.replication_pad2d.default", "self, padding", kFamily, kOpaque, covered<replication_pad<2>>, "",
-     kRule, "padded with its outermost elements"},
-    {"aten.replication_pad3d.default", "self, padding", kFamily, kOpaque, covered<replication_pad<3>>, "",
-     kRule, "padded with its outermost elements"},
+    {"aten.reflection_pad1d.default", "self, padding", kFamily, Lower::movement, covered<reflection_pad<1>>,
+     "", kRule, "padded with its mirror image"},
+    {"aten.reflection_pad2d.default", "self, padding", kFamily, Lower::movement, covered<reflection_pad<2>>,
+     "", kRule, "padded with its mirror image"},
+    {"aten.reflection_pad3d.default", "self, padding", kFamily, Lower::movement, covered<reflection_pad<3>>,
+     "", kRule, "padded with its mirror image"},
+    {"aten.replication_pad1d.default", "self, padding", kFamily, Lower::movement, covered<replication_pad<1>>,
+     "", kRule, "padded with its outermost elements"},
+    {"aten.replication_pad2d.default", "self, padding", kFamily, Lower::movement, covered<replication_pad<2>>,
+     "", kRule, "padded with its outermost elements"},
+    {"aten.replication_pad3d.default", "self, padding", kFamily, Lower::movement, covered<replication_pad<3>>,
+     "", kRule, "padded with its outermost elements"},
     {"aten.pixel_shuffle.default", "self, upscale_factor", kFamily, kOpaque, covered<pixel_shuffle>, "",
      "pixel_unshuffle(g, b)", "channels laid out as squares of pixels"},
-    {"aten.pixel_unshuffle.default", "self, downscale_factor", kFamily, kOpaque, covered<pixel_unshuffle>, "",
-     "pixel_shuffle(g, b)", "squares of pixels laid out as channels"},
-    {"aten.slice_scatter.default", "self, src, dim=0, start=None, end=None, step=1", kFamily, kOpaque,
+    {"aten.pixel_unshuffle.default", "self, downscale_factor", kFamily, Lower::movement,
+     covered<pixel_unshuffle>, "", "pixel_shuffle(g, b)", "squares of pixels laid out as channels"},
+    {"aten.slice_scatter.default", "self, src, dim=0, start=None, end=None, step=1", kFamily, Lower::movement,
      covered<slice_scatter>, "", kRule, "a copy with a range of a dimension replaced"},
-    {"aten.select_scatter.default", "self, src, dim, index", kFamily, kOpaque, covered<select_scatter>, "",
-     kRule, "a copy with one position of a dimension replaced"},
+    {"aten.select_scatter.default", "self, src, dim, index", kFamily, Lower::movement,
+     covered<select_scatter>, "", kRule, "a copy with one position of a dimension replaced"},
+    // PyTorch has no functional twins of these.
+    {"aten.copy_.default", "self!, src, non_blocking=False", kFamily, kOpaque, covered<copied_into>, "",
+     kFunctional, "src written into self"},
+    {"aten.fill_.Scalar", "self!, value", kFamily, kOpaque, covered<filled>, "", kFunctional,
+     "a number written everywhere"},
+    {"aten.fill_.Tensor", "self!, value", kFamily, kOpaque, covered<filled>, "", kFunctional,
+     "a 0-d tensor written everywhere"},
+    {"aten.zero_.default", "self!", kFamily, kOpaque, covered<filled>, "", kFunctional,
+     "zeros written everywhere"},
 };
 
 }  // namespace vitrine::ops

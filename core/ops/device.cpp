@@ -1,6 +1,7 @@
 #include "core/ops/device.h"
 
 #include "core/ops/node.h"
+#include "core/ops/promote.h"
 
 namespace vitrine::ops {
 
@@ -45,9 +46,27 @@ Result<ir::Device> device_of(const OpRow& row, const ShapeCall& call) {
   return common.device();
 }
 
+namespace {
+
+// What an operator computes into its first argument is of that tensor's type: its sizes must be the same, and
+// elements may not fall in category (floating, integer, bool).
+std::optional<Error> fit(const ShapeCall& call, std::vector<ir::TensorType>& types) {
+  const ir::TensorType* into = call.args.at(0).tensor;
+  if (!into || types.size() != 1 || types[0].sizes != into->sizes)
+    return Error{"The shape rule does not cover this call: the result has other sizes", "", ""};
+  if (!can_cast(types[0].dtype, into->dtype))
+    return Error{"The shape rule does not cover this call: the result does not fit the type", "", ""};
+  types[0] = *into;
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<ir::TensorType>> types_of(const OpRow& row, const ShapeCall& call) {
   Result<std::vector<ir::TensorType>> types = row.shape(call);
   if (!types) return types;
+  if (row.functional)
+    if (auto error = fit(call, types.value())) return *error;
   Result<ir::Device> device = device_of(row, call);
   if (!device) return device.error();
   for (ir::TensorType& t : types.value()) t.device = device.value();

@@ -137,6 +137,11 @@ Types index_put(const Call& c) {
   return {{self.dtype, self.sizes, preserved_strides(self), 0}};
 }
 
+Types index_put_into(const Call& c) {
+  need(c.tensor(2).dtype == c.tensor(0).dtype, "types differ");
+  return {c.tensor(0)};
+}
+
 // As many places as the program says there are.
 Types nonzero_static(const Call& c) {
   return {TensorType::contiguous(DType::i64, {c.integer(1), static_cast<int64_t>(c.tensor(0).sizes.size())})};
@@ -149,22 +154,26 @@ constexpr Lower kLower = Lower::opaque;
 
 const std::vector<OpRow> kEmbeddingIndex = {
     {"aten.embedding.default", "weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False",
-     kFamily, kLower, covered<embedding>, "", kRule, "rows of a table"},
-    {"aten.gather.default", "self, dim, index, *, sparse_grad=False", kFamily, kLower, covered<gather>, "",
-     kRule, "elements picked along a dimension"},
-    {"aten.index_select.default", "self, dim, index", kFamily, kLower, covered<index_select>, "", kRule,
-     "positions of a dimension"},
-    {"aten.index.Tensor", "self, indices", kFamily, kLower, covered<index>, "", kRule, "x[i, j, ...]"},
-    {"aten.scatter.value", "self, dim, index, value", kFamily, kLower, covered<scatter_value>, "", kRule,
-     "a number written at indexed places of a copy"},
-    {"aten.scatter.src", "self, dim, index, src", kFamily, kLower, covered<scatter_source>, "", kRule,
-     "elements written at indexed places of a copy"},
-    {"aten.scatter_add.default", "self, dim, index, src", kFamily, kLower, covered<scatter_source>, "", kRule,
-     "elements added at indexed places of a copy"},
-    {"aten.index_add.default", "self, dim, index, source, *, alpha=1", kFamily, kLower, covered<index_add>,
-     "", kRule, "slices added at positions of a dimension of a copy"},
-    {"aten.index_put.default", "self, indices, values, accumulate=False", kFamily, kLower, covered<index_put>,
-     "", kRule, "x[i, j, ...] = values, in a copy"},
+     kFamily, Lower::movement, covered<embedding>, "", kRule, "rows of a table"},
+    {"aten.gather.default", "self, dim, index, *, sparse_grad=False", kFamily, Lower::movement,
+     covered<gather>, "", kRule, "elements picked along a dimension"},
+    {"aten.index_select.default", "self, dim, index", kFamily, Lower::movement, covered<index_select>, "",
+     kRule, "positions of a dimension"},
+    {"aten.index.Tensor", "self, indices", kFamily, Lower::movement, covered<index>, "", kRule,
+     "x[i, j, ...]"},
+    {"aten.scatter.value", "self, dim, index, value", kFamily, Lower::scatter, covered<scatter_value>, "",
+     kRule, "a number written at indexed places of a copy", "aten.scatter_.value"},
+    {"aten.scatter.src", "self, dim, index, src", kFamily, Lower::scatter, covered<scatter_source>, "", kRule,
+     "elements written at indexed places of a copy", "aten.scatter_.src"},
+    {"aten.scatter_add.default", "self, dim, index, src", kFamily, Lower::scatter, covered<scatter_source>,
+     "", kRule, "elements added at indexed places of a copy", "aten.scatter_add_.default"},
+    {"aten.index_add.default", "self, dim, index, source, *, alpha=1", kFamily, Lower::scatter,
+     covered<index_add>, "", kRule, "slices added at positions of a dimension of a copy",
+     "aten.index_add_.default"},
+    {"aten.index_put.default", "self, indices, values, accumulate=False", kFamily, Lower::scatter,
+     covered<index_put>, "", kRule, "x[i, j, ...] = values, in a copy", "aten.index_put_.default"},
+    {"aten.index_put_.default", "self!, indices, values, accumulate=False", kFamily, kLower,
+     covered<index_put_into>, "", kFunctional, "self[i, j, ...] = values"},
     {"aten.nonzero_static.default", "self, *, size, fill_value=-1", kFamily, kLower, covered<nonzero_static>,
      "", "nondifferentiable(\"the result is integer\")", "places of what is not zero, `size` of them"},
 };

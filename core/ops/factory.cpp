@@ -1,4 +1,5 @@
-// Tensors made from nothing but sizes and numbers.
+// Tensors made from nothing but sizes and numbers, and random numbers. The latter run through PyTorch, in
+// order, so that its generator gives what eager would get, or are drawn in kernels as its own draw them.
 #include <cmath>
 
 #include "core/ops/rules.h"
@@ -104,6 +105,17 @@ Types triangle(const Call& c) {
   return {TensorType::contiguous(t.dtype, t.sizes)};
 }
 
+Types drawn(const Call& c) {
+  Types out = filled(c);
+  need(ir::is_float(out[0].dtype), "not a floating type");
+  return out;
+}
+Types like_drawn(const Call& c) {
+  Types out = like_filled(c);
+  need(ir::is_float(out[0].dtype), "not a floating type");
+  return out;
+}
+
 }  // namespace
 
 constexpr Family kFamily = Family::memory;
@@ -142,19 +154,36 @@ const std::vector<OpRow> kFactory = {
      "memory in the type of a tensor"},
     {"aten.new_empty_strided.default", "self, size, stride, " OPTIONS, kFamily, kOpaque,
      covered<new_empty_strided>, "", kNone, "memory in the type of a tensor, strides given"},
-    {"aten.arange.default", "end, " OPTIONS, kFamily, kOpaque, covered<arange>, "", kNone, "0, 1, 2, ..."},
-    {"aten.arange.start", "start, end, " OPTIONS, kFamily, kOpaque, covered<arange_start>, "", kNone,
+    {"aten.arange.default", "end, " OPTIONS, kFamily, Lower::movement, covered<arange>, "", kNone,
+     "0, 1, 2, ..."},
+    {"aten.arange.start", "start, end, " OPTIONS, kFamily, Lower::movement, covered<arange_start>, "", kNone,
      "start, start + 1, ..."},
-    {"aten.arange.start_step", "start, end, step=1, " OPTIONS, kFamily, kOpaque, covered<arange_step>, "",
-     kNone, "start, start + step, ..."},
+    {"aten.arange.start_step", "start, end, step=1, " OPTIONS, kFamily, Lower::movement, covered<arange_step>,
+     "", kNone, "start, start + step, ..."},
     {"aten.linspace.default", "start, end, steps, " OPTIONS, kFamily, kOpaque, covered<linspace>, "", kNone,
      "evenly spaced numbers"},
-    {"aten.eye.default", "n, " OPTIONS, kFamily, kOpaque, covered<eye>, "", kNone, "identity matrix"},
-    {"aten.eye.m", "n, m, " OPTIONS, kFamily, kOpaque, covered<eye_m>, "", kNone, "identity matrix"},
-    {"aten.tril.default", "self, diagonal=0", kFamily, kOpaque, covered<triangle>, "", kRule,
+    {"aten.eye.default", "n, " OPTIONS, kFamily, Lower::movement, covered<eye>, "", kNone, "identity matrix"},
+    {"aten.eye.m", "n, m, " OPTIONS, kFamily, Lower::movement, covered<eye_m>, "", kNone, "identity matrix"},
+    {"aten.tril.default", "self, diagonal=0", kFamily, Lower::movement, covered<triangle>, "", kRule,
      "zero above a diagonal"},
-    {"aten.triu.default", "self, diagonal=0", kFamily, kOpaque, covered<triangle>, "", kRule,
+    {"aten.triu.default", "self, diagonal=0", kFamily, Lower::movement, covered<triangle>, "", kRule,
      "zero below a diagonal"},
+};
+
+constexpr Family kDraws = Family::random;
+constexpr std::string_view kDrawn = "nondifferentiable(\"it draws random numbers\")";
+
+const std::vector<OpRow> kRandom = {
+    {"aten.rand.default", "size, " OPTIONS, kDraws, kOpaque, covered<drawn>, "", kDrawn, "uniform in 0..1"},
+    {"aten.randn.default", "size, " OPTIONS, kDraws, kOpaque, covered<drawn>, "", kDrawn, "normal"},
+    {"aten.rand_like.default", "self, " FORMAT, kDraws, kOpaque, covered<like_drawn>, "", kDrawn,
+     "uniform in the form of a tensor"},
+    {"aten.randn_like.default", "self, " FORMAT, kDraws, kOpaque, covered<like_drawn>, "", kDrawn,
+     "normal in the form of a tensor"},
+    {"aten.native_dropout.default", "input, p, train", kDraws, kOpaque, nullptr, "", kRule,
+     "elements zeroed at random, and which stayed"},
+    {"aten.bernoulli.p", "self, p, *, generator=None", kDraws, kOpaque, nullptr, "", kDrawn,
+     "1 with probability p"},
 };
 #undef OPTIONS
 #undef FORMAT

@@ -31,6 +31,10 @@ Result<std::vector<ir::TensorType>> infer(const OpRow& row, const std::vector<ir
 ir::DType compute_dtype(const OpRow& row, const std::vector<ir::Arg>& args, const TypeOf& type_of,
                         ir::DType output);
 
+// The operator that computes what this one writes into its first argument: "aten.add.Tensor" of
+// "aten.add_.Tensor". Of an operator without a row PyTorch's naming says so. nullptr: none in the table.
+const OpRow* functional_of(std::string_view op);
+
 // Values whose storage the node writes. An operator that is unknown may write every tensor it gets, unless
 // its schema says that it only reads.
 std::vector<ir::Ref> written(const ir::Node& node);

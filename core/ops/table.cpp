@@ -1,5 +1,7 @@
 #include "core/ops/table.h"
 
+#include <deque>
+#include <string>
 #include <unordered_map>
 
 #include "core/ops/call.h"
@@ -7,22 +9,47 @@
 namespace vitrine::ops {
 
 namespace {
+
+// A row that is made from another, and what its cells point to.
+struct Made {
+  std::string params, doc;
+  OpRow row;
+};
+
 struct Table {
   std::vector<const OpRow*> rows;
   std::unordered_map<std::string_view, const OpRow*> by_name;
+  std::deque<Made> made;  // they stay where they are
+
+  void add(const OpRow& row) {
+    rows.push_back(&row);
+    bool fresh = by_name.emplace(row.name, &row).second;
+    VITRINE_CHECK(fresh, "two rows for operator " + std::string(row.name));
+  }
+
+  // types_of() sees to it that the result fits what it is written to.
+  void add_in_place(const OpRow& row) {
+    Made& out = made.emplace_back();
+    const size_t first = row.params.find_first_of(",=");
+    out.params = std::string(row.params.substr(0, first)) + "!" +
+                 std::string(first == std::string_view::npos ? "" : row.params.substr(first));
+    out.doc = std::string(row.doc) + ", written into a";
+    out.row = {row.in_place, out.params, row.family, Lower::opaque, row.shape, "", kFunctional,
+               out.doc,      "",         "",         row.facts,     &row};
+    add(out.row);
+  }
 };
 
 Table build() {
   Table out;
   for (const auto* family :
        {&kPointwiseBinary, &kPointwiseUnary, &kCompare, &kReduction, &kNorm, &kSoftmax, &kView, &kMatmul,
-        &kConvPool, &kEmbeddingIndex, &kFactory, &kCopy, &kRandom, &kLoss, &kBackward, &kInplace}) {
-    for (const OpRow& row : *family) {
-      out.rows.push_back(&row);
-      bool fresh = out.by_name.emplace(row.name, &row).second;
-      VITRINE_CHECK(fresh, "two rows for operator " + std::string(row.name));
-    }
-  }
+        &kConvPool, &kEmbeddingIndex, &kFactory, &kCopy, &kRandom, &kLoss, &kBackward})
+    for (const OpRow& row : *family) out.add(row);
+  // One that covers more calls than its functional twin has a row of its own.
+  for (size_t i = 0, written = out.rows.size(); i < written; ++i)
+    if (const OpRow& row = *out.rows[i]; !row.in_place.empty() && !out.by_name.contains(row.in_place))
+      out.add_in_place(row);
   return out;
 }
 
@@ -63,6 +90,10 @@ const OpRow* find(std::string_view name) {
 
 const std::vector<const OpRow*>& all() {
   return table().rows;
+}
+
+bool is(const OpRow* row, Fact fact) {
+  return row && (row->facts & fact) != 0;
 }
 
 }  // namespace vitrine::ops

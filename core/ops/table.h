@@ -12,11 +12,11 @@
 //    & ^ | bind tighter than comparisons (write parentheses anyway).
 //  - functions: exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh
 //  asinh
-//    acosh atanh erf abs floor ceil trunc round (half to even) sign pow(x,y) atan2(y,x) copysign(x,y),
-//    fmod(x,y) (C's), mod(x,y) and floordiv(x,y) (Python's % and //), shl(x,n) and shr(x,n), min(x,y) and
-//    max(x,y) (either operand NaN gives NaN), isnan(x) isinf(x), where(condition, x, y), sigmoid(x) =
-//    1/(1+exp(-x)). The condition of where() is read as a bool: a tensor there is not converted but compared
-//    with 0.
+//    acosh atanh erf abs floor ceil trunc round (half to even) sign pow(x,y) atan2(y,x)
+//    copysign(x,y), fmod(x,y) (C's), mod(x,y) and floordiv(x,y) (Python's % and //), shl(x,n)
+//    and shr(x,n), min(x,y) and max(x,y) (either operand NaN gives NaN), isnan(x) isinf(x), where(condition,
+//    x, y), sigmoid(x) = 1/(1+exp(-x)). The condition of where() is read as a bool: a tensor there is not
+//    converted but compared with 0.
 //  - comparisons with NaN are false but !=, as in C: where(a < 0, 0, a) keeps NaN.
 // The body of a reduction row is its name: sum, prod, amax, amin, any, all, argmax, argmin, cumsum.
 #pragma once
@@ -49,14 +49,34 @@ struct ShapeCall {
 // is one that the rule does not cover; PyTorch's meta kernel is asked instead. A rule never guesses.
 using ShapeRule = Result<std::vector<ir::TensorType>> (*)(const ShapeCall& call);
 
-// How the compiler treats it below the ATen graph.
-enum class Lower : uint8_t { pointwise, reduction, view, library, opaque, decompose };
+// How the compiler treats it below the ATen graph. Those of movement (an element of the result is one of an
+// operand), scatter (elements written where an index says, in a copy) and scan (sums so far) have a rule in
+// core/fusion; what no rule covers runs through PyTorch, as an opaque one does.
+enum class Lower : uint8_t {
+  pointwise,
+  reduction,
+  view,
+  library,
+  opaque,
+  decompose,
+  movement,
+  scatter,
+  scan
+};
+
+// What else is true of an operator, as bits.
+enum Fact : uint8_t {
+  kSavesNumbers = 1,  // autograd saves a number that is an operand: to it that is a tensor as well
+  kWrapsAlike = 2,    // of integers: wrapped before it computes or after it, a number gives the same
+  kNeedsFreedom = 4,  // PyTorch's kernel warns where the correction leaves no degree of freedom
+};
 
 struct OpRow {
   std::string_view name;  // "aten.add.Tensor"
   // The schema's parameters with defaults: "self, other, *, alpha=1". A '!' after a name marks an argument
-  // that the operator writes: "self!, other"; "mean!training" one that it writes if `training` is True. A
-  // list of numbers is written as in the graph's text: dim=[1].
+  // that the operator writes: "self!, other"; "mean!training" one that it writes if `training` is True: that
+  // is handed back to nobody, and the tensor's version does not count it. A list of numbers is written as in
+  // the graph's text: dim=[1].
   std::string_view params;
   Family family;
   Lower lower;
@@ -72,12 +92,18 @@ struct OpRow {
   //  - nondifferentiable("why").
   std::string_view gradient;
   std::string_view doc;  // one line
+  // The operator that computes the same into its first argument and hands that back. Its row is made from
+  // this one.
+  std::string_view in_place = "";
   // The body on a GPU where PyTorch's kernel there computes otherwise, which shows in what overflows or is
   // NaN; "" = as on the CPU.
   std::string_view gpu_body = "";
+  uint8_t facts = 0;
+  const OpRow* functional = nullptr;  // of a row so made: the one that it was made from
 };
 
 const OpRow* find(std::string_view name);  // nullptr: no row
-const std::vector<const OpRow*>& all();    // in file order
+const std::vector<const OpRow*>& all();    // in file order, those made from others last
+bool is(const OpRow* row, Fact fact);      // false: no row
 
 }  // namespace vitrine::ops

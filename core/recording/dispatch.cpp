@@ -4,6 +4,7 @@
 
 #include "core/base/once.h"
 #include "core/ops/device.h"
+#include "core/ops/unlisted.h"
 #include "core/recording/fallback.h"
 #include "core/recording/lowering_state.h"
 #include "core/torch_api/api.h"
@@ -138,14 +139,7 @@ class OperatorCall {
   // A variance of fewer numbers than its correction takes away: PyTorch's kernels warn, whatever they are
   // given.
   bool lacks_freedom() const {
-    static constexpr std::string_view kVariances[] = {
-        "aten.std.correction",
-        "aten.std_mean.correction",
-        "aten.var.correction",
-        "aten.var_mean.correction",
-    };
-    if (std::find(std::begin(kVariances), std::end(kVariances), op_.name) == std::end(kVariances))
-      return false;
+    if (!ops::is(op_.row, ops::kNeedsFreedom)) return false;
     const ir::Dims& sizes = recording_.at(bound_[0].tensors.at(0)).type.sizes;
     const ir::Arg &dims = bound_[1].arg, &correction = bound_[2].arg;
     double reduced = 1;
@@ -196,12 +190,8 @@ class OperatorCall {
   }
   // Whether an operand's conversion to the common type can be told from one of the result.
   bool converts_operands(ir::DType target) const {
-    static constexpr std::string_view kRing[] = {"aten.add", "aten.sub", "aten.rsub", "aten.mul",
-                                                 "aten.bitwise"};
     if (op_.name.starts_with("aten.where")) return true;
-    return ir::is_integer(target) &&
-           std::none_of(std::begin(kRing), std::end(kRing),
-                        [&](std::string_view ring) { return op_.name.starts_with(ring); });
+    return ir::is_integer(target) && !ops::is(op_.row, ops::kWrapsAlike);
   }
 
   // Attention and dropout that are switched off draw nothing.
@@ -314,14 +304,7 @@ class OperatorCall {
 
   // Operators that do nothing but raise, depending on data: they stay in the graph, and a call that raises
   // leaves no trace of the segment.
-  bool is_check() const {
-    static constexpr std::string_view kChecks[] = {
-        "aten._linalg_check_errors.default",
-        "aten._assert_async.default",
-        "aten._assert_async.msg",
-    };
-    return std::find(std::begin(kChecks), std::end(kChecks), op_.name) != std::end(kChecks);
-  }
+  bool is_check() const { return ops::unlisted::only_raises(op_.name); }
 
   // Appends to the node's outputs; the tensor is that output from now on.
   void output(int index) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string_view>
 
+#include "core/ops/unlisted.h"
 #include "core/recording/replay.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/errors_aside.h"
@@ -17,21 +18,11 @@ namespace {
 // Running on zeros costs what the operator costs: above this, meta kernels are asked.
 constexpr int64_t kZerosLimit = int64_t{32} << 20;  // bytes, all arguments
 
-// Operators that reject zeros (on a GPU by an assertion, which ends all that follows), or whose kernels end
-// the process for some layouts (PyTorch's group norm backward when only part of its outputs is asked for):
-// meta kernels are asked. For any other such operator the error passes for the user's, the graph ends there,
-// and eager runs it as it should.
-constexpr std::string_view kRejectZeros[] = {
-    "aten.cholesky.default",         "aten.cholesky_inverse.default",
-    "aten.lu_unpack.default",        "aten.linalg_lu_solve.default",
-    "aten.linalg_ldl_solve.default", "aten.multinomial.default",
-    "aten.segment_reduce.default",   "aten.native_group_norm_backward.default",
-    "aten.repeat_interleave.Tensor", "aten.remainder.Scalar_Tensor",
-};
+// Of what rejects zeros meta kernels are asked. For any other such operator the error passes for the user's,
+// the graph ends there, and eager runs it as it should. Only PyTorch's own kernels: another's may have
+// effects, or shapes that depend on data.
 bool takes_zeros(const Overload& op) {
-  // Only PyTorch's own kernels: another's may have effects, or shapes that depend on data.
-  return op.aten &&
-         std::find(std::begin(kRejectZeros), std::end(kRejectZeros), op.name) == std::end(kRejectZeros);
+  return op.aten && !ops::unlisted::rejects_zeros(op.name);
 }
 
 using MakeTensor = std::function<Py(const ir::TensorType&)>;

@@ -1,38 +1,17 @@
 #include "core/torch_api/overload.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <set>
 #include <unordered_map>
 
+#include "core/ops/node.h"
+#include "core/ops/unlisted.h"
 #include "core/torch_api/convert.h"
 
 namespace vitrine::torch_api {
 
 namespace {
-
-// Writes that PyTorch's schema does not annotate: operator, the boolean parameter that switches them on, the
-// written parameters.
-struct HiddenWrite {
-  std::string_view op;
-  int flag;
-  std::array<int, 2> written;
-};
-constexpr HiddenWrite kHiddenWrites[] = {
-    {"aten.native_batch_norm.default", 5, {3, 4}},
-    {"aten.cudnn_batch_norm.default", 5, {3, 4}},
-};
-
-// Views by what they do, though the schema does not say so: they promise that nobody writes to both.
-constexpr std::string_view kHiddenViews[] = {
-    "aten._unsafe_view.default",
-    "aten.unsafe_split.Tensor",
-    "aten.unsafe_split_with_sizes.default",
-};
-
-// Shapes that depend on data, though no tag says so.
-constexpr std::string_view kHiddenShapes[] = {"aten._pack_padded_sequence.default"};
 
 Py get(PyObject* owner, const char* name) {
   return Py::steal(PyObject_GetAttrString(owner, name));
@@ -158,13 +137,17 @@ class Reader {
     return true;
   }
 
+  // What the schema does not say, though the operator does it.
   void add_hidden() {
-    for (std::string_view name : kHiddenViews) out_.view |= name == out_.name;
-    for (std::string_view name : kHiddenShapes) out_.dynamic_shape |= name == out_.name;
-    for (const HiddenWrite& hidden : kHiddenWrites) {
-      if (hidden.op != out_.name) continue;
-      out_.hidden_write_flag = hidden.flag;
-      out_.hidden_writes.assign(hidden.written.begin(), hidden.written.end());
+    out_.view |= out_.row ? out_.row->family == ops::Family::view : ops::unlisted::is_view(out_.name);
+    out_.dynamic_shape |= ops::unlisted::shape_follows_data(out_.name);
+    if (!out_.row) return;
+    const std::vector<ops::Param>& params = ops::params(*out_.row);
+    for (size_t i = 0; i < params.size(); ++i) {
+      if (params[i].written_if.empty() || out_.params.at(i).written) continue;
+      out_.hidden_writes.push_back(static_cast<int>(i));
+      for (size_t flag = 0; flag < params.size(); ++flag)
+        if (params[flag].name == params[i].written_if) out_.hidden_write_flag = static_cast<int>(flag);
     }
   }
 

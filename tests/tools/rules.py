@@ -133,9 +133,7 @@ LONG_FUNCTIONS = {
 
 # Files a folder, without and with headers. A folder of more stands below with its files, which may only become fewer.
 MAX_SOURCES, MAX_FILES = 25, 50
-LARGE_FOLDERS = {
-    "core/ops": (26, 35),
-}
+LARGE_FOLDERS = {}
 
 # Documents for people: how long a sentence (in words) and a paragraph (in sentences) may be outside of code and tables.
 PROSE = ["README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/*.md"]

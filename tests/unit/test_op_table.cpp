@@ -94,6 +94,43 @@ TEST_CASE("views and random operators are known as such") {
       node("aten._scaled_dot_product_flash_attention_backward.default(%x, %x, %x, 0.5) : f32[2,3]")));
 }
 
+TEST_CASE("an in-place operator's row is made from its functional one") {
+  const OpRow *row = find("aten.mul_.Tensor"), *from = find("aten.mul.Tensor");
+  REQUIRE(row);
+  CHECK(row->functional == from);
+  CHECK(functional_of("aten.mul_.Tensor") == from);
+  CHECK(functional_of("aten.pow_.Scalar") == find("aten.pow.Tensor_Scalar"));
+  CHECK(functional_of("aten.floor_.default") == find("aten.floor.default"));  // by its name: it has no row
+  CHECK(functional_of("aten.mul.Tensor") == nullptr);
+  CHECK(row->params == "self!, other");
+  CHECK(find("aten.add_.Tensor")->params == "self!, other, *, alpha=1");
+  CHECK(find("aten.exp_.default")->params == "self!");
+  CHECK(is(row, kSavesNumbers));
+  auto types = [](const std::string& op, const std::string& arguments) {
+    auto g = ir::parse(
+        "graph aten {\n  %i = placeholder() : i64[2,3]\n  %x = placeholder() : f32[2,3]\n"
+        "  %h = placeholder() : bf16[3]\n  %y = " +
+        op + "(" + arguments + ") : f32[1]\n  return\n}\n");
+    REQUIRE(g.ok());
+    auto type_of = [&](ir::Ref r) -> const ir::TensorType& { return g.value()->node(r.node).outputs[0]; };
+    auto out = infer(*find(op), bind(*find(op), last(g.value())).take(), type_of);
+    return out.ok() ? out.value()[0].text() : out.error().what;
+  };
+  const std::string no = "The shape rule does not cover this call: the result ";
+  CHECK(types("aten.mul_.Tensor", "%x, %h") == "f32[2,3]");
+  CHECK(types("aten.mul_.Tensor", "%h, %x") == no + "has other sizes");
+  CHECK(types("aten.mul_.Tensor", "%i, %x") == no + "does not fit the type");
+  CHECK(types("aten.exp_.default", "%i") == no + "does not fit the type");
+}
+
+TEST_CASE("writes that no version counts") {
+  auto count = [](const std::string& body) { return counted(last(graph(body))).size(); };
+  CHECK(count("  %y = aten.add_.Tensor(%x, %x) : f32[2,3]") == 1);
+  std::string norm = "  %y = aten.native_batch_norm.default(%x, None, None, %m, %m, ";
+  CHECK(count(norm + "True, 0.1, 1e-05) : f32[2,3], f32[3], f32[3]") == 0);
+  CHECK(count("  %y = aten._fused_adam_.default(%x, %m) : f32[2,3]") == 0);
+}
+
 TEST_CASE("the type in which a body is evaluated") {
   auto g = ir::parse(R"(graph aten {
   %h = placeholder() : bf16[4]

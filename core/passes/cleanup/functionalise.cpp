@@ -3,7 +3,6 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "core/passes/rewrite/rewriter.h"
 #include "core/passes/rewrite/storage.h"
@@ -20,15 +19,6 @@ struct Functional {
   Kwargs kwargs;
 };
 
-// Where the functional form of the same ending is another operator (pow.Scalar: a number to the power of
-// self).
-constexpr std::pair<std::string_view, std::string_view> kOtherEndings[] = {
-    {"aten.pow_.Scalar", "aten.pow.Tensor_Scalar"},
-    {"aten.pow_.Tensor", "aten.pow.Tensor_Tensor"},
-    {"aten.float_power_.Scalar", "aten.float_power.Tensor_Scalar"},
-    {"aten.float_power_.Tensor", "aten.float_power.Tensor_Tensor"},
-};
-
 // "aten.add_.Tensor" -> "aten.add.Tensor", if the table has it; copies and fills have operators of their own.
 std::optional<Functional> functional(const ir::Graph& graph, const Node& node) {
   const TensorType& self = node.type();
@@ -43,13 +33,9 @@ std::optional<Functional> functional(const ir::Graph& graph, const Node& node) {
     if (from.dtype == self.dtype) return Functional{"aten.clone.default", {node.args[1]}, {}};
     return Functional{"aten._to_copy.default", {node.args[1]}, {{"dtype", Arg(self.dtype)}}};
   }
-  size_t mark = node.op.rfind("_.");
-  if (mark == std::string::npos) return std::nullopt;
-  std::string op = node.op.substr(0, mark) + node.op.substr(mark + 1);
-  for (const auto& [inplace, other] : kOtherEndings)
-    if (node.op == inplace) op = other;
-  if (!ops::find(op)) return std::nullopt;
-  return Functional{op, node.args, node.kwargs};
+  const ops::OpRow* row = ops::functional_of(node.op);
+  if (!row) return std::nullopt;
+  return Functional{std::string(row->name), node.args, node.kwargs};
 }
 
 // Nobody else sees the write: the memory is the graph's own, and after the node only its output and the
