@@ -24,16 +24,18 @@ struct Function {
   Doubles f64;
   bool integer;              // meaningful on integers
   int cost;                  // in additions of one vector
-  std::string_view prelude;  // name in the generated text, of doubles' own with d for v: vexp, dexp
-  bool f32 = true;           // else only f64
+  std::string_view prelude;  // name in the generated C++, of doubles' own with d for v: vexp, dexp
+  // Name in the generated CUDA C++ for every type; "": CUDA's own mathematics has it by this name.
+  std::string_view cuda = "";
+  bool f32 = true;  // else only f64
   Second second = Second::any;
 };
 
 inline constexpr Function kFunctions[] = {
     {"neg", 1, kSame, true, 1, "-"},
-    {"abs", 1, kSame, true, 1, "vabs"},
-    {"min", 2, kSame, true, 2, "vmin"},
-    {"max", 2, kSame, true, 2, "vmax"},
+    {"abs", 1, kSame, true, 1, "vabs", "absolute"},
+    {"min", 2, kSame, true, 2, "vmin", "minimum"},
+    {"max", 2, kSame, true, 2, "vmax", "maximum"},
     {"where", 3, kSame, true, 1, "where"},
     {"sqrt", 1, kSame, false, 12, "vsqrt"},
     {"rsqrt", 1, kSame, false, 16, "vrsqrt"},
@@ -41,7 +43,7 @@ inline constexpr Function kFunctions[] = {
     {"ceil", 1, kSame, false, 1, "vceil"},
     {"round", 1, kSame, false, 1, "vround"},
     {"trunc", 1, kSame, false, 1, "vtrunc"},
-    {"sign", 1, kSame, true, 3, "vsign"},
+    {"sign", 1, kSame, true, 3, "vsign", "sign"},
     {"isnan", 1, kSame, true, 1, "isnan"},
     {"isinf", 1, kSame, true, 2, "isinf"},
     {"exp", 1, kOwn, false, 14, "vexp"},
@@ -50,7 +52,7 @@ inline constexpr Function kFunctions[] = {
     {"erf", 1, kOwn, false, 18, "verf"},
     {"sin", 1, kOwn, false, 40, "vsin"},
     {"cos", 1, kOwn, false, 40, "vcos"},
-    {"sigmoid", 1, kOwn, false, 20, "vsigmoid"},
+    {"sigmoid", 1, kOwn, false, 20, "vsigmoid", "sigmoid"},
     {"expm1", 1, kOwn, false, 40, "vexpm1"},
     {"log1p", 1, kOwn, false, 24, "vlog1p"},
     {"log2", 1, kOwn, false, 15, "vlog2"},
@@ -68,11 +70,11 @@ inline constexpr Function kFunctions[] = {
     {"acosh", 1, kNone, false, 50, "vacosh"},
     {"atanh", 1, kNone, false, 40, "vatanh"},
     {"copysign", 2, kSame, false, 2, "vcopysign"},
-    {"fmod", 2, kNone, true, 20, "vfmod", true, Second::divisor},
-    {"mod", 2, kNone, true, 24, "vmod", true, Second::divisor},
-    {"floordiv", 2, kNone, true, 44, "vfloordiv", true, Second::divisor},
-    {"shl", 2, kNone, true, 1, "vshl", false, Second::shift},
-    {"shr", 2, kNone, true, 1, "vshr", false, Second::shift},
+    {"fmod", 2, kNone, true, 20, "vfmod", "", true, Second::divisor},
+    {"mod", 2, kNone, true, 24, "vmod", "modulo", true, Second::divisor},
+    {"floordiv", 2, kNone, true, 44, "vfloordiv", "floor_quotient", true, Second::divisor},
+    {"shl", 2, kNone, true, 1, "vshl", "shift_left", false, Second::shift},
+    {"shr", 2, kNone, true, 1, "vshr", "shift_right", false, Second::shift},
     {"+", 2, kSame, true, 1, "+"},
     {"-", 2, kSame, true, 1, "-"},
     {"*", 2, kSame, true, 1, "*"},

@@ -100,16 +100,13 @@ class Printer {
       return {paren(lane(e.args[0])) + " " + f + " " + paren(lane(e.args[1])), lane_, false};
     std::string list;
     for (const ExprPtr& a : e.args) list += (list.empty() ? "" : ", ") + lane(a).text;
-    return {name_of(f) + "(" + list + ")", lane_, true};
+    return {name_of(*row) + "(" + list + ")", lane_, true};
   }
   // The functions of CUDA's own mathematics by their names for f32; ours stand in the prelude.
-  std::string name_of(const std::string& f) const {
-    if (f == "max" || f == "min") return f == "max" ? "maximum" : "minimum";
-    if (f == "abs") return "absolute";
-    if (f == "sign" || f == "sigmoid") return f;
-    if (f == "mod" || f == "floordiv") return f == "mod" ? "modulo" : "floor_quotient";
+  std::string name_of(const fusion::Function& row) const {
+    const std::string f(row.name);
+    if (!row.cuda.empty()) return std::string(row.cuda);
     if (f == "fmod" && !ir::is_float(lane_)) return "rest_of";
-    if (f == "shl" || f == "shr") return f == "shl" ? "shift_left" : "shift_right";
     if (f == "exp" && narrow_exp_ && lane_ == DType::f32) return "exp_narrow";
     const std::string name = f == "round" ? "rint" : f;
     return lane_ == DType::f64 ? "::" + name : name + "f";  // a value may be called exp
