@@ -2,6 +2,7 @@
 
 #include "core/fusion/types.h"
 #include "core/ops/node.h"
+#include "core/ops/promote.h"
 
 namespace vitrine::fusion {
 
@@ -62,6 +63,8 @@ std::optional<Body> pointwise_body(const ir::Graph& graph, const ir::Node& node)
   const ops::OpRow* row = ops::find(node.op);
   if (!row || row->lower != ops::Lower::pointwise || row->body.empty() || node.outputs.size() != 1)
     return std::nullopt;
+  const ir::DType made = node.type().dtype;
+  if (ops::is(row, ops::kOwnSteps) && made != ops::opmath(made)) return std::nullopt;
   auto args = ops::bind(*row, node);
   const bool own = node.type().device.is_cuda() && !row->gpu_body.empty();
   auto parsed = parse_expr(own ? row->gpu_body : row->body);

@@ -55,6 +55,12 @@ Types floating_pair(const Call& c) {
   need(ir::is_float(out[0].dtype), "not defined for integers");
   return out;
 }
+// PyTorch's kernels have no steps of f16.
+Types nextafter(const Call& c) {
+  Types out = floating_pair(c);
+  need(out[0].dtype != DType::f16, "not defined for this type");
+  return out;
+}
 Types same_type(const Call& c) {
   need(c.tensor(0).dtype == c.tensor(1).dtype, "types must agree");
   return binary(c);
@@ -189,6 +195,9 @@ const std::vector<OpRow> kPointwiseBinary = {
     {"aten.logaddexp.default", "self, other", kFamily, kLoop, covered<floating_pair>,
      "where(isinf(a) & (a == b), a, max(a, b) + log1p(exp(-abs(a - b))))",
      "a: g / (exp(b - a) + 1); b: g / (exp(a - b) + 1)", "log(exp(a) + exp(b))"},
+    {"aten.nextafter.default", "self, other", kFamily, kLoop, covered<nextafter>, "nextafter(a, b)",
+     "a: where(a == b, 0, g); b: 0", "the number next to a towards b", "aten.nextafter_.default", "",
+     kOwnSteps},
     {"aten.heaviside.default", "self, values", kFamily, kLoop, covered<same_type>,
      "where(a == 0, b, where(a > 0, 1, 0))", "borrowed(\"PyTorch has none, and says so\")",
      "1 above 0, b at 0"},

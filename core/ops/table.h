@@ -12,8 +12,8 @@
 //    & ^ | bind tighter than comparisons (write parentheses anyway).
 //  - functions: exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh
 //  asinh
-//    acosh atanh erf abs floor ceil trunc round (half to even) sign pow(x,y) atan2(y,x)
-//    copysign(x,y), fmod(x,y) (C's), mod(x,y) and floordiv(x,y) (Python's % and //), shl(x,n)
+//    acosh atanh erf erfinv i0e abs floor ceil trunc round (half to even) sign pow(x,y) atan2(y,x)
+//    copysign(x,y), nextafter(x,y), fmod(x,y) (C's), mod(x,y) and floordiv(x,y) (Python's % and //), shl(x,n)
 //    and shr(x,n), min(x,y) and max(x,y) (either operand NaN gives NaN), isnan(x) isinf(x), where(condition,
 //    x, y), sigmoid(x) = 1/(1+exp(-x)). The condition of where() is read as a bool: a tensor there is not
 //    converted but compared with 0.
@@ -69,6 +69,7 @@ enum Fact : uint8_t {
   kSavesNumbers = 1,  // autograd saves a number that is an operand: to it that is a tensor as well
   kWrapsAlike = 2,    // of integers: wrapped before it computes or after it, a number gives the same
   kNeedsFreedom = 4,  // PyTorch's kernel warns where the correction leaves no degree of freedom
+  kOwnSteps = 8,      // of half types it is not what the body gives for f32, rounded
 };
 
 struct OpRow {

@@ -314,6 +314,57 @@ static inline l16 vfloordiv(l16 a, l16 b) { return whole_floordiv(a, b); }
     {"vshl vshr", R"(template <class V> static inline V vshl(V x, V by) { return x << by; }
 template <class V> static inline V vshr(V x, V by) { return x >> by; }
 )"},
+    {"verfinv", R"(static inline v16 verfinv(v16 x) {  // x P(w), w = -log(1 - x^2); of w > 5 in its root
+  v16 a = vabs(x), w = -vlog((1.0f - a) * (1.0f + a)), n = w - 2.5f, f = vsqrt(w) - 3.0f, inf = __builtin_inff();
+  v16 p = fma(n, 4.35114722e-10f, -8.73983108e-09f);
+  p = fma(p, n, 1.64871761e-08f);
+  p = fma(p, n, 4.65428741e-07f);
+  p = fma(p, n, -3.42617591e-06f);
+  p = fma(p, n, -4.95974336e-06f);
+  p = fma(p, n, 0.000218263929f);
+  p = fma(p, n, -0.00125274842f);
+  p = fma(p, n, -0.00417732494f);
+  p = fma(p, n, 0.246640295f);
+  p = fma(p, n, 1.50140929f);
+  v16 q = fma(f, 0.000112521651f, -0.000305445661f);
+  q = fma(q, f, -5.29771387e-05f);
+  q = fma(q, f, 0.00147975667f);
+  q = fma(q, f, -0.00359897316f);
+  q = fma(q, f, 0.00568916416f);
+  q = fma(q, f, -0.00763701275f);
+  q = fma(q, f, 0.00944499578f);
+  q = fma(q, f, 1.00167489f);
+  q = fma(q, f, 2.83297682f);
+  return a == 1.0f ? x * inf : x * (w > 5.0f ? q : p);
+}
+)"},
+    {"clenshaw",
+     R"(template <class V, class T, int N> static inline V clenshaw(V t, const T (&c)[N]) {  // c[0] / 2 + sum of c[k] T_k(t / 2)
+  V b = {}, b1 = {}, b2 = {};
+  for (int k = N; k-- > 0;) {
+    b2 = b1, b1 = b;
+    b = __builtin_elementwise_fma(t, b1, -b2) + c[k];
+  }
+  return (b - b2) * T(0.5);
+}
+)"},
+    {"vi0e", R"(static inline v16 vi0e(v16 x) {  // e^-|x| I0(x): a series to 8 in |x|, beyond it in 1 / |x|
+  const f32 near[] = {0.676795274f, -0.304682672f, 0.171620902f, -0.094901097f, 0.0493052842f, -0.0237374148f, 0.0105464604f,
+                      -0.00432431f, 0.00163947562f, -0.000576375575f, 0.000188502885f, -5.75419501e-05f, 1.64484481e-05f,
+                      -4.41673836e-06f, 1.11738754e-06f, -2.67079385e-07f, 6.04699502e-08f, -1.30002501e-08f};
+  const f32 far[] = {0.804490411f, 0.00336911648f, 6.88975835e-05f, 2.89137052e-06f, 2.04891859e-07f, 2.26666899e-08f, 3.39623203e-09f};
+  v16 a = vabs(x);
+  return a <= 8.0f ? clenshaw(a * 0.5f - 2.0f, near) : clenshaw(32.0f / a - 2.0f, far) / vsqrt(a);
+}
+)"},
+    {"vnextafter",
+     R"(static inline v16 vnextafter(v16 x, v16 y) {  // the bits of numbers of one sign are in their order
+  n16 bits = __builtin_bit_cast(n16, x), away = (x > 0.0f) == (y > x), next = away ? bits + 1 : bits - 1;
+  n16 least = (__builtin_bit_cast(n16, y) & (-2147483647 - 1)) | 1;
+  v16 to = __builtin_bit_cast(v16, x == 0.0f ? least : next);
+  return (x != x) | (y != y) ? x + y : x == y ? y : to;
+}
+)"},
 };
 
 }  // namespace vitrine::codegen::cpp

@@ -12,7 +12,7 @@ NUMBERS = {"alpha": 2, "value": 0.5, "negative_slope": 0.1, "weight": 0.25, "bet
            "input_scale": 0.7, "min": -0.4, "max": 0.6, "min_val": -0.4, "max_val": 0.6, "exponent": 3, "other": 1.7}
 # Where the derivative is defined: a shift and a factor for normal numbers.
 ABOVE_ZERO = {"sqrt", "rsqrt", "log", "log2", "log10", "log1p", "pow", "reciprocal", "div", "addcdiv"}
-BELOW_ONE = {"asin", "acos", "atanh"}
+BELOW_ONE = {"asin", "acos", "atanh", "erfinv"}
 ABOVE_ONE = {"acosh"}
 
 
@@ -57,7 +57,7 @@ def pointwise(row, make):
     """Tensors for the first parameters, numbers for those that the table knows as numbers."""
     name = row["name"]
     tensors = {"self", "tensor1", "tensor2", "end", "mask"} | ({"other", "exponent", "min", "max", "weight", "value"} if ".Tensor" in name or name in (
-        "aten.maximum.default", "aten.minimum.default", "aten.fmax.default", "aten.fmin.default", "aten.logaddexp.default", "aten.atan2.default",
+        "aten.maximum.default", "aten.minimum.default", "aten.fmax.default", "aten.fmin.default", "aten.logaddexp.default", "aten.atan2.default", "aten.nextafter.default",
         "aten.where.self") else set())
     if name.endswith(("Tensor_Scalar", "Scalar_mode")):
         tensors -= {"exponent", "other"}

@@ -39,6 +39,7 @@ FORWARD_AND_BACKWARD = {
     "angle of two": (torch.atan2, ROWS, ROWS),
     "hyperbolic": (lambda x: torch.sinh(x) + torch.cosh(x) + torch.asinh(x) + torch.acosh(x.abs() + 1.1) + torch.atanh(0.9 * x.tanh()), ROWS),
     "sum of exponentials": (torch.logaddexp, ROWS, ROWS),
+    "inverse error function": (lambda x: torch.erfinv(x.tanh() * 0.99), ROWS),
     "logit": (lambda x: torch.logit(x.sigmoid(), 0.1) + torch.logit(x.sigmoid()), ROWS),
     "rest": (lambda x: x % 0.7 + torch.fmod(x, -0.3), ROWS),
     "rest of two": (lambda x, y: torch.remainder(x, y.abs() + 0.5) + torch.fmod(x, y.abs() + 0.5), ROWS, ROWS),
@@ -50,6 +51,7 @@ FORWARD_AND_BACKWARD = {
     "numbers in place": (lambda x: torch.nan_to_num(torch.where(x > 1, torch.nan, x), 0.5), ROWS),
 }
 FORWARD = {
+    "bessel function": (lambda x: torch.special.i0e(4 * x), ROWS),
     "no norm": (lambda x: torch.linalg.vector_norm(x.round(), 0, dim=1), ROWS),
     "floor": (lambda x: (x // 0.3) + torch.div(x, 0.7, rounding_mode="trunc") + x.div(x.abs() + 1, rounding_mode="floor"), ROWS),
     "infinities": (lambda x: torch.isposinf(x / x.relu()) | torch.isneginf(x / x.relu()) | torch.isfinite(x), ROWS),
@@ -111,6 +113,20 @@ def test_integers_by_a_number(dtype, tmp_path):
         found = vitrine.compile(function)(x)
     assert all(torch.equal(e, f) for e, f in zip(function(x), found, strict=True))
     assert by_pytorch(session) == []
+
+
+def test_the_gradient_of_a_bessel_function_is_eagers():
+    """One operator of it is PyTorch's."""
+    x = torch.tensor([0.0, -0.0, 1e-6, 0.3, -2.0, 7.9, 8.1, -40.0], requires_grad=True)
+    for expected, found in zip(*(torch.autograd.grad(f(x).sum(), x) for f in (torch.special.i0e, vitrine.compile(torch.special.i0e))), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def test_the_next_number_runs_in_a_generated_kernel(tmp_path):
+    x = inputs([ROWS, ROWS], torch.float32, False)
+    with recorded(tmp_path) as session:
+        found = vitrine.compile(torch.nextafter)(*x)
+    assert torch.equal(found, torch.nextafter(*x)) and by_pytorch(session) == []
 
 
 def test_a_division_by_no_integer_raises_eagers_error():

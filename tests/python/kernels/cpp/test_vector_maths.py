@@ -70,6 +70,65 @@ def test_errors_are_two_units(name, values):
     assert relative_errors(compiled(function)(x)[normal], exact[normal])[1] <= 2.4e-7
 
 
+BELOW_ONE = torch.cat([NORMAL.tanh(), 1 - torch.logspace(-7.2, 0, 4096), FINITE[FINITE < 1]])
+
+
+def test_an_inverse_error_function_is_two_units_off():
+    for x in (BELOW_ONE, -BELOW_ONE):
+        x = x[x.abs() < 1]
+        exact = torch.erfinv(x.double())
+        normal = exact.abs() > 1e-37
+        assert relative_errors(compiled(torch.erfinv)(x)[normal], exact[normal])[1] <= 2.4e-7
+
+
+def test_a_bessel_function_is_off_as_eagers():
+    for x in (NORMAL, NORMAL * 4, NORMAL * 30, FINITE, -FINITE):
+        exact = torch.special.i0e(x.double())
+        ours, eager = relative_errors(compiled(torch.special.i0e)(x), exact), relative_errors(torch.special.i0e(x), exact)
+        assert ours[0] <= 1.1 * eager[0] and ours[1] <= 4e-7, (ours, eager)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("function", [torch.erfinv, torch.special.i0e])
+def test_ends_of_special_functions_are_eagers(function, dtype):
+    x = torch.tensor([1.0, -1.0, 1.5, -2.0, 0.0, -0.0, float("inf"), -float("inf"), float("nan"), 8.0, -8.0, 1e4, 1e-8, 0.5]).to(dtype)
+    y, eager = compiled(function)(x), function(x)
+    torch.testing.assert_close(y, eager, equal_nan=True)
+    there = ~eager.isnan()
+    assert torch.equal(torch.signbit(y)[there], torch.signbit(eager)[there])
+
+
+def steps(dtype):
+    at = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1.0, -1.0, 1.5, 1e-40, -1e-40, 5e-324, 3e38, 1.7e308, -2.0]).to(dtype)
+    return at.repeat(len(at)), at.repeat_interleave(len(at))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_the_next_number_is_eagers(dtype):
+    """Of bfloat16 too, whose next number no arithmetic of f32 gives: that is PyTorch's kernel."""
+    for x, y in (steps(dtype), (NORMAL.to(dtype), NORMAL.flip(0).to(dtype))):
+        found, eager = vitrine.compile(torch.nextafter)(x, y), torch.nextafter(x, y)
+        assert torch.equal(found.isnan(), eager.isnan())
+        there = ~eager.isnan()
+        assert torch.equal(found[there], eager[there]) and torch.equal(torch.signbit(found)[there], torch.signbit(eager)[there])
+
+
+def test_the_next_number_in_place_is_eagers():
+    def next_in_place(x, y):
+        return (x * 1).nextafter_(y), (x.clamp(-1, 1) * 0.5).erfinv_()
+
+    for found, eager in zip(vitrine.compile(next_in_place)(NORMAL, NORMAL.flip(0)), next_in_place(NORMAL, NORMAL.flip(0)), strict=True):
+        torch.testing.assert_close(found, eager)
+
+
+def test_the_gradient_of_a_next_number_is_eagers():
+    x = torch.tensor([0.0, 1.0, 2.0, float("nan"), 3.0, float("inf")], requires_grad=True)
+    y = torch.tensor([1.0, 1.0, 0.0, 1.0, float("nan"), 0.0], requires_grad=True)
+    tangent = torch.arange(1.0, 7.0)
+    eager, ours = (torch.autograd.grad(f(x, y), (x, y), tangent) for f in (torch.nextafter, vitrine.compile(torch.nextafter)))
+    assert all(torch.equal(e, f) for e, f in zip(eager, ours, strict=True))
+
+
 def test_remainders_are_exact():
     a, b = NORMAL, NORMAL.flip(0)
     for function in (torch.fmod, torch.remainder, torch.floor_divide):
