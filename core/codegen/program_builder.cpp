@@ -21,7 +21,7 @@ using fusion::Loop;
 using ir::Ref;
 using BufferKind = Buffer::Kind;
 
-Program ProgramBuilder::build() {
+void ProgramBuilder::add_steps() {
   add_inputs();
   find_uses();
   find_destinations();
@@ -36,6 +36,9 @@ Program ProgramBuilder::build() {
   add_results();
   program_.draws = loops_.drawn;
   program_.draws_on = loops_.draws_on;
+}
+
+Program ProgramBuilder::finish() {
   plan_memory();
   free_foreign();
   return std::move(program_);

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "core/codegen/build_program.h"
+#include "core/codegen/codegen_options.h"
 #include "core/codegen/schedule/schedule.h"
 #include "core/fusion/fuse.h"
 
@@ -17,8 +17,15 @@ class ProgramBuilder {
                  const CodegenOptions& options)
       : loops_(loops), readers_(loops), fused_(fused), options_(options) {}
 
-  Program build();
-  // Unit of each step; -1 for views. Filled by build().
+  // Kernels, with all that the options offer to be measured, and the steps that run them.
+  void add_steps();
+  Program& program() { return program_; }
+  // Of what was offered the options' choices stay, and nothing else. false: a choice changes which steps
+  // there are, or whose memory they use; they must be added anew.
+  bool settle();
+  // Plans the memory.
+  Program finish();
+  // Unit of each step; -1 for views. Filled by add_steps().
   const std::vector<int>& unit_of_step() const { return unit_of_step_; }
 
  private:
@@ -57,6 +64,9 @@ class ProgramBuilder {
                                           const Kernel& kernel, int32_t candidate);
   void offer_with_product(int unit, const Schedule& schedule, Step& step);
   void compute_with_product(int unit, const Schedule& schedule, Step& step);
+  void settle(Step& step, const ProductChoice& choice) const;
+  void drop_unused_kernels();
+  bool is_foreign(const Step& step) const;
   void add_results();
   void add_step(Step step, int unit);
   bool has_own_memory(const Buffer& buffer) const;

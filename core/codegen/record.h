@@ -2,8 +2,9 @@
 // their text and line origins, buffers and the launch plan, with links from node to kernel to launch.
 #pragma once
 
-#include "core/codegen/build_program.h"
+#include "core/codegen/codegen_options.h"
 #include "core/fusion/fuse.h"
+#include "core/ir/recorder.h"
 
 namespace vitrine::codegen {
 

@@ -7,7 +7,7 @@
 #include "core/ir/parse.h"
 #include "core/ir/print.h"
 #include "core/ops/node.h"
-#include "core/passes/pipeline.h"
+#include "core/pipeline/optimise.h"
 #include "core/python/parts.h"
 #include "core/torch_api/border.h"
 
@@ -84,14 +84,14 @@ PyObject* run_passes(PyObject*, PyObject* text) {
   ir::GraphPtr graph = parsed(text);
   if (!graph) return nullptr;
   PyObject* out = PyList_New(0);
-  passes::PassOptions options;
+  pipeline::PassOptions options;
   options.verify = true;
-  options.after = [&](const passes::Pass& pass, const ir::GraphPtr& after) {
+  options.after = [&](const pipeline::Row& pass, const ir::GraphPtr& after) {
     PyObject* row = Py_BuildValue("(ss)", std::string(pass.name).c_str(), ir::print(*after).c_str());
     if (!out || !row || PyList_Append(out, row) != 0) PyErr_Clear();
     Py_XDECREF(row);
   };
-  auto result = passes::optimise(graph, options, nullptr);
+  auto result = pipeline::optimise(graph, options, nullptr);
   if (result.ok()) return out;
   Py_XDECREF(out);
   return PyErr_Format(PyExc_RuntimeError, "%s\n%s", result.error().what.c_str(), result.error().hint.c_str());

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/codegen/build_program.h"
 #include "core/ops/node.h"
 #include "core/passes/library_calls/library_gelu.h"
-#include "core/passes/pipeline.h"
+#include "core/pipeline/draft.h"
+#include "core/pipeline/optimise.h"
 #include "core/runtime/arena_pool.h"
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/kernel_stage.h"
@@ -54,25 +54,32 @@ class Compilation {
 
   // Nothing: cancelled, or a pass failed and problems_ say so.
   std::optional<ir::GraphPtr> optimise() {
-    passes::PassOptions how;
+    pipeline::PassOptions how;
     how.verify = options_.verify;
-    how.disabled = options_.disabled_passes;
-    // Without TF32 products of f32 are not for the matrix units, which alone ask for such rows.
-    if (torch_api::global_state().matmul_precision == 0) how.disabled.emplace_back("pad_f32_products");
-    if (!torch_api::cudnn_allows_tf32()) how.disabled.emplace_back("channels_last");
-    for (const auto& [pass, dtype] : passes::kLibraryGelus)
-      if (!passes::asks_library_gelu(*aten_, dtype) || !torch_api::gelu_loses_infinity(dtype))
-        how.disabled.emplace_back(pass);
-    // Its small kernels and calls cost the host more than they save the GPU, unless a graph launches them.
-    if (!options_.graphs || !torch_api::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
-    if (!options_.trains || options_.is_backward || options_.kept_results >= 0)
-      how.disabled.emplace_back("rematerialise");
+    how.settings = settings();
     how.cancelled = cancelled_;
     aten_recorded_ = true;
-    auto graph = passes::optimise(aten_, how, recorder_);
+    auto graph = pipeline::optimise(aten_, how, recorder_);
     if (graph) return graph.take();
     if (!stopped()) fail(graph.error().what + (graph.error().hint.empty() ? "" : "\n" + graph.error().hint));
     return {};
+  }
+
+  pipeline::Settings settings() const {
+    const auto gelu = [&](ir::DType type) {
+      return passes::asks_library_gelu(*aten_, type) && torch_api::gelu_loses_infinity(type);
+    };
+    pipeline::Settings out;
+    // Without TF32 products of f32 are not for the matrix units, which alone ask for such rows.
+    out.matrix_f32 = torch_api::global_state().matmul_precision != 0;
+    out.convolutions_tf32 = torch_api::cudnn_allows_tf32();
+    out.library_gelu_f32 = gelu(ir::DType::f32);
+    out.library_gelu_bf16 = gelu(ir::DType::bf16);
+    out.library_gelu_f16 = gelu(ir::DType::f16);
+    out.graphs = options_.graphs && torch_api::cudnn_is_free();
+    out.forward_half = options_.trains && !options_.is_backward && options_.kept_results < 0;
+    out.disabled = options_.disabled_passes;
+    return out;
   }
 
   codegen::CodegenOptions codegen_options() const {
@@ -136,10 +143,11 @@ class Compilation {
   // program built again around it; a candidate without code is no candidate. Nothing: no kernel has code, or
   // cancelled.
   std::optional<KernelStage> with_kernels(const ir::GraphPtr& graph, codegen::CodegenOptions& how,
-                                          Result<codegen::Program>& program,
+                                          std::optional<pipeline::Draft>& draft,
                                           const std::function<bool()>& cancelled) {
     while (true) {
-      KernelStage stage = compile_kernels(program.value().kernels, options_, recorder_ != nullptr, cancelled);
+      codegen::Program& program = draft->program();
+      KernelStage stage = compile_kernels(program.kernels, options_, recorder_ != nullptr, cancelled);
       add_problems(stage.problems);
       if (stage.cancelled) return {};
       if (stage.ok()) return stage;
@@ -147,30 +155,28 @@ class Compilation {
       bool whole = true, any = false;
       for (const CompiledKernel& k : stage.kernels) any = any || !k.failed;
       if (!any) return {};
-      for (codegen::Step& step : program.value().steps) {
+      for (codegen::Step& step : program.steps) {
         for (std::vector<codegen::Alternative>* ways : {&step.instead, &step.shapes})
           std::erase_if(*ways,
                         [&](const codegen::Alternative& a) { return a.kernel >= 0 && failed(a.kernel); });
         if (step.kind != codegen::Step::Kind::kernel || !failed(step.kernel)) continue;
-        const std::vector<ir::NodeId>& nodes =
-            program.value().kernels[static_cast<size_t>(step.kernel)].nodes;
+        const std::vector<ir::NodeId>& nodes = program.kernels[static_cast<size_t>(step.kernel)].nodes;
         how.by_pytorch.insert(nodes.begin(), nodes.end());
         whole = false;
       }
       if (whole) return stage;
-      program = codegen::build_program(graph, how, nullptr);
-      if (!program) return {};
+      draft.emplace(graph, how, settings());
     }
   }
 
   // The same with what is offered to be measured, as long as tuning may take; without it after that.
   std::optional<KernelStage> with_candidates(const ir::GraphPtr& graph, codegen::CodegenOptions& how,
-                                             Result<codegen::Program>& program) {
-    if (!how.products.on_gpu || !options_.tuning_ns) return with_kernels(graph, how, program, cancelled_);
+                                             std::optional<pipeline::Draft>& draft) {
+    if (!how.products.on_gpu || !options_.tuning_ns) return with_kernels(graph, how, draft, cancelled_);
     const auto began = std::chrono::steady_clock::now();
     const auto spent = [&] { return (std::chrono::steady_clock::now() - began).count(); };
     const int64_t left = options_.tuning_seconds * 1'000'000'000 - *options_.tuning_ns;
-    auto stage = with_kernels(graph, how, program, [&] { return stopped() || spent() > left; });
+    auto stage = with_kernels(graph, how, draft, [&] { return stopped() || spent() > left; });
     *options_.tuning_ns += spent();
     if (stage || stopped() || spent() <= left) return stage;
     problems_.push_back({"the candidates of a graph were not tuned: the " +
@@ -178,9 +184,8 @@ class Compilation {
                              " s of vitrine.config.autotune_seconds have been spent",
                          "Its kernels keep their first way.", ""});
     how.products.on_gpu = false;
-    program = codegen::build_program(graph, how, nullptr);
-    if (!program) return {};
-    return with_kernels(graph, how, program, cancelled_);
+    draft.emplace(graph, how, settings());
+    return with_kernels(graph, how, draft, cancelled_);
   }
 
   // A choice of before, for other sizes, may be of a candidate that has no code now.
@@ -206,42 +211,38 @@ class Compilation {
     if (!optimised) return {};
     const ir::GraphPtr& graph = *optimised;
     codegen::CodegenOptions how = codegen_options();
-    // Recorded only once every kernel has its code: what the session shows is what runs.
-    auto program = codegen::build_program(graph, how, nullptr);
-    if (!program) return program.error();
-    std::optional<KernelStage> stage = with_candidates(graph, how, program);
+    std::optional<pipeline::Draft> draft;
+    draft.emplace(graph, how, settings());
+    std::optional<KernelStage> stage = with_candidates(graph, how, draft);
     if (stopped()) return cancelled_error();
     if (!stage) return {};
-    std::vector<codegen::Kernel> offered = program.value().kernels;
+    const std::vector<codegen::Kernel> offered = draft->program().kernels;
     std::vector<std::string> dropped;
-    how.products.choices = choose_products(program.value(), stage->kernels, options_,
+    how.products.choices = choose_products(draft->program(), stage->kernels, options_,
                                            {how.lanes, how.products.threads, how.products.any_size}, dropped);
     for (std::string& text : dropped)
       problems_.push_back({std::move(text), "What was measured without it is used.", ""});
-    keep_offered(program.value(), how.products.choices);
+    keep_offered(draft->program(), how.products.choices);
     how.products.offered = false;
-    if (recorder_ || !how.products.choices.empty() || !problems_.empty()) {
-      program = codegen::build_program(graph, how, nullptr);
-      if (!program) return program.error();
-      // Units that were one launch may not be one beside what was chosen.
-      if (auto known = kernels_of(program.value().kernels, offered, stage->kernels))
-        stage->kernels = std::move(*known);
-      else
-        stage = with_kernels(graph, how, program, cancelled_);
-      if (stopped()) return cancelled_error();
-      if (!stage) return {};
-    }
-    if (recorder_) program = codegen::build_program(graph, how, recorder_);
-    if (!program) return program.error();
+    draft->settle(how.products.choices);
+    // Units that were one launch may not be one beside what was chosen.
+    if (auto known = kernels_of(draft->program().kernels, offered, stage->kernels))
+      stage->kernels = std::move(*known);
+    else
+      stage = with_kernels(graph, how, draft, cancelled_);
+    if (stopped()) return cancelled_error();
+    if (!stage) return {};
+    // Recorded only once every kernel has its code: what the session shows is what runs.
+    codegen::Program program = draft->finish(recorder_);
     if (recorder_) {
-      record_kernels(program.value(), *stage, isa_name(how.lanes), *recorder_);
+      record_kernels(program, *stage, isa_name(how.lanes), *recorder_);
       for (const Problem& problem : problems_) record_problem(*recorder_, problem, 0);
     }
     if (options_.sizes) options_.sizes->commit();
     std::vector<LoadedKernel> loaded;
     for (CompiledKernel& k : stage->kernels) loaded.push_back(std::move(k.loaded));
-    program.value().writes = counted_writes();
-    auto plan = ProgramPlan::make(program.take(), std::move(loaded), problems_, options_);
+    program.writes = counted_writes();
+    auto plan = ProgramPlan::make(std::move(program), std::move(loaded), problems_, options_);
     if (plan || how.by_pytorch.empty()) return plan;
     fail(plan.error().what);  // PyTorch has no operator for one of them
     return {};

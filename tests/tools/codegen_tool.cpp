@@ -7,12 +7,12 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "core/codegen/build_program.h"
 #include "core/fusion/fuse.h"
 #include "core/fusion/recompute.h"
 #include "core/ir/parse.h"
 #include "core/ir/print.h"
-#include "core/passes/pipeline.h"
+#include "core/pipeline/draft.h"
+#include "core/pipeline/optimise.h"
 
 using namespace vitrine;
 using nlohmann::json;
@@ -91,9 +91,9 @@ int run(const std::string& what, int lanes, bool passes, bool stream, const std:
     return 1;
   }
   if (passes) {
-    passes::PassOptions options;
+    pipeline::PassOptions options;
     options.verify = true;
-    graph = passes::optimise(graph.value(), options, nullptr);
+    graph = pipeline::optimise(graph.value(), options, nullptr);
     if (!graph.ok()) {
       std::cerr << graph.error().what << "\n";
       return 1;
@@ -108,7 +108,7 @@ int run(const std::string& what, int lanes, bool passes, bool stream, const std:
   how.lanes = lanes;
   how.stream_bytes = stream ? 1 : 0;
   how.gpu = codegen::cuda::gpu_of(arch);
-  auto program = codegen::build_program(graph.value(), how, nullptr);
+  auto program = pipeline::build_program(graph.value(), how, nullptr);
   if (!program.ok()) return 1;
   if (what == "json") std::cout << program_json(program.value()).dump();
   if (what == "program")

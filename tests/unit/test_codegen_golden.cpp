@@ -5,11 +5,14 @@
 #include <functional>
 #include <sstream>
 
-#include "core/codegen/build_program.h"
 #include "core/fusion/fuse.h"
+#include "core/fusion/nests.h"
 #include "core/fusion/order.h"
 #include "core/fusion/recompute.h"
+#include "core/fusion/scans.h"
+#include "core/fusion/scatters.h"
 #include "core/ir/parse.h"
+#include "core/pipeline/draft.h"
 #include "tests/unit/golden_folder.h"
 
 using namespace vitrine;
@@ -19,7 +22,7 @@ namespace {
 codegen::Program program_of(const ir::GraphPtr& graph, int64_t stream_bytes = 0) {
   codegen::CodegenOptions how;
   how.stream_bytes = stream_bytes;
-  auto program = codegen::build_program(graph, how, nullptr);
+  auto program = pipeline::build_program(graph, how, nullptr);
   REQUIRE(program.ok());
   return program.take();
 }
@@ -77,6 +80,57 @@ void check_folder(const std::string& folder, const std::function<std::string(con
 }
 
 }  // namespace
+
+namespace {
+
+// What there is once the row has run; of products, as if each had been measured to be the faster in one
+// kernel with what follows it.
+std::string text_after(std::string_view last, const ir::GraphPtr& graph) {
+  codegen::CodegenOptions how;
+  for (const ir::Node& node : graph->nodes())
+    if (codegen::is_product(node)) how.products.choices[node.id] = {.candidate = 1, .fused = true};
+  pipeline::Build build{graph, how, {}, {}, nullptr};
+  for (const pipeline::Row& row : pipeline::rows()) {
+    if (row.build) row.build(build);
+    if (row.name != last) continue;
+    return row.stage == "loops" ? fusion::loops_text(build.loops)
+                                : fusion::fused_text(build.loops, build.fused);
+  }
+  FAIL("no row is called " << last);
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("rows of the pipeline behind fusion, and what is added in place") {
+  for (const char* row : {"add_in_place", "epilogue_fusion", "horizontal_fusion", "run_early"})
+    check_folder(row, [&](const ir::GraphPtr& g) { return text_after(row, g); });
+}
+
+TEST_CASE("what was offered and not chosen leaves nothing behind") {
+  check_folder("memory_plan", [](const ir::GraphPtr& g) {
+    codegen::CodegenOptions how;
+    how.products.offered = true;
+    how.products.least_flops = 0;
+    pipeline::Draft draft(g, how, {});
+    draft.settle({});
+    const codegen::Program settled = draft.finish(nullptr), plain = program_of(g);
+    CHECK(kernels_text(settled) == kernels_text(plain));
+    return plan_text(settled);
+  });
+}
+
+TEST_CASE("operators that fusion has rules for are those whose rows say so") {
+  for (const ops::OpRow* row : ops::all()) {
+    CAPTURE(row->name);
+    ir::Node node;
+    node.kind = ir::NodeKind::op;
+    node.op = std::string(row->name);
+    CHECK(fusion::is_moving(node) == (row->lower == ops::Lower::movement));
+    CHECK(fusion::is_scattering(node) == (row->lower == ops::Lower::scatter));
+    CHECK(fusion::is_scanning(node) == (row->lower == ops::Lower::scan));
+  }
+}
 
 TEST_CASE("loops") {
   check_folder("loops", [](const ir::GraphPtr& g) { return fusion::loops_text(fusion::build_loops(g)); });

@@ -18,7 +18,7 @@
 #include "core/ir/parse.h"
 #include "core/ir/print.h"
 #include "core/ops/check.h"
-#include "core/passes/pipeline.h"
+#include "core/pipeline/optimise.h"
 
 using namespace vitrine;
 namespace fs = std::filesystem;
@@ -80,9 +80,9 @@ std::vector<Case> read(const fs::path& path) {
   return out;
 }
 
-const passes::Pass& pass_named(const std::string& name) {
-  for (const passes::Pass& pass : passes::pipeline()) {
-    if (pass.name == name) return pass;
+const pipeline::Row& pass_named(const std::string& name) {
+  for (const pipeline::Row& pass : pipeline::rows()) {
+    if (pass.name == name && pass.pass) return pass;
   }
   FAIL("no pass is called " << name);
   throw std::logic_error(name);
@@ -98,12 +98,12 @@ std::string checked(const ir::GraphPtr& graph) {
   return text;
 }
 
-std::string result(const passes::Pass& pass, const std::string& input) {
+std::string result(const pipeline::Row& pass, const std::string& input) {
   auto ids = std::make_shared<ir::NodeIds>();
   auto graph = ir::parse(input, ids);
   REQUIRE_MESSAGE(graph.ok(), (graph.ok() ? "" : graph.error().what + " at " + graph.error().where));
   std::string before = checked(graph.value());
-  ir::GraphPtr after = pass.run(graph.value(), ids);
+  ir::GraphPtr after = pass.pass(graph.value(), ids);
   if (after == graph.value()) return "(unchanged)\n";
   std::string text = checked(after);
   // A pass that changes nothing must say so by returning its argument.
@@ -118,7 +118,7 @@ TEST_CASE("every pass does to each golden graph what its file says") {
   for (const auto& entry : fs::directory_iterator(kFolder)) {
     std::string name = entry.path().stem().string();
     CAPTURE(name);
-    const passes::Pass& pass = pass_named(name);
+    const pipeline::Row& pass = pass_named(name);
     std::string text;
     auto cases = read(entry.path());
     CHECK_FALSE(cases.empty());
@@ -140,7 +140,7 @@ TEST_CASE("a call that takes the place of several comes of each of them") {
       CAPTURE(name);
       CAPTURE(c.comment);
       auto ids = std::make_shared<ir::NodeIds>();
-      const ir::GraphPtr before = ir::parse(c.input, ids).take(), after = pass_named(name).run(before, ids);
+      const ir::GraphPtr before = ir::parse(c.input, ids).take(), after = pass_named(name).pass(before, ids);
       std::set<ir::NodeId> stood_for;
       for (const ir::Node& node : after->nodes())
         stood_for.insert(node.origin.from.begin(), node.origin.from.end());
@@ -154,12 +154,41 @@ TEST_CASE("a call that takes the place of several comes of each of them") {
   }
 }
 
-TEST_CASE("every pass of the pipeline has a golden file") {
-  for (const passes::Pass& pass : passes::pipeline()) {
-    CAPTURE(pass.name);
-    CHECK(fs::exists(kFolder / (std::string(pass.name) + ".txt")));
-    CHECK_FALSE(pass.sentence.empty());
+TEST_CASE("every row of the pipeline has a golden, a sentence and one way to run") {
+  for (const pipeline::Row& row : pipeline::rows()) {
+    CAPTURE(row.name);
+    CHECK_FALSE(row.golden.empty());
+    CHECK(fs::exists(fs::path("tests/golden") / row.golden));
+    CHECK_FALSE(row.sentence.empty());
+    CHECK((row.pass == nullptr) != (row.build == nullptr));
+    if (row.pass) CHECK(fs::path("tests/golden") / row.golden == kFolder / (std::string(row.name) + ".txt"));
   }
+}
+
+TEST_CASE("what a user switches off is a row that can be") {
+  CHECK(pipeline::cannot_disable("cse").empty());
+  CHECK(pipeline::cannot_disable("horizontal_fusion").empty());
+  CHECK(pipeline::cannot_disable("loops") == "loops cannot be switched off: kernels are made of loops");
+  const std::string said = pipeline::cannot_disable("cze");
+  CHECK(said.starts_with("no pass is called cze; there are canonicalise, batch_norm, "));
+  CHECK(said.find("cse") != std::string::npos);
+  CHECK(said.find("loops") == std::string::npos);
+  CHECK(said.find("dce") == said.rfind("dce"));
+}
+
+TEST_CASE("a row that is switched off, by the user or by what there is, does not run") {
+  const auto row = [](std::string_view name) {
+    return *std::find_if(pipeline::rows().begin(), pipeline::rows().end(),
+                         [&](const pipeline::Row& r) { return r.name == name; });
+  };
+  pipeline::Settings settings;
+  for (const pipeline::Row& r : pipeline::rows()) CHECK_MESSAGE(pipeline::runs(r, settings), r.name);
+  settings.disabled = {"cse", "loops"};
+  CHECK_FALSE(pipeline::runs(row("cse"), settings));
+  CHECK(pipeline::runs(row("loops"), settings));
+  settings.matrix_f32 = false;
+  CHECK_FALSE(pipeline::runs(row("pad_f32_products"), settings));
+  CHECK(pipeline::runs(row("pad_half_products"), settings));
 }
 
 TEST_CASE("a difference shows what was expected and what was found") {

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "core/codegen/build_program.h"
 #include "core/ir/parse.h"
+#include "core/pipeline/draft.h"
 
 using namespace vitrine;
 
@@ -29,7 +29,7 @@ codegen::Program program(const codegen::ProductOptions& products) {
   REQUIRE(graph.ok());
   codegen::CodegenOptions how;
   how.products = products;
-  auto made = codegen::build_program(graph.value(), how, nullptr);
+  auto made = pipeline::build_program(graph.value(), how, nullptr);
   REQUIRE(made.ok());
   return made.take();
 }
@@ -83,7 +83,7 @@ TEST_CASE("a kernel that moves little is offered in no other shape: each would h
   REQUIRE(graph.ok());
   codegen::CodegenOptions how;
   how.products = {.offered = true, .on_gpu = true};
-  auto made = codegen::build_program(graph.value(), how, nullptr);
+  auto made = pipeline::build_program(graph.value(), how, nullptr);
   REQUIRE(made.ok());
   const codegen::Program p = made.take();
   CHECK(step_of(p, codegen::Step::Kind::kernel, "exp").shapes.empty());

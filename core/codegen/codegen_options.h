@@ -1,17 +1,15 @@
-// From the optimised graph to a Program: loops, fusion, kernels as text, memory plan, launch plan. Whatever
-// is not generated becomes a library or an opaque step, so a program is always complete.
+// What decides how a program is made of a graph: the processors that run it, and what was asked for.
 #pragma once
 
 #include <set>
 
-#include "core/base/result.h"
 #include "core/codegen/cuda/gpu.h"
 #include "core/codegen/products.h"
 #include "core/codegen/schedule/edited_text.h"
 #include "core/codegen/schedule/program.h"
 #include "core/codegen/schedule/size_memory.h"
 #include "core/fusion/loops.h"
-#include "core/ir/recorder.h"
+#include "core/ir/graph.h"
 
 namespace vitrine::codegen {
 
@@ -33,11 +31,5 @@ struct CodegenOptions {
   std::shared_ptr<SizeMemory> sizes;          // null: all sizes are numbers of the kernels' texts
   std::shared_ptr<const EditedTexts> edited;  // may be null
 };
-
-// Records (if there is a recorder) the stages loops, fused, memory, kernels and launch: snapshots, decisions,
-// kernel and kernel_range rows, buffers, launches. A kernel's IR and assembly are filled in by who compiles
-// it, in the row Kernel::entity. Errors: none of the user's; InternalError for a broken invariant of ours.
-Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOptions& options,
-                              ir::Recorder* recorder);
 
 }  // namespace vitrine::codegen

@@ -1,14 +1,15 @@
-// optimise() of core/passes/pipeline.h: everything around a pass. It times, verifies, records, counts, obeys
-// switches and cancelling, and names the pass in an error.
+// Everything around a pass: it times, verifies, records, counts, obeys switches and cancelling, and names the
+// pass in an error.
+#include "core/pipeline/optimise.h"
+
 #include <algorithm>
 #include <ctime>
 
 #include "core/ir/print.h"
 #include "core/ir/restage.h"
 #include "core/ops/check.h"
-#include "core/passes/pipeline.h"
 
-namespace vitrine::passes {
+namespace vitrine::pipeline {
 
 namespace {
 
@@ -36,7 +37,7 @@ int64_t rewrites(const ir::Graph& before, const ir::Graph& after) {
   return n;
 }
 
-std::string sentence(const Pass& pass, int64_t count, bool disabled) {
+std::string sentence(const Row& pass, int64_t count, bool disabled) {
   if (disabled) return "switched off";
   if (count == 0) return "nothing to do";
   return std::to_string(count) + (count == 1 ? " rewrite: " : " rewrites: ") + std::string(pass.sentence);
@@ -61,7 +62,8 @@ class Runner {
     if (recorder_)
       recorder_->graph(graph_, "", "the operators that PyTorch's dispatcher would run", true, now_ns(), 0);
     if (auto error = verify("the ATen graph")) return *error;
-    for (const Pass& pass : pipeline()) {
+    for (const Row& pass : rows()) {
+      if (!pass.pass) break;  // the rest reads the last graph: core/pipeline/draft.h
       if (options_.cancelled && options_.cancelled()) return Error{"the compilation was cancelled", "", ""};
       if (auto error = step(pass)) return *error;
       if (options_.stop_after == pass.name) break;
@@ -71,7 +73,7 @@ class Runner {
   }
 
  private:
-  Status step(const Pass& pass) {
+  Status step(const Row& pass) {
     // The halves of a joint graph are ATen graphs under names of their own.
     const std::string stage = pass.stage == "aten" ? first_stage_ : std::string(pass.stage);
     if (graph_->stage != stage) {
@@ -80,11 +82,10 @@ class Runner {
       graph_ = ir::restage(graph_, stage);
     }
     GraphPtr before = graph_;
-    bool disabled =
-        std::find(options_.disabled.begin(), options_.disabled.end(), pass.name) != options_.disabled.end();
+    const bool disabled = !runs(pass, options_.settings);
     int64_t start = now_ns();
     try {
-      if (!disabled) graph_ = pass.run(before, ids_);
+      if (!disabled) graph_ = pass.pass(before, ids_);
     } catch (const std::exception& e) {
       return Error{"pass " + std::string(pass.name) + ": " + e.what(),
                    "an error of Vitrine's own; the pass can be switched off by its name", ""};
@@ -127,4 +128,4 @@ Result<GraphPtr> optimise(GraphPtr aten, const PassOptions& options, ir::Recorde
   return Runner(std::move(aten), options, recorder).run();
 }
 
-}  // namespace vitrine::passes
+}  // namespace vitrine::pipeline

@@ -1,0 +1,76 @@
+#include "core/pipeline/draft.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace vitrine::pipeline {
+
+namespace {
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// The rows that follow fusion depend on what was chosen.
+bool follows_choices(const Row& row) {
+  return row.stage == "kernels" || (row.stage == "fused" && row.name != "fuse");
+}
+
+}  // namespace
+
+Draft::Draft(const ir::GraphPtr& optimised, const codegen::CodegenOptions& options, const Settings& settings)
+    : options_(options), settings_(settings), build_{optimised, options_, {}, {}, nullptr} {
+  settings_.spares_memory = options.gives_back;
+  times_.start = now_ns();
+  for (const Row& row : rows()) {
+    if (!row.build || follows_choices(row)) continue;
+    run(row);
+    if (row.stage == "loops") times_.loops = now_ns();
+  }
+  apart_ = build_.fused;
+  lay_out();
+}
+
+void Draft::run(const Row& row) {
+  if (!runs(row, settings_)) return;
+  try {
+    row.build(build_);
+  } catch (const std::exception& e) {
+    throw InternalError("pass " + std::string(row.name) + ": " + e.what());
+  }
+}
+
+void Draft::lay_out() {
+  build_.fused = apart_;
+  for (const Row& row : rows()) {
+    if (!row.build || !follows_choices(row)) continue;
+    if (row.stage == "kernels") times_.fused = now_ns();
+    run(row);
+  }
+  if (options_.edited)
+    for (codegen::Kernel& kernel : program().kernels) use_edited_text(kernel, *options_.edited);
+  times_.program = now_ns();
+}
+
+void Draft::settle(const codegen::ProductChoices& choices) {
+  options_.products.choices = choices;
+  options_.products.offered = false;
+  if (!build_.builder->settle()) lay_out();
+}
+
+codegen::Program Draft::finish(ir::Recorder* recorder) {
+  codegen::Program program = build_.builder->finish();
+  if (recorder)
+    record_program(build_.loops, build_.fused, build_.builder->unit_of_step(), times_, options_, program,
+                   *recorder);
+  return program;
+}
+
+Result<codegen::Program> build_program(const ir::GraphPtr& optimised, const codegen::CodegenOptions& options,
+                                       ir::Recorder* recorder, const Settings& settings) {
+  return Draft(optimised, options, settings).finish(recorder);
+}
+
+}  // namespace vitrine::pipeline
