@@ -1,5 +1,7 @@
 #include "core/python/engine_state.h"
 
+#include "core/pipeline/pipeline.h"
+
 namespace vitrine::python {
 
 namespace {
@@ -38,6 +40,10 @@ bool read_passes(PyObject* dict, CallSettings& settings) {
       return false;
     }
     settings.disabled_passes.push_back(capture::text_of(name));
+    const std::string wrong = pipeline::cannot_disable(settings.disabled_passes.back());
+    if (wrong.empty()) continue;
+    PyErr_Format(PyExc_ValueError, "vitrine.compile: option 'disabled_passes': %s", wrong.c_str());
+    return false;
   }
   return true;
 }
