@@ -18,8 +18,8 @@
 
 namespace vitrine::views {
 
-using kit::Place;
 using kit::ViewInfo;
+using kit::ViewPlace;
 
 namespace {
 
@@ -30,33 +30,33 @@ kit::View* make(kit::Jobs* jobs, QWidget* parent) {
 
 // id, title, icon, first place, stages it shows in a pane, factory
 constexpr ViewInfo kViews[] = {
-    {"graph", "Graph", "graph", Place::Pane,
+    {"graph", "Graph", "graph", ViewPlace::Pane,
      "captured aten joint forward backward decomposed optimised loops fused", make<GraphView>},
-    {"source", "Source", "code", Place::Pane, "source", make<SourceView>},
-    {"bytecode", "Bytecode", "bytecode", Place::Pane, "bytecode", make<BytecodeView>},
-    {"stack", "Symbolic stack", "stack", Place::Pane, "", make<StackView>},
-    {"kernel", "Kernel", "kernel", Place::Pane, "kernels ir assembly", make<KernelView>},
-    {"timeline", "Timeline", "timeline", Place::Bottom, "timeline", make<TimelineView>},
-    {"breaks", "Graph breaks", "scissors", Place::Bottom, "", make_table<kBreaksTable>},
-    {"guards", "Guards", "guard", Place::Bottom, "", make_table<kGuardsTable>},
-    {"symbols", "Symbols", "guard", Place::Bottom, "", make_table<kSymbolsTable>},
-    {"recompilations", "Recompilations", "refresh", Place::Bottom, "", make_table<kRecompilationsTable>},
-    {"decisions", "Fusion decisions", "layers", Place::Bottom, "", make_table<kDecisionsTable>},
-    {"kernels", "Kernels", "kernel", Place::Bottom, "", make_table<kKernelsTable>},
-    {"choices", "Choices", "kernel", Place::Bottom, "", make_table<kChoicesTable>},
-    {"roofline", "Roofline", "table", Place::Bottom, "", make<RooflineView>},
-    {"speedup", "Speed-up", "table", Place::Bottom, "", make<SpeedupView>},
-    {"range", "Range", "table", Place::Bottom, "", make<RangeView>},
-    {"launches", "Launch plan", "launch", Place::Bottom, "launch", make_table<kLaunchesTable>},
-    {"memory", "Memory", "memory", Place::Bottom, "memory", make_table<kMemoryTable>},
-    {"became", "What became what", "swap", Place::Bottom, "", make_table<kBecameTable>},
-    {"saved", "Saved tensors", "swap", Place::Bottom, "", make_table<kSavedTable>},
-    {"notes", "Notes", "note", Place::Right, "", make_table<kNotesTable>},
-    {"runs", "Runs", "layers", Place::Left, "", make<RunsView>},
-    {"inspector", "Inspector", "info", Place::Right, "", make<InspectorView>},
-    {"problems", "Problems", "warning", Place::Bottom, "", make<ProblemsView>},
-    {"log", "Log", "log", Place::Bottom, "", make<LogView>},
-    {"skeleton", "Skeleton", "info", Place::Pane, "", make<SkeletonView>},
+    {"source", "Source", "code", ViewPlace::Pane, "source", make<SourceView>},
+    {"bytecode", "Bytecode", "bytecode", ViewPlace::Pane, "bytecode", make<BytecodeView>},
+    {"stack", "Symbolic stack", "stack", ViewPlace::Pane, "", make<StackView>},
+    {"kernel", "Kernel", "kernel", ViewPlace::Pane, "kernels ir assembly", make<KernelView>},
+    {"timeline", "Timeline", "timeline", ViewPlace::Bottom, "timeline", make<TimelineView>},
+    {"breaks", "Graph breaks", "scissors", ViewPlace::Bottom, "", make_table<kBreaksTable>},
+    {"guards", "Guards", "guard", ViewPlace::Bottom, "", make_table<kGuardsTable>},
+    {"symbols", "Symbols", "guard", ViewPlace::Bottom, "", make_table<kSymbolsTable>},
+    {"recompilations", "Recompilations", "refresh", ViewPlace::Bottom, "", make_table<kRecompilationsTable>},
+    {"decisions", "Fusion decisions", "layers", ViewPlace::Bottom, "", make_table<kDecisionsTable>},
+    {"kernels", "Kernels", "kernel", ViewPlace::Bottom, "", make_table<kKernelsTable>},
+    {"choices", "Choices", "kernel", ViewPlace::Bottom, "", make_table<kChoicesTable>},
+    {"roofline", "Roofline", "table", ViewPlace::Bottom, "", make<RooflineView>},
+    {"speedup", "Speed-up", "table", ViewPlace::Bottom, "", make<SpeedupView>},
+    {"range", "Range", "table", ViewPlace::Bottom, "", make<RangeView>},
+    {"launches", "Launch plan", "launch", ViewPlace::Bottom, "launch", make_table<kLaunchesTable>},
+    {"memory", "Memory", "memory", ViewPlace::Bottom, "memory", make_table<kMemoryTable>},
+    {"became", "What became what", "swap", ViewPlace::Bottom, "", make_table<kBecameTable>},
+    {"saved", "Saved tensors", "swap", ViewPlace::Bottom, "", make_table<kSavedTable>},
+    {"notes", "Notes", "note", ViewPlace::Right, "", make_table<kNotesTable>},
+    {"runs", "Runs", "layers", ViewPlace::Left, "", make<RunsView>},
+    {"inspector", "Inspector", "info", ViewPlace::Right, "", make<InspectorView>},
+    {"problems", "Problems", "warning", ViewPlace::Bottom, "", make<ProblemsView>},
+    {"log", "Log", "log", ViewPlace::Bottom, "", make<LogView>},
+    {"skeleton", "Skeleton", "info", ViewPlace::Pane, "", make<SkeletonView>},
 };
 
 }  // namespace

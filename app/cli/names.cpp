@@ -4,11 +4,12 @@ namespace vitrine::cli {
 
 using namespace session;
 
-Names::Names(const Reader& session) : session_(session), compilations_(session.all<CompilationRow>()) {
+EntityNames::EntityNames(const Reader& session)
+    : session_(session), compilations_(session.all<CompilationRow>()) {
   for (const CompilationRow& row : compilations_) by_id_.emplace(row.id, &row);
 }
 
-std::string Names::compilation(Id id) const {
+std::string EntityNames::compilation(Id id) const {
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) return "–";
   auto [it, fresh] = named_.try_emplace(id);
@@ -19,7 +20,7 @@ std::string Names::compilation(Id id) const {
   return it->second;
 }
 
-std::string Names::place(Id span) const {
+std::string EntityNames::place(Id span) const {
   auto row = session_.row<SpanRow>(span);
   if (!row.id) return "–";
   std::string path = session_.row<FileRow>(row.file).path;
@@ -27,11 +28,11 @@ std::string Names::place(Id span) const {
   return path + ":" + std::to_string(row.line) + ":" + std::to_string(row.col);
 }
 
-std::string Names::place_of_instruction(Id instruction) const {
+std::string EntityNames::place_of_instruction(Id instruction) const {
   return place(session_.row<InstructionRow>(instruction).span);
 }
 
-bool Names::shown(Id compilation, const ShowOptions& options) const {
+bool EntityNames::shown(Id compilation, const ShowOptions& options) const {
   if (options.compilation.empty()) return true;
   const auto found = by_id_.find(compilation);
   return found != by_id_.end() && found->second->label == options.compilation;

@@ -31,7 +31,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-void set_python_path(const Places& places) {
+void set_python_path(const InstalledPlaces& places) {
   if (places.installed) return;
   std::string path = environment("PYTHONPATH");
   setenv("PYTHONPATH", (places.package + (path.empty() ? "" : ":" + path)).c_str(), 1);
@@ -51,8 +51,8 @@ std::string python_of(const fs::path& site_packages) {
 
 }  // namespace
 
-Places places() {
-  Places out;
+InstalledPlaces places() {
+  InstalledPlaces out;
   std::error_code ignored;
   const fs::path bin = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   const fs::path above = bin.parent_path();
@@ -75,7 +75,7 @@ Error exec_program(const std::string& path, const std::vector<std::string>& args
 }
 
 namespace {
-Error exec_python(const Places& places, std::vector<std::string> words,
+Error exec_python(const InstalledPlaces& places, std::vector<std::string> words,
                   const std::vector<std::string>& args) {
   set_python_path(places);
   words.insert(words.begin(), places.python);
@@ -86,16 +86,18 @@ Error exec_python(const Places& places, std::vector<std::string> words,
 }
 }  // namespace
 
-Error exec_module(const Places& places, const std::string& module, const std::vector<std::string>& args) {
+Error exec_module(const InstalledPlaces& places, const std::string& module,
+                  const std::vector<std::string>& args) {
   const auto words = python_module_words(module);
   return exec_python(places, {words.begin(), words.end()}, args);
 }
 
-Error exec_doctor(const Places& places, const std::vector<std::string>& args) {
+Error exec_doctor(const InstalledPlaces& places, const std::vector<std::string>& args) {
   return exec_python(places, {places.package + "/vitrine/_tools/doctor.py"}, args);
 }
 
-Result<Ended> run_module(const Places& places, const std::string& module, std::vector<std::string> args) {
+Result<Ended> run_module(const InstalledPlaces& places, const std::string& module,
+                         std::vector<std::string> args) {
   int ends[2];
   if (pipe(ends) != 0)
     return Error{std::string("No process could be started: ") + std::strerror(errno), "", ""};

@@ -45,7 +45,7 @@ std::string in_unit(const KernelCounters& c, std::string_view key) {
 // Of the kernels of the shown compilations that have rows, in order.
 template <class Row>
 std::vector<std::pair<KernelRow, std::vector<Row>>> by_kernel(const Reader& s, const ShowOptions& options) {
-  const Names names(s);
+  const EntityNames names(s);
   std::map<Id, std::vector<Row>> rows;
   for (Row& row : s.all<Row>()) rows[row.kernel].push_back(std::move(row));
   std::vector<std::pair<KernelRow, std::vector<Row>>> out;

@@ -14,7 +14,7 @@ constexpr size_t kMostJson = size_t{256} << 20;
 
 // The snapshots of a stage to print: all with --passes, else the last of each compilation.
 std::vector<GraphRow> snapshots(const Reader& s, const ShowOptions& options, std::string_view stage) {
-  Names names(s);
+  EntityNames names(s);
   std::vector<GraphRow> out;
   for (GraphRow& graph : s.all<GraphRow>("ORDER BY compilation, ordinal")) {
     if (graph.stage != stage || !names.shown(graph.compilation, options)) continue;
@@ -41,7 +41,7 @@ std::string why_none(const Reader& s, std::string_view stage) {
 
 std::string show_graph(const Reader& s, const ShowOptions& options, std::string_view stage) {
   auto graphs = snapshots(s, options, stage);
-  Names names(s);
+  EntityNames names(s);
   if (options.json) {
     std::string all = "[";
     for (const GraphRow& graph : graphs) {
@@ -67,7 +67,7 @@ std::string show_graph(const Reader& s, const ShowOptions& options, std::string_
 
 std::string show_decisions(const Reader& s, const ShowOptions& options, std::string_view) {
   auto decisions = s.all<DecisionRow>("ORDER BY compilation, ordinal");
-  Names names(s);
+  EntityNames names(s);
   std::erase_if(decisions, [&](const auto& d) { return !names.shown(d.compilation, options); });
   if (options.json) {
     auto json = json_rows(s, decisions);

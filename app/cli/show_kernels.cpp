@@ -14,7 +14,7 @@ using namespace session;
 namespace {
 template <class Row>
 std::vector<Row> of_compilation(const Reader& s, const ShowOptions& options) {
-  Names names(s);
+  EntityNames names(s);
   auto rows = s.all<Row>("ORDER BY compilation, ordinal");
   std::erase_if(rows, [&](const Row& r) { return !names.shown(r.compilation, options); });
   return rows;
@@ -127,7 +127,7 @@ std::string show_remarks(const Reader& s, const ShowOptions& options, std::strin
 
 std::string show_choices(const Reader& s, const ShowOptions& options, std::string_view) {
   auto choices = s.all<ChoiceRow>("ORDER BY kernel, ordinal");
-  const Names names(s);
+  const EntityNames names(s);
   std::erase_if(choices, [&](const ChoiceRow& c) {
     return !names.shown(s.row<KernelRow>(c.kernel).compilation, options);
   });
@@ -169,7 +169,7 @@ std::string show_memory(const Reader& s, const ShowOptions& options, std::string
 std::string show_partition(const Reader& s, const ShowOptions& options, std::string_view) {
   auto crossings = of_compilation<CrossingRow>(s, options);
   if (options.json) return json_table(s, crossings);
-  Names names(s);
+  EntityNames names(s);
   std::string out;
   for (const PartitionRow& p : s.all<PartitionRow>("ORDER BY compilation")) {
     if (!names.shown(p.compilation, options)) continue;
@@ -187,7 +187,7 @@ std::string show_partition(const Reader& s, const ShowOptions& options, std::str
 std::string show_launch(const Reader& s, const ShowOptions& options, std::string_view) {
   auto launches = of_compilation<LaunchRow>(s, options);
   if (options.json) return json_table(s, launches);
-  Names names(s);
+  EntityNames names(s);
   TextTable table({"compilation", ">#", "kind", "launch", "arguments", ">bytes", ">time",
                    ">half of the calls", ">calls"});
   int64_t number = 0;

@@ -37,9 +37,9 @@ VITRINE_SHOW(show_symbols);
 #undef VITRINE_SHOW
 
 // Names of things, as every view writes them.
-class Names {
+class EntityNames {
  public:
-  explicit Names(const session::Reader& session);
+  explicit EntityNames(const session::Reader& session);
   std::string compilation(Id id) const;  // "Block.forward 0/1"
   std::string place(Id span) const;      // "block.py:12:4"
   std::string place_of_instruction(Id instruction) const;

@@ -41,7 +41,7 @@ std::string price_of(const BreakCause& cause) {
 }  // namespace
 
 std::string show_breaks(const Reader& s, const ShowOptions& options, std::string_view) {
-  Names names(s);
+  EntityNames names(s);
   auto breaks = s.all<BreakRow>();
   std::erase_if(breaks, [&](const BreakRow& b) { return !names.shown(b.compilation, options); });
   if (options.json) return json_table(s, breaks);
@@ -91,7 +91,7 @@ std::string letters(const std::vector<GuardRow>& guards) {
 }  // namespace
 
 std::string show_guards(const Reader& s, const ShowOptions& options, std::string_view) {
-  Names names(s);
+  EntityNames names(s);
   auto guards = s.all<GuardRow>("ORDER BY compilation, ordinal");
   std::erase_if(guards, [&](const GuardRow& g) { return !names.shown(g.compilation, options); });
   if (options.json) return json_table(s, guards);
@@ -133,7 +133,7 @@ bool asks_about(const std::string& text, const std::string& symbol) {
 }  // namespace
 
 std::string show_symbols(const Reader& s, const ShowOptions& options, std::string_view) {
-  Names names(s);
+  EntityNames names(s);
   auto symbols = s.all<SymbolRow>("ORDER BY compilation, ordinal");
   std::erase_if(symbols, [&](const SymbolRow& r) { return !names.shown(r.compilation, options); });
   auto guards = s.all<SymbolGuardRow>("ORDER BY compilation, ordinal");
@@ -182,7 +182,7 @@ int64_t number_of_call(const std::vector<CompilationRow>& compilations, const st
 }  // namespace
 
 std::string show_recompilations(const Reader& s, const ShowOptions& options, std::string_view) {
-  Names names(s);
+  EntityNames names(s);
   auto rows = s.all<RecompilationRow>();
   std::erase_if(rows, [&](const RecompilationRow& r) { return !names.shown(r.compilation, options); });
   if (options.json) return json_table(s, rows);
@@ -241,7 +241,7 @@ std::string explain(const Reader& s) {
   auto count = [](size_t n, const char* one, const char* many) {
     return std::to_string(n) + " " + (n == 1 ? one : many);
   };
-  Names names(s);
+  EntityNames names(s);
   size_t graphs = 0, nodes = 0;
   std::string list;
   for (const CompilationRow& c : s.all<CompilationRow>()) {

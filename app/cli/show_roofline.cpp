@@ -17,20 +17,20 @@ using namespace session;
 namespace {
 
 // Of one launch. bandwidth in bytes a second, rate in operations a second.
-struct Point {
+struct RooflinePoint {
   std::string label, name;
   Worked work;
   double bandwidth = 0, rate = 0;
   std::string half;  // of the calls
 };
 
-std::vector<Point> points_of(const Reader& s, const ShowOptions& options) {
-  const Names names(s);
-  std::vector<Point> out;
+std::vector<RooflinePoint> points_of(const Reader& s, const ShowOptions& options) {
+  const EntityNames names(s);
+  std::vector<RooflinePoint> out;
   for (const LaunchRow& launch : s.all<LaunchRow>("ORDER BY compilation, ordinal")) {
     const KernelRow kernel = s.row<KernelRow>(launch.kernel);
     if (!kernel.id || launch.median_ns <= 0 || !names.shown(launch.compilation, options)) continue;
-    Point p{kernel.label, kernel.name};
+    RooflinePoint p{kernel.label, kernel.name};
     // Kernels of our own compute in float32.
     p.work = {kernel.id,        static_cast<double>(kernel.bytes), static_cast<double>(kernel.flops),
               launch.median_ns, static_cast<double>(kernel.bytes), "f32"};
@@ -42,9 +42,9 @@ std::vector<Point> points_of(const Reader& s, const ShowOptions& options) {
   return out;
 }
 
-Roofs roofs_of(const Reader& s, const std::vector<Point>& points) {
+Roofs roofs_of(const Reader& s, const std::vector<RooflinePoint>& points) {
   std::vector<Worked> works;
-  for (const Point& p : points) works.push_back(p.work);
+  for (const RooflinePoint& p : points) works.push_back(p.work);
   return Roofs(s.all<CeilingRow>(), works);
 }
 
@@ -69,9 +69,10 @@ std::string percent(double part) {
   return out.data();
 }
 
-nlohmann::ordered_json as_json(const Reader& s, const std::vector<Point>& points, const Roofs& roofs) {
+nlohmann::ordered_json as_json(const Reader& s, const std::vector<RooflinePoint>& points,
+                               const Roofs& roofs) {
   auto rows = nlohmann::ordered_json::array();
-  for (const Point& p : points)
+  for (const RooflinePoint& p : points)
     rows.push_back({{"kernel", p.label},
                     {"name", p.name},
                     {"time_ns", p.work.ns},
@@ -89,13 +90,13 @@ nlohmann::ordered_json as_json(const Reader& s, const std::vector<Point>& points
 }  // namespace
 
 std::string show_roofline(const Reader& s, const ShowOptions& options, std::string_view) {
-  const std::vector<Point> points = points_of(s, options);
+  const std::vector<RooflinePoint> points = points_of(s, options);
   const Roofs roofs = roofs_of(s, points);
   if (options.json) return json_text(as_json(s, points, roofs));
   TextTable table({"kernel", "name", ">time", ">half of the calls", ">bytes", ">bandwidth", ">of copy",
                    ">operations", ">rate", ">of product"});
   std::map<Id, std::string> labels;
-  for (const Point& p : points) {
+  for (const RooflinePoint& p : points) {
     labels[p.work.kernel] = p.label;
     table.row({p.label, p.name, nanoseconds(p.work.ns), p.half, bytes(whole(p.work.bytes)),
                scaled(p.bandwidth, "B/s"), roofs.copy_words(p.work),

@@ -278,7 +278,7 @@ std::string what_happened(const std::string& kind) {
 
 std::string show_calls(const Reader& s, const ShowOptions& options, std::string_view) {
   auto calls = s.all<CallRow>("ORDER BY run, ordinal");
-  Names names(s);
+  EntityNames names(s);
   std::erase_if(calls, [&](const CallRow& c) { return !names.shown(c.compilation, options); });
   if (options.json) return json_table(s, calls);
   TextTable table({">#", "compilation", "what happened", ">time"});

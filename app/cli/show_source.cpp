@@ -30,7 +30,7 @@ std::string show_source(const Reader& s, const ShowOptions& options, std::string
 std::string show_bytecode(const Reader& s, const ShowOptions& options, std::string_view) {
   if (options.json) return json_table(s, s.all<InstructionRow>("ORDER BY code, pc"));
   std::string out;
-  Names names(s);
+  EntityNames names(s);
   for (const CodeRow& code : s.all<CodeRow>()) {
     auto instructions = s.rows<InstructionRow>("code = ?1", {code.id}, "ORDER BY pc");
     if (instructions.empty()) continue;
@@ -47,7 +47,7 @@ std::string show_bytecode(const Reader& s, const ShowOptions& options, std::stri
 }
 
 std::string show_steps(const Reader& s, const ShowOptions& options, std::string_view) {
-  Names names(s);
+  EntityNames names(s);
   std::string out, json = "[";
   for (const CompilationRow& c : s.all<CompilationRow>()) {
     if (!names.shown(c.id, options)) continue;

@@ -241,7 +241,7 @@ void MainWindow::openFile(const QString& path) {
     banner_->show(kit::Tone::Err, "There is no file " + path + ".");
     return;
   }
-  Settings::addRecent(path);
+  AppSettings::addRecent(path);
   if (path.endsWith(".py"))
     run_->start(path);
   else
@@ -284,7 +284,7 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-  if (!layout_.isEmpty()) Settings::setState(layout_, saveState());
+  if (!layout_.isEmpty()) AppSettings::setState(layout_, saveState());
   event->accept();
 }
 

@@ -166,7 +166,7 @@ std::string shotUsage() {
 }
 
 Status takeShot(const ShotOptions& o) {
-  Settings::ignoreStored();
+  AppSettings::ignoreStored();
   kit::Theme theme = kit::Theme::make(o.dark);
   theme.motion = false;
   kit::applyTheme(*qApp, theme);

@@ -36,8 +36,8 @@ void MainWindow::addCommands() {
     row_->run->setState(RunButton::Cancelling);
   });
   on.on("run.python", [this] {
-    const QString path = QFileDialog::getOpenFileName(this, "Python interpreter", Settings::python());
-    if (!path.isEmpty()) Settings::setPython(path);
+    const QString path = QFileDialog::getOpenFileName(this, "Python interpreter", AppSettings::python());
+    if (!path.isEmpty()) AppSettings::setPython(path);
     welcome_->refresh();
   });
   on.on("help.keys", [this] { showKeys(); });
@@ -55,7 +55,7 @@ void MainWindow::addCommands() {
                                                                   {"theme.light", ThemeChoice::Light},
                                                                   {"theme.dark", ThemeChoice::Dark}})
     on.on(id, [choice = choice] {
-      Settings::setTheme(choice);
+      AppSettings::setTheme(choice);
       applyThemeSetting();
     });
   addStepCommands();
@@ -187,7 +187,7 @@ void MainWindow::addWindowCommands() {
   on.on("window.split", [this] { centre_->split(); });
   on.on("window.swap", [this] { centre_->swap(); });
   on.on("window.reset", [this] {
-    Settings::setState(layout_, {});
+    AppSettings::setState(layout_, {});
     const QString name = layout_;
     rememberLayout();
     layout_.clear();

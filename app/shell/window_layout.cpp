@@ -47,13 +47,13 @@ bool MainWindow::chooseLayout(const QString& name) {
   if (!layout) return false;
   if (layout_ == layout->name) return true;
   if (!layout_.isEmpty()) {
-    Settings::setState(layout_, saveState());
+    AppSettings::setState(layout_, saveState());
     rememberLayout();
   }
   layout_ = layout->name;
   arrange(*layout);
   docks_->arrange(*layout);
-  if (const QByteArray state = Settings::state(layout_); !state.isEmpty()) restoreState(state);
+  if (const QByteArray state = AppSettings::state(layout_); !state.isEmpty()) restoreState(state);
   // What was only compiled for a device has no times to show.
   if (const kit::SessionPtr& session = document_->session();
       session && session->lanes.empty() && !session->runs.empty() &&
@@ -95,7 +95,7 @@ void MainWindow::keepLayout(const QString& name) {
   LayoutInfo own{name, {}, centre_->columns(), document_->unit(), {}};
   for (Dock* dock : docks_->shown()) own.docks << QString::fromLatin1(dock->host()->info().id);
   keepOwnLayout(own);
-  Settings::setState(name, saveState());
+  AppSettings::setState(name, saveState());
   row_->layouts->setNames(layoutNames());
   layout_ = name;
   row_->layouts->setCurrent(name);
@@ -105,7 +105,7 @@ void MainWindow::keepLayout(const QString& name) {
 void MainWindow::dropLayout() {
   if (!isOwnLayout(layout_)) return;
   dropOwnLayout(layout_);
-  Settings::setState(layout_, {});
+  AppSettings::setState(layout_, {});
   undo_.removeIf([this](const Undo& each) { return each.layout == layout_; });
   redo_.removeIf([this](const Undo& each) { return each.layout == layout_; });
   layout_.clear();
@@ -163,7 +163,7 @@ void MainWindow::restoreLayout(const QByteArray& state, const QString& name) {
 
 void MainWindow::showStage(const std::string& stage, bool other) {
   const kit::ViewInfo* info = views::viewForStage(stage);
-  if (info && info->place != kit::Place::Pane && !centre_->pane('A'))
+  if (info && info->place != kit::ViewPlace::Pane && !centre_->pane('A'))
     return docks_->raise(QString::fromLatin1(info->id));
   centre_->showStage(stage, other);
 }
@@ -176,7 +176,7 @@ void MainWindow::openIn(Id id, const QString& view, bool other) {
   const kit::ViewInfo* wanted = views::viewForStage(what);
   if (!wanted) wanted = views::viewInfo(what);
   if (!wanted) return;
-  if (views::viewInfo(what) && wanted->place != kit::Place::Pane)
+  if (views::viewInfo(what) && wanted->place != kit::ViewPlace::Pane)
     return docks_->raise(QString::fromLatin1(wanted->id));
   Pane* target = nullptr;
   for (Pane* pane : centre_->panes())

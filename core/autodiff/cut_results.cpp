@@ -12,7 +12,7 @@ namespace vitrine::autodiff {
 namespace {
 
 // The graph in which whoever reads a point's gradient reads a new input.
-struct Opened {
+struct OpenedGraph {
   ir::GraphPtr graph;
   std::vector<ir::NodeId> ends;                 // inputs: by tangent, then by view
   std::unordered_set<ir::NodeId> part, viewed;  // inputs: the tangents that are parts of points'; the views
@@ -27,7 +27,7 @@ class Opening {
     out_.ends = tangents;
   }
 
-  Opened run() {
+  OpenedGraph run() {
     for (const ir::Node& n : from_.nodes()) {
       if (n.kind == ir::NodeKind::placeholder) b_.add(n);
     }
@@ -82,7 +82,7 @@ class Opening {
   const std::vector<CutPoint>& points_;
   ir::Builder b_;
   std::unordered_map<ir::NodeId, ir::Ref> instead_;  // by the node that gave a point's gradient
-  Opened out_;
+  OpenedGraph out_;
 };
 
 // The graph without inputs that nothing reads, the tangents in their order behind the others.
@@ -108,7 +108,7 @@ std::set<int> reached_by(const ir::Graph& graph, const std::vector<ir::NodeId>& 
 }
 
 // By end, the points between it and the inputs. above, by point: the ends whose pieces have a gradient of it.
-std::vector<std::set<int>> closed(const std::vector<std::set<int>>& above, const Opened& opened) {
+std::vector<std::set<int>> closed(const std::vector<std::set<int>>& above, const OpenedGraph& opened) {
   std::vector<std::set<int>> out(opened.ends.size());
   for (bool grows = true; grows;) {
     grows = false;
@@ -137,7 +137,7 @@ Result<Cut> cut_at(const ir::GraphPtr& backward, const std::vector<ir::NodeId>& 
   };
   for (const CutPoint& point : points)
     if (!backward->find(point.whole)) return refused("no gradient depends on that one's");
-  Opened opened = Opening(*backward, tangents, points).run();
+  OpenedGraph opened = Opening(*backward, tangents, points).run();
   std::vector<ir::NodeId> all = opened.ends;
   all.insert(all.end(), opened.part.begin(), opened.part.end());
   if (std::string why = why_inseparable(*opened.graph, all); !why.empty()) return refused(why);

@@ -72,7 +72,7 @@ class Memory {
   std::vector<std::pair<size_t, size_t>> writes_;  // position, value
 };
 
-ir::GraphPtr graph_of(const Program& p) {
+ir::GraphPtr graph_of(const ForwardProgram& p) {
   ir::Builder b("aten", std::make_shared<ir::NodeIds>());
   for (const auto* nodes : {&p.leading, &p.forward})
     for (const ir::Node& n : *nodes) b.add(n);
@@ -81,9 +81,9 @@ ir::GraphPtr graph_of(const Program& p) {
   return b.finish(std::move(results));
 }
 
-class Walk {
+class DeriveWalk {
  public:
-  Walk(const Program& program, const std::shared_ptr<ir::NodeIds>& ids)
+  DeriveWalk(const ForwardProgram& program, const std::shared_ptr<ir::NodeIds>& ids)
       : program_(program), graph_(graph_of(program)), memory_(*graph_), builder_("joint", ids) {
     for (const auto* nodes : {&program.leading, &program.tangents, &program.forward})
       for (const ir::Node& n : *nodes) builder_.add(n);
@@ -106,7 +106,7 @@ class Walk {
     out.complete.resize(program_.wanted.size());
     std::iota(out.complete.begin(), out.complete.end(), size_t{0});
     std::stable_sort(out.complete.begin(), out.complete.end(), [&](size_t a, size_t b) {
-      return last_[place({program_.wanted[a], 0})] < last_[place({program_.wanted[b], 0})];
+      return last_[ir::Ref{program_.wanted[a], 0}] < last_[ir::Ref{program_.wanted[b], 0}];
     });
     for (ir::Ref point : program_.points) note(point, out);
     const ir::GraphPtr joint = builder_.finish({});
@@ -117,10 +117,8 @@ class Walk {
   }
 
  private:
-  static std::pair<ir::NodeId, int32_t> place(ir::Ref r) { return {r.node, r.output}; }
-
   void note(ir::Ref point, Derivative& out) {
-    auto it = points_.find(place(point));
+    auto it = points_.find(point);
     out.points.push_back(it == points_.end() ? -1 : it->second.node);
     out.before.push_back(0);
     if (it == points_.end()) return;
@@ -130,9 +128,9 @@ class Walk {
 
   // The sum of the gradients that have arrived, in the order in which they arrive.
   void add(ir::Ref value, ir::Ref gradient, ir::NodeId reader, const std::set<int>& tangents) {
-    last_[place(value)] = ++additions_;
-    terms_[place(value)].push_back({reader, {tangents.begin(), tangents.end()}});
-    auto [it, first] = gradients_.try_emplace(place(value), gradient);
+    last_[value] = ++additions_;
+    terms_[value].push_back({reader, {tangents.begin(), tangents.end()}});
+    auto [it, first] = gradients_.try_emplace(value, gradient);
     if (first) return;
     it->second = Vjp(builder_, builder_.node(value.node)).op("aten.add.Tensor", {it->second, gradient});
   }
@@ -149,10 +147,10 @@ class Walk {
   void name_points(const ir::Node& node) {
     for (ir::Ref point : program_.points) {
       if (point.node != node.id) continue;
-      auto it = gradients_.find(place(point));
-      if (it == gradients_.end() || points_.contains(place(point))) continue;
+      auto it = gradients_.find(point);
+      if (it == gradients_.end() || points_.contains(point)) continue;
       it->second = Vjp(builder_, node).op("aten.alias.default", {it->second});
-      points_[place(point)] = {it->second.node, additions_};
+      points_[point] = {it->second.node, additions_};
     }
   }
 
@@ -167,7 +165,7 @@ class Walk {
     if (!why.empty()) given = by_pytorch({node, followed->second, tangents, type_of()}, why);
     std::set<int> from;
     for (size_t k = 0; k < tangents.size(); ++k)
-      for (const Term& term : terms_[{node.id, static_cast<int32_t>(k)}])
+      for (const GradientTerm& term : terms_[{node.id, static_cast<int32_t>(k)}])
         from.insert(term.tangents.begin(), term.tangents.end());
     for (const Vjp::Given& one : given) add(one.of, one.gradient, node.id, from);
   }
@@ -255,19 +253,19 @@ class Walk {
       });
   }
 
-  const Program& program_;
+  const ForwardProgram& program_;
   ir::GraphPtr graph_;
   Memory memory_;
   ir::Builder builder_;
   size_t behind_ = 0;
-  std::map<std::pair<ir::NodeId, int32_t>, ir::Ref> gradients_;
-  std::map<std::pair<ir::NodeId, int32_t>, size_t> last_;  // by value: when its last term was added
-  std::map<std::pair<ir::NodeId, int32_t>, std::vector<Term>> terms_;
+  std::map<ir::Ref, ir::Ref> gradients_;
+  std::map<ir::Ref, size_t> last_;  // by value: when its last term was added
+  std::map<ir::Ref, std::vector<GradientTerm>> terms_;
   struct Passed {
     ir::NodeId node;   // gives its gradient
     size_t additions;  // until the pass comes by
   };
-  std::map<std::pair<ir::NodeId, int32_t>, Passed> points_;
+  std::map<ir::Ref, Passed> points_;
   size_t additions_ = 0;
   std::unordered_set<ir::NodeId> discarded_;  // of rules that gave up
   std::vector<std::string> borrowed_;
@@ -275,21 +273,21 @@ class Walk {
 
 }  // namespace
 
-Result<Derivative> derive(const Program& program, const std::shared_ptr<ir::NodeIds>& ids) {
+Result<Derivative> derive(const ForwardProgram& program, const std::shared_ptr<ir::NodeIds>& ids) {
   try {
-    return Walk(program, ids).run();
+    return DeriveWalk(program, ids).run();
   } catch (const Refused& refused) {
     return Error{refused.why, ""};
   }
 }
 
-std::unordered_map<ir::NodeId, std::vector<bool>> follow_all(const Program& program) {
+std::unordered_map<ir::NodeId, std::vector<bool>> follow_all(const ForwardProgram& program) {
   std::unordered_map<ir::NodeId, std::vector<bool>> out;
-  std::map<std::pair<ir::NodeId, int32_t>, bool> requires_grad;
+  std::map<ir::Ref, bool> requires_grad;
   for (ir::NodeId id : program.wanted) requires_grad[{id, 0}] = true;
   for (const ir::Node& n : program.forward) {
     std::vector<bool> flags;
-    ir::each_ref(n, [&](ir::Ref r) { flags.push_back(requires_grad[{r.node, r.output}]); });
+    ir::each_ref(n, [&](ir::Ref r) { flags.push_back(requires_grad[r]); });
     const ops::OpRow* row = ops::find(n.op);
     const bool constant = n.op == "aten.detach.default" || (row && row->gradient.starts_with("nondiff"));
     if (constant || std::none_of(flags.begin(), flags.end(), [](bool f) { return f; })) continue;

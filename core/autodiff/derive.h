@@ -32,7 +32,7 @@ struct BorrowCall {
 using Borrow = std::function<Result<Borrowed>(const BorrowCall& call)>;
 
 // A forward program in execution order. Sizes are numbers.
-struct Program {
+struct ForwardProgram {
   std::vector<ir::Node> leading, tangents, forward;  // leading: inputs and constants
   std::vector<ir::Ref> results;                      // by tangent: whose gradient it is
   std::vector<ir::NodeId> wanted;                    // the leading inputs whose gradients are asked for
@@ -44,7 +44,7 @@ struct Program {
 };
 
 // What is added to a gradient: by the operator that reads the value, if one of the tangents comes by it.
-struct Term {
+struct GradientTerm {
   ir::NodeId reader = -1;  // -1: the value is a result itself
   std::vector<int> tangents;
 };
@@ -52,7 +52,7 @@ struct Term {
 struct Derivative {
   std::vector<ir::Node> backward;                 // continues the program
   std::vector<std::optional<ir::Ref>> gradients;  // by `wanted`; nothing: it depends on no result
-  std::vector<std::vector<Term>> terms;           // by `wanted`
+  std::vector<std::vector<GradientTerm>> terms;   // by `wanted`
   std::vector<size_t> complete;       // places in `wanted`, in the order in which eager has their gradients
   std::vector<std::string> borrowed;  // operators whose derivative is PyTorch's, once each
   std::vector<ir::NodeId> points;  // by `points`: gives the gradient when all is added up; -1: there is none
@@ -61,10 +61,10 @@ struct Derivative {
 
 // Errors: what neither a rule nor `borrow` covers ("aten.x.default has no gradient rule"), or what only
 // autograd itself can see (writes to memory that has several names).
-Result<Derivative> derive(const Program& program, const std::shared_ptr<ir::NodeIds>& ids);
+Result<Derivative> derive(const ForwardProgram& program, const std::shared_ptr<ir::NodeIds>& ids);
 
 // What autograd would follow if gradients were on throughout: everything floating that depends on `wanted`,
 // but for what is detached.
-std::unordered_map<ir::NodeId, std::vector<bool>> follow_all(const Program& program);
+std::unordered_map<ir::NodeId, std::vector<bool>> follow_all(const ForwardProgram& program);
 
 }  // namespace vitrine::autodiff

@@ -31,20 +31,20 @@ constexpr Infix kCompare[] = {{"<=", "aten.le."}, {">=", "aten.ge."}, {"==", "at
                               {"!=", "aten.ne."}, {"<", "aten.lt."},  {">", "aten.gt."}};
 
 // Functions whose operator has another name, or another for numbers.
-struct Function {
+struct RenamedFunction {
   std::string_view name;
   const char *tensors, *number;  // number: the second argument is one
 };
-constexpr Function kFunctions[] = {
+constexpr RenamedFunction kFunctions[] = {
     {"pow", "aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar"},
     {"masked_fill", "aten.masked_fill.Tensor", "aten.masked_fill.Scalar"},
     {"max", "aten.maximum.default", "aten.clamp_min.default"},
     {"min", "aten.minimum.default", "aten.clamp_max.default"},
 };
 
-class Reader {
+class FormulaReader {
  public:
-  Reader(std::string_view text, Vjp& v) : text_(text), v_(v) {}
+  FormulaReader(std::string_view text, Vjp& v) : text_(text), v_(v) {}
 
   Ref run() {
     Arg value = logic();
@@ -189,7 +189,7 @@ class Reader {
       return is_value(args[1], 1) ? args[0] : times(args[0], args[1]);
     }
     const bool number = !args.back().is<Ref>();
-    for (const Function& f : kFunctions)
+    for (const RenamedFunction& f : kFunctions)
       if (f.name == name) return Arg(v_.op(number ? f.number : f.tensors, std::move(args)));
     return Arg(v_.op("aten." + name + ".default", std::move(args)));
   }
@@ -212,7 +212,7 @@ class Reader {
 }  // namespace
 
 Ref Vjp::eval(std::string_view formula) {
-  return Reader(formula, *this).run();
+  return FormulaReader(formula, *this).run();
 }
 
 void apply_formulas(std::string_view cell, Vjp& vjp) {

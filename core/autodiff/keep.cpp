@@ -10,7 +10,7 @@ namespace vitrine::autodiff {
 
 namespace {
 
-using Key = std::pair<size_t, int32_t>;  // position, output
+using KeptKey = std::pair<size_t, int32_t>;  // position, output
 
 constexpr double kFarther = 1.1;  // how much dearer a value is for each operator between it and backward
 constexpr int kFarthest = 100;
@@ -18,9 +18,9 @@ constexpr int kFarthest = 100;
 // be written to memory.
 constexpr int64_t kSlack = 64;
 
-class Keep {
+class KeepChooser {
  public:
-  explicit Keep(const PartitionClasses& classes) : classes_(classes) {}
+  explicit KeepChooser(const PartitionClasses& classes) : classes_(classes) {}
 
   Kept all() {
     for (const ir::Node& n : graph().nodes())
@@ -32,7 +32,7 @@ class Keep {
   Kept least() {
     const Kept eager = all();
     free_.insert(wanted_.begin(), wanted_.end());
-    for (const Key& k : wanted_) free_.insert(key(base_of(ref(k))));
+    for (const KeptKey& k : wanted_) free_.insert(key(base_of(ref(k))));
     for (const ir::Node& n : graph().nodes())
       if (classes_.is_dropped(n.id))
         ir::each_ref(n, [&](ir::Ref r) { free_.insert(key(r)), free_.insert(key(base_of(r))); });
@@ -40,7 +40,7 @@ class Keep {
     find_distances();
     build();
     const std::vector<bool> behind = cut_.sink_side(source_, sink_);
-    std::set<Key> values;
+    std::set<KeptKey> values;
     for (const auto& [key, vertex] : vertices_)
       if (!behind[static_cast<size_t>(vertex)] && behind[static_cast<size_t>(vertex) + 1]) values.insert(key);
     Kept found = finish(values);
@@ -50,10 +50,10 @@ class Keep {
 
  private:
   const ir::Graph& graph() const { return classes_.graph(); }
-  Key key(ir::Ref r) const { return {graph().position(r.node), r.output}; }
-  ir::Ref ref(const Key& k) const { return {graph().nodes()[k.first].id, k.second}; }
+  KeptKey key(ir::Ref r) const { return {graph().position(r.node), r.output}; }
+  ir::Ref ref(const KeptKey& k) const { return {graph().nodes()[k.first].id, k.second}; }
   // The result of a checkpoint may be written to: eager computes it again.
-  bool is_free(const Key& k) const {
+  bool is_free(const KeptKey& k) const {
     const ir::NodeId node = ref(k).node;
     const bool is_result = classes_.result_of(ref(k)) >= 0 && !classes_.is_dropped(node);
     return free_.contains(k) && (classes_.is_leading(node) || is_result);
@@ -79,10 +79,10 @@ class Keep {
   }
 
   // A view keeps all of the memory that it is of.
-  Kept finish(const std::set<Key>& values) const {
+  Kept finish(const std::set<KeptKey>& values) const {
     Kept out;
-    std::set<Key> memory;
-    for (const Key& k : values) {
+    std::set<KeptKey> memory;
+    for (const KeptKey& k : values) {
       out.values.push_back(ref(k));
       const ir::Ref base = base_of(ref(k));
       if (classes_.is_leading(base.node) || classes_.result_of(base) >= 0 || classes_.result_of(ref(k)) >= 0)
@@ -166,7 +166,7 @@ class Keep {
   }
 
   // What keeping a value costs: its bytes, twice for one that is written to memory only to be kept.
-  int64_t cost(const Key& k) const {
+  int64_t cost(const KeptKey& k) const {
     const ir::Ref r = ref(k);
     if (is_free(k)) return 0;
     if (classes_.is_leading(r.node) || classes_.result_of(r) >= 0 || classes_.is_dropped(r.node))
@@ -191,7 +191,7 @@ class Keep {
   }
 
   // The vertex that takes a value in; the one behind it gives it out.
-  int vertex(const Key& k) {
+  int vertex(const KeptKey& k) {
     auto [it, added] = vertices_.try_emplace(k, 0);
     if (!added) return it->second;
     const int in = it->second = cut_.add();
@@ -218,20 +218,20 @@ class Keep {
   const PartitionClasses& classes_;
   MinCut cut_;
   int source_ = 0, sink_ = 0;
-  std::set<Key> wanted_, free_;
-  std::map<Key, bool> needed_;
-  std::map<Key, int> vertices_;
+  std::set<KeptKey> wanted_, free_;
+  std::map<KeptKey, bool> needed_;
+  std::map<KeptKey, int> vertices_;
   std::vector<int> distance_;
 };
 
 }  // namespace
 
 Kept keep_all(const PartitionClasses& classes) {
-  return Keep(classes).all();
+  return KeepChooser(classes).all();
 }
 
 Kept keep_least(const PartitionClasses& classes) {
-  return Keep(classes).least();
+  return KeepChooser(classes).least();
 }
 
 }  // namespace vitrine::autodiff

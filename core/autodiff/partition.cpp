@@ -13,9 +13,10 @@ namespace vitrine::autodiff {
 
 namespace {
 
-class Writer {
+class PartitionWriter {
  public:
-  Writer(const PartitionClasses& classes, const Kept& kept, std::shared_ptr<ir::NodeIds> ids, Partition& out)
+  PartitionWriter(const PartitionClasses& classes, const Kept& kept, std::shared_ptr<ir::NodeIds> ids,
+                  Partition& out)
       : classes_(classes), graph_(classes.graph()), kept_(kept.values), ids_(std::move(ids)), out_(out) {}
 
   void run() {
@@ -59,7 +60,7 @@ class Writer {
 
   // A draw needs the generator as its checkpoint's first found it, and those between.
   void want_draws(ir::NodeId id) {
-    const Draws* draws = classes_.draws_of(graph_.node(id));
+    const CheckpointDraws* draws = classes_.draws_of(graph_.node(id));
     if (!draws) return;
     const ir::Ref state{draws->state, 0};
     if (std::find(saved_.begin(), saved_.end(), state) == saved_.end()) saved_.push_back(state);
@@ -181,7 +182,7 @@ class Writer {
   }
   void repeat_late(ir::NodeId id, ir::Builder& b) {
     if (late_.erase(id) == 0) return;
-    const Draws* draws = classes_.draws_of(graph_.node(id));
+    const CheckpointDraws* draws = classes_.draws_of(graph_.node(id));
     for (size_t i = 0; draws && draws->nodes[i] != id; ++i) repeat_late(draws->nodes[i], b);
     ir::each_ref(graph_.node(id), [&](ir::Ref r) { repeat_late(r.node, b); });
     if (!draws) return repeat(graph_.node(id), b);
@@ -274,7 +275,7 @@ Partition partition(const JointGraph& joint, const std::shared_ptr<ir::NodeIds>&
   Partition out;
   out.eager_bytes = keep_all(classes).bytes;
   const Kept kept = keep_least(classes);
-  Writer(classes, kept, ids, out).run();
+  PartitionWriter(classes, kept, ids, out).run();
   return out;
 }
 

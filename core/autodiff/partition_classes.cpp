@@ -106,7 +106,7 @@ void PartitionClasses::find_bound() {
   }
 }
 
-const Draws* PartitionClasses::draws_of(const ir::Node& n) const {
+const CheckpointDraws* PartitionClasses::draws_of(const ir::Node& n) const {
   const auto it = draws_.find(n.origin.checkpoint.number);
   if (it == draws_.end() || !is_forward(n.id) || n.id == it->second.state || !ops::is_random(n))
     return nullptr;

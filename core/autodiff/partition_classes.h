@@ -35,7 +35,7 @@ class PartitionClasses {
   bool leaves_checkpoint(ir::NodeId n) const { return leaves_[at(n)]; }
   bool has_checkpoints() const { return has_checkpoints_; }
   // What its checkpoint draws, if backward draws it again; nullptr for whatever else.
-  const Draws* draws_of(const ir::Node& n) const;
+  const CheckpointDraws* draws_of(const ir::Node& n) const;
   bool is_view_of_input(ir::Ref ref) const;
   ir::Ref viewed(ir::Ref ref) const;  // what a value of the forward part is a view of, or the value itself
   bool is_fusible(ir::NodeId n) const { return fusible_[at(n)]; }
@@ -61,8 +61,8 @@ class PartitionClasses {
   const JointGraph& joint_;
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> live_, bound_, cheap_, view_, fusible_, written_, dropped_, leaves_;
-  std::vector<size_t> memory_;      // by position: the first node of those that may share its memory
-  std::map<int32_t, Draws> draws_;  // by checkpoint
+  std::vector<size_t> memory_;  // by position: the first node of those that may share its memory
+  std::map<int32_t, CheckpointDraws> draws_;  // by checkpoint
   bool has_checkpoints_ = false;
 };
 

@@ -44,8 +44,8 @@ JointGraph with_generator_states(JointGraph joint, const ir::TensorType& state,
   return joint;
 }
 
-std::map<int32_t, Draws> find_draws(const JointGraph& joint) {
-  std::map<int32_t, Draws> out;
+std::map<int32_t, CheckpointDraws> find_draws(const JointGraph& joint) {
+  std::map<int32_t, CheckpointDraws> out;
   const size_t begin = joint.leading + joint.tangents;
   for (size_t i = begin; i < begin + joint.forward; ++i) {
     const ir::Node& n = joint.graph->nodes()[i];

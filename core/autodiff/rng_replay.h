@@ -15,7 +15,7 @@ inline constexpr const char* kGeneratorState = "vitrine.generator_state.default"
 inline constexpr const char* kSwapGeneratorState = "vitrine.swap_generator_state.default";
 
 // What one checkpoint draws.
-struct Draws {
+struct CheckpointDraws {
   ir::NodeId state = -1;          // the generator's, in front of the first
   std::vector<ir::NodeId> nodes;  // in the program's order
 };
@@ -27,6 +27,6 @@ JointGraph with_generator_states(JointGraph joint, const ir::TensorType& state,
                                  const std::shared_ptr<ir::NodeIds>& ids);
 
 // By the checkpoint's number: those with such a node.
-std::map<int32_t, Draws> find_draws(const JointGraph& joint);
+std::map<int32_t, CheckpointDraws> find_draws(const JointGraph& joint);
 
 }  // namespace vitrine::autodiff

@@ -18,9 +18,9 @@ std::vector<const RuleRow*> all_rules() {
 
 namespace {
 
-Rule find_rule(std::string_view op) {
+GradientRule find_rule(std::string_view op) {
   static const auto kByName = [] {
-    std::unordered_map<std::string_view, Rule> out;
+    std::unordered_map<std::string_view, GradientRule> out;
     for (const RuleRow* row : all_rules())
       VITRINE_CHECK(out.emplace(row->op, row->rule).second, "two rules for " + std::string(row->op));
     return out;
@@ -37,7 +37,7 @@ Derivation derivation_of(const ir::Node& node) {
   if (!row || ops::is_borrowed(*row)) refuse(node.op + " has no gradient rule");
   if (row->gradient.starts_with("nondifferentiable")) refuse(node.op + " has no derivative");
   if (row->gradient != ops::kRule) return {nullptr, row->gradient};
-  const Rule rule = find_rule(row->name);
+  const GradientRule rule = find_rule(row->name);
   VITRINE_CHECK(rule, std::string(row->name) + " says that it has a gradient rule");
   return {rule, {}};
 }

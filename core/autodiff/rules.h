@@ -10,11 +10,11 @@
 
 namespace vitrine::autodiff {
 
-using Rule = void (*)(Vjp& v);
+using GradientRule = void (*)(Vjp& v);
 
 struct RuleRow {
   std::string_view op;
-  Rule rule;
+  GradientRule rule;
 };
 extern const std::vector<RuleRow> kViewRules, kReductionRules, kMatmulRules, kNormRules, kIndexRules,
     kMoveRules, kPointwiseRules, kLossRules;
@@ -23,7 +23,7 @@ std::vector<const RuleRow*> all_rules();
 // How the gradient of a node is written: a function, or formulas. An operator that writes its argument has
 // that of the operator which computes the same.
 struct Derivation {
-  Rule function = nullptr;
+  GradientRule function = nullptr;
   std::string_view formulas;
 };
 Derivation derivation_of(const ir::Node& node);  // throws Refused

@@ -283,7 +283,7 @@ Status JointMaker::derive(Joint& out, JointParts& parts) {
   for (const auto* tensors : {&parts.outputs, &parts.wanted})
     for (PyObject* t : *tensors)
       if (has_hook(t)) return no_joint("a tensor has a hook");
-  autodiff::Program program{parts.leading, parts.tangents, parts.forward, {}, {}, {}, {}, {}};
+  autodiff::ForwardProgram program{parts.leading, parts.tangents, parts.forward, {}, {}, {}, {}, {}};
   for (size_t i = 0; i < parts.results.size(); ++i)
     if (out.results[i].requires_grad) program.results.push_back(parts.results[i]);
   for (int i : parts.input_of) program.wanted.push_back(parts.leading[static_cast<size_t>(i)].id);

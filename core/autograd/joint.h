@@ -53,9 +53,9 @@ struct Joint {
   std::vector<std::vector<int>> readers;
 
   struct Gradient {
-    int input;                          // whose gradient it is
-    std::vector<int> tangents;          // what it depends on: undefined when none of these is defined
-    std::vector<autodiff::Term> terms;  // of a derivative of ours
+    int input;                                  // whose gradient it is
+    std::vector<int> tangents;                  // what it depends on: undefined when none of these is defined
+    std::vector<autodiff::GradientTerm> terms;  // of a derivative of ours
   };
   std::vector<Gradient> gradients;
   bool reentrant = false;     // a checkpoint raises eager's error in a backward pass for some inputs only

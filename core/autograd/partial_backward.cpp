@@ -35,9 +35,9 @@ bool any_of_both(const std::set<int>& numbers, const std::vector<bool>& flags) {
   return std::any_of(numbers.begin(), numbers.end(), [&](int i) { return flags.at(static_cast<size_t>(i)); });
 }
 
-class Walk {
+class PartialWalk {
  public:
-  Walk(const Joint& joint, const ir::Graph& backward, const Failure& failure)
+  PartialWalk(const Joint& joint, const ir::Graph& backward, const Failure& failure)
       : joint_(joint), graph_(*joint.joint), backward_(backward), failure_(failure) {
     for (const ir::Node* n : joint.halves.backward->inputs()) inputs_.push_back(n->id);
     const size_t handed_over = joint.halves.handed_over();
@@ -66,7 +66,8 @@ class Walk {
   // of them, if those that read its value and that the pass comes by are all later.
   bool is_complete(const Joint::Gradient& gradient, const ir::Node& raises) const {
     const ir::Node* one = raises.origin.from.size() == 1 ? graph_.find(raises.origin.from[0]) : nullptr;
-    return one && std::all_of(gradient.terms.begin(), gradient.terms.end(), [&](const autodiff::Term& term) {
+    return one &&
+           std::all_of(gradient.terms.begin(), gradient.terms.end(), [&](const autodiff::GradientTerm& term) {
              if (term.reader < 0) return true;
              if (!any_of_both({term.tangents.begin(), term.tangents.end()}, failure_.defined)) return true;
              return graph_.find(term.reader) && graph_.position(term.reader) > graph_.position(one->id);
@@ -139,7 +140,7 @@ class Walk {
 
 std::vector<bool> complete_before(const Joint& joint, const ir::Graph& backward, const Failure& failure) {
   if (!joint.borrowed.empty()) return std::vector<bool>(joint.gradients.size());
-  return Walk(joint, backward, failure).run();
+  return PartialWalk(joint, backward, failure).run();
 }
 
 ir::GraphPtr part_of(const ir::Graph& graph, const std::vector<bool>& wanted) {

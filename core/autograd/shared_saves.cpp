@@ -30,31 +30,26 @@ Nodes saving(const JointParts& parts) {
   return out;
 }
 
-using Value = std::pair<ir::NodeId, int32_t>;
-Value value(ir::Ref r) {
-  return {r.node, r.output};
-}
-
 // What a backward pass from a result comes by: the values, without those behind a stop, and the operators.
-struct Way {
-  std::set<Value> values;
+struct BackwardReach {
+  std::set<ir::Ref> values;
   Nodes operators;
 };
-Way way_from(const JointParts& parts, ir::Ref result, const Followed& followed,
-             const std::set<Value>& stops) {
-  Way out{{value(result)}, {}};
+BackwardReach way_from(const JointParts& parts, ir::Ref result, const Followed& followed,
+                       const std::set<ir::Ref>& stops) {
+  BackwardReach out{{result}, {}};
   for (auto n = parts.forward.rbegin(); n != parts.forward.rend(); ++n) {
     bool goes_on = false;
     for (int32_t k = 0; k < static_cast<int32_t>(n->outputs.size()); ++k) {
-      const Value v{n->id, k};
-      goes_on = goes_on || (out.values.contains(v) && (v == value(result) || !stops.contains(v)));
+      const ir::Ref v{n->id, k};
+      goes_on = goes_on || (out.values.contains(v) && (v == result || !stops.contains(v)));
     }
     auto flags = followed.find(n->id);
     if (!goes_on || flags == followed.end()) continue;
     out.operators.insert(n->id);
     size_t argument = 0;
     ir::each_ref(*n, [&](ir::Ref r) {
-      if (flags->second.at(argument++)) out.values.insert(value(r));
+      if (flags->second.at(argument++)) out.values.insert(r);
     });
   }
   return out;
@@ -77,9 +72,9 @@ std::vector<std::vector<int>> shared_saves(const JointParts& parts, const std::v
     return out;
   }
   const Nodes saved = saving(parts);
-  std::set<Value> stops;
+  std::set<ir::Ref> stops;
   for (const JointParts::Point& point : parts.points)
-    if (to_points) stops.insert(value(point.value));
+    if (to_points) stops.insert(point.value);
   std::vector<Nodes> used;
   for (ir::Ref result : differentiated(parts, wanted)) {
     used.push_back(way_from(parts, result, followed, stops).operators);
@@ -98,9 +93,9 @@ std::vector<std::vector<int>> points_passed(const JointParts& parts, const std::
   for (ir::Ref result : differentiated(parts, wanted)) {
     std::vector<int>& passed = out.emplace_back();
     if (parts.points.empty()) continue;
-    const Way way = way_from(parts, result, followed, {});
+    const BackwardReach way = way_from(parts, result, followed, {});
     for (size_t k = 0; k < parts.points.size(); ++k)
-      if (parts.points[k].value != result && way.values.contains(value(parts.points[k].value)))
+      if (parts.points[k].value != result && way.values.contains(parts.points[k].value))
         passed.push_back(static_cast<int>(k));
   }
   return out;

@@ -11,7 +11,7 @@
 namespace vitrine::torch_api {
 
 struct JointParts;
-using Followed = std::map<ir::NodeId, std::vector<bool>>;  // see autodiff::Program
+using Followed = std::map<ir::NodeId, std::vector<bool>>;  // see autodiff::ForwardProgram
 
 // By tangent: the tangents (itself too, perhaps) behind whose results an operator saves something for
 // backward that is behind its own result as well; from a result to the points (parts.points) between it and

@@ -59,9 +59,9 @@ bool holds_only(int fd, const std::vector<std::string>& known) {
 }
 
 // Goes down a path, one folder at a time, each opened below the one that was checked before.
-class Walk {
+class PathWalk {
  public:
-  Walk(const std::string& path, const std::vector<std::string>& known)
+  PathWalk(const std::string& path, const std::vector<std::string>& known)
       : known_(known), rest_(parts_of(path)), at_(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
 
   Status run() {
@@ -152,7 +152,7 @@ Result<PrivateFolder> PrivateFolder::open(const std::string& path, const std::ve
   std::error_code error;
   PrivateFolder out;
   out.path_ = std::filesystem::absolute(path, error).string();
-  Walk walk(out.path_, known);
+  PathWalk walk(out.path_, known);
   if (Status bad = walk.run()) return *bad;
   out.fd_ = walk.take();
   if (!out.fd_ || faccessat(out.fd_.get(), ".", W_OK, AT_EACCESS) != 0)

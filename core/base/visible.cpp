@@ -9,10 +9,10 @@ namespace vitrine {
 
 namespace {
 
-struct Range {
+struct CodePointRange {
   char32_t from, to;
 };
-constexpr std::array<Range, 13> kHidden = {{
+constexpr std::array<CodePointRange, 13> kHidden = {{
     {0x00, 0x1F},
     {0x7F, 0x9F},
     {0xAD, 0xAD},        // soft hyphen
@@ -62,7 +62,7 @@ std::string written_out(char32_t character) {
 
 bool is_hidden(char32_t character) {
   return std::any_of(kHidden.begin(), kHidden.end(),
-                     [&](const Range& r) { return r.from <= character && character <= r.to; });
+                     [&](const CodePointRange& r) { return r.from <= character && character <= r.to; });
 }
 
 std::string visible(std::string_view text, Keep keep) {

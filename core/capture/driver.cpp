@@ -12,12 +12,12 @@
 namespace vitrine::capture {
 namespace {
 
-enum class Way : uint8_t { On, Return, Raise, CPython };  // what becomes of the frame
+enum class FrameFate : uint8_t { On, Return, Raise, CPython };  // what becomes of the frame
 
-class Driver {
+class FrameDriver {
  public:
-  Driver(PyThreadState* thread, Frame frame, const Bytecode& code, SegmentStore& store,
-         const DriverOptions& options)
+  FrameDriver(PyThreadState* thread, Frame frame, const Bytecode& code, SegmentStore& store,
+              const DriverOptions& options)
       : code_(code),
         store_(store),
         frame_(frame),
@@ -26,20 +26,20 @@ class Driver {
         patience_(options.patience),
         left_(options.patience) {}
 
-  Way run() {
+  FrameFate run() {
     if (!link_.entered()) {  // CPython meets the same limit, and words the error
       PyErr_Clear();
-      return Way::CPython;
+      return FrameFate::CPython;
     }
     const int body = code_.body_pc();
     while (frame_.pc() < body)
-      if (const Way way = step(); way != Way::On) return way;
+      if (const FrameFate way = step(); way != FrameFate::On) return way;
     ask_ = true;
     for (;;) {
       if (ask_)
-        if (const Way way = ask(); way != Way::On) return way;
-      if (const Way way = step(); way != Way::On) return way;
-      if (left_-- <= 0) return Way::CPython;
+        if (const FrameFate way = ask(); way != FrameFate::On) return way;
+      if (const FrameFate way = step(); way != FrameFate::On) return way;
+      if (left_-- <= 0) return FrameFate::CPython;
     }
   }
 
@@ -48,63 +48,63 @@ class Driver {
   void unlink() { link_.leave(); }
 
  private:
-  Outcome consult() {
+  SegmentOutcome consult() {
     try {
       PauseCapture pause;
       return store_.at(frame_);
     } catch (const InternalError&) {
-      return Outcome::eager();  // by the contract of SegmentStore::at the frame is untouched
+      return SegmentOutcome::eager();  // by the contract of SegmentStore::at the frame is untouched
     }
   }
 
-  Way ask() {
-    const Outcome outcome = consult();
+  FrameFate ask() {
+    const SegmentOutcome outcome = consult();
     plain_call_ = outcome.plain_call;
     switch (outcome.kind) {
-      case Outcome::Kind::Ran:
+      case SegmentOutcome::Kind::Ran:
         left_ = patience_;
         ask_ = true;  // again after the instruction that stopped it
-        return Way::On;
-      case Outcome::Kind::Returned:
+        return FrameFate::On;
+      case SegmentOutcome::Kind::Returned:
         value_ = outcome.value;
-        return Way::Return;
-      case Outcome::Kind::Raised:
+        return FrameFate::Return;
+      case SegmentOutcome::Kind::Raised:
         if (const Instruction* in = code_.find(frame_.pc())) frame_.set_running(in->at);
-        return Way::Raise;
-      case Outcome::Kind::None:
+        return FrameFate::Raise;
+      case SegmentOutcome::Kind::None:
         ask_ = false;
         calls_too_ = outcome.calls_too;
-        return outcome.eager_rest ? Way::CPython : Way::On;
+        return outcome.eager_rest ? FrameFate::CPython : FrameFate::On;
     }
-    return Way::CPython;
+    return FrameFate::CPython;
   }
 
-  Step step_plainly(const Instruction& in) {
+  StepResult step_plainly(const Instruction& in) {
     constexpr int64_t kFrames = 100'000;  // of a model's first run there are some thousands
     plain_call_ = false;
     const UncapturedFrames aside(kFrames);
     return machine_.step(in);
   }
 
-  Way step() {
+  FrameFate step() {
     const Instruction* in = code_.find(frame_.pc());
-    if (!in) return Way::CPython;
+    if (!in) return FrameFate::CPython;
     switch (plain_call_ ? step_plainly(*in) : machine_.step(*in)) {
-      case Step::Next:
+      case StepResult::Next:
         break;
-      case Step::Leave:
-      case Step::Exit:
-        return Way::CPython;
-      case Step::Threw:
-        return Way::Raise;
-      case Step::Returned:
+      case StepResult::Leave:
+      case StepResult::Exit:
+        return FrameFate::CPython;
+      case StepResult::Threw:
+        return FrameFate::Raise;
+      case StepResult::Returned:
         value_ = machine_.result();
-        return Way::Return;
+        return FrameFate::Return;
     }
-    if (link_.tracing()) return Way::CPython;
+    if (link_.tracing()) return FrameFate::CPython;
     const bool call = in->op == Op::Call || in->op == Op::CallEx;
     if (call || (in->backward && frame_.pc() == in->target)) ask_ = true;
-    return Way::On;
+    return FrameFate::On;
   }
 
   const Bytecode& code_;
@@ -133,23 +133,23 @@ const Bytecode* readable(const Frame& frame) {
 PyObject* drive(PyThreadState* thread, _PyInterpreterFrame* raw, SegmentStore& store,
                 const DriverOptions& options) noexcept {
   const Frame frame(raw);
-  Way way = Way::CPython;
+  FrameFate way = FrameFate::CPython;
   bool calls_too = false;
   PyObject* value = nullptr;
   if (const Bytecode* code = readable(frame)) {
-    Driver driver(thread, frame, *code, store, options);
+    FrameDriver driver(thread, frame, *code, store, options);
     way = driver.run();
     value = driver.value();
     calls_too = driver.calls_too();
   }
-  if (calls_too && way == Way::CPython) {
+  if (calls_too && way == FrameFate::CPython) {
     const bool off = switch_capture_off(true);
     value = continue_in_cpython(thread, frame, false);
     switch_capture_off(off);
     return value;
   }
-  if (way == Way::Return) return leave_with(thread, frame, value);
-  return continue_in_cpython(thread, frame, way == Way::Raise);
+  if (way == FrameFate::Return) return leave_with(thread, frame, value);
+  return continue_in_cpython(thread, frame, way == FrameFate::Raise);
 }
 
 }  // namespace vitrine::capture

@@ -33,17 +33,17 @@ ExitFuzzer::Way ExitFuzzer::interpret(PyThreadState* thread, _PyInterpreterFrame
     }
     ++counts_.instructions;
     switch (machine.step(*in)) {
-      case Step::Next:
+      case StepResult::Next:
         break;
-      case Step::Leave:
+      case StepResult::Leave:
         return Way::CPython;
-      case Step::Exit:
+      case StepResult::Exit:
         ++counts_.unknown;
         return Way::CPython;
-      case Step::Threw:
+      case StepResult::Threw:
         ++counts_.throws;
         return Way::Raise;
-      case Step::Returned:
+      case StepResult::Returned:
         ++counts_.returns;
         *value = machine.result();
         return Way::Return;

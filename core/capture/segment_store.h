@@ -10,7 +10,7 @@ namespace vitrine::capture {
 
 class Frame;
 
-struct Outcome {
+struct SegmentOutcome {
   enum class Kind : uint8_t {
     Ran,  // frame committed: locals, stack and pc are those after the segment. The instruction at pc must
           // now run for real; then the loop asks again. pc may be unchanged (an empty segment).
@@ -24,12 +24,12 @@ struct Outcome {
   bool plain_call = false;   // Ran, None: what the instruction at pc calls is not captured, unless it is long
   _object* value = nullptr;  // Returned: a new reference
 
-  static Outcome ran() { return {Kind::Ran}; }
-  static Outcome returned(_object* value) { return {Kind::Returned, false, false, false, value}; }
-  static Outcome raised() { return {Kind::Raised}; }
-  static Outcome none() { return {Kind::None}; }
-  static Outcome eager() { return {Kind::None, true}; }
-  static Outcome eager_throughout() { return {Kind::None, true, true}; }
+  static SegmentOutcome ran() { return {Kind::Ran}; }
+  static SegmentOutcome returned(_object* value) { return {Kind::Returned, false, false, false, value}; }
+  static SegmentOutcome raised() { return {Kind::Raised}; }
+  static SegmentOutcome none() { return {Kind::None}; }
+  static SegmentOutcome eager() { return {Kind::None, true}; }
+  static SegmentOutcome eager_throughout() { return {Kind::None, true, true}; }
 };
 
 class SegmentStore {
@@ -39,7 +39,7 @@ class SegmentStore {
   // pc() is the start of an instruction; the value stack is as CPython has it there. May run and compile
   // anything; must leave the frame as it was unless it returns Ran. An InternalError it throws means that the
   // frame is untouched: eager runs it on.
-  virtual Outcome at(Frame& frame) = 0;
+  virtual SegmentOutcome at(Frame& frame) = 0;
 };
 
 }  // namespace vitrine::capture

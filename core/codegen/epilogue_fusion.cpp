@@ -24,7 +24,7 @@ std::set<int> units_of(const fusion::Readers& readers, const fusion::FusedProgra
 bool waits_dearly(const fusion::LoopProgram& loops, const fusion::Readers& readers,
                   const fusion::FusedProgram& fused, size_t product, size_t unit) {
   if (fused.unit_of[product] + 1 >= static_cast<int>(unit)) return false;
-  std::set<std::pair<ir::NodeId, int32_t>> seen;
+  std::set<ir::Ref> seen;
   int64_t held = -loops.graph->node(loops.loops[product].node).type().bytes();
   fusion::each_read(loops, loops.loops[product], [&](ir::Ref root) {
     if (!seen.emplace(root.node, root.output).second) return;

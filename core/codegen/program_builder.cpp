@@ -54,7 +54,7 @@ void ProgramBuilder::add_inputs() {
     b.input = static_cast<int32_t>(program_.input_buffer.size());
     auto index = static_cast<int32_t>(program_.buffers.size());
     program_.input_buffer.push_back(index);
-    buffer_of_[key(b.value)] = index;
+    buffer_of_[b.value] = index;
     program_.value_buffer.emplace_back(b.value, index);
     program_.buffers.push_back(std::move(b));
     shares_with_.push_back(-1);
@@ -72,14 +72,14 @@ void ProgramBuilder::find_uses() {
     auto use = [&](Ref root) {
       auto producer = loops_.loop_of.find(root.node);
       if (producer != loops_.loop_of.end() && fused_.unit_of[producer->second] == unit) return;
-      int& last = last_unit_.try_emplace(key(root), -1).first->second;
+      int& last = last_unit_.try_emplace(root, -1).first->second;
       last = std::max(last, unit);
-      if (aliases) keeps_own_[key(root)] = true;
+      if (aliases) keeps_own_[root] = true;
     };
     fusion::each_read(loops_, loop, use);
   }
   for (const ir::Arg& r : loops_.graph->results())
-    ir::each_ref(r, [&](Ref ref) { last_unit_[key(loops_.placement(ref).root)] = INT_MAX; });
+    ir::each_ref(r, [&](Ref ref) { last_unit_[loops_.placement(ref).root] = INT_MAX; });
 }
 
 // copy_(input, value) of the input's own layout, where the value comes from a kernel, nothing else writes the
@@ -87,15 +87,15 @@ void ProgramBuilder::find_uses() {
 void ProgramBuilder::find_destinations() {
   for (size_t l = 0; l < loops_.loops.size(); ++l) {
     const ir::Node& n = loops_.graph->node(loops_.loops[l].node);
-    if (n.op != "aten.copy_.default" || !n.args.at(1).is<Ref>() || last_unit_.contains(key({n.id, 0})))
+    if (n.op != "aten.copy_.default" || !n.args.at(1).is<Ref>() || last_unit_.contains(ir::Ref{n.id, 0}))
       continue;
     const fusion::Placement &to = loops_.placement(n.args[0].as<Ref>()),
                             &from = loops_.placement(n.args[1].as<Ref>());
     const ir::NodeKind kind = node(to.root).kind;
     if (kind == ir::NodeKind::op || kind == ir::NodeKind::constant) continue;
     ir::TensorType target = type(to.root);
-    if (to.type != target || from.type != type(from.root) || last_unit_[key(to.root)] == INT_MAX ||
-        last_unit_[key(from.root)] == INT_MAX)
+    if (to.type != target || from.type != type(from.root) || last_unit_[to.root] == INT_MAX ||
+        last_unit_[from.root] == INT_MAX)
       continue;
     target.offset = from.type.offset;
     if (target != from.type) continue;
@@ -103,7 +103,7 @@ void ProgramBuilder::find_destinations() {
     if (may_share(to.root, l) || may_share(from.root, l)) continue;
     for (size_t other : readers_.of(to.root))
       if (other != l) d.last_read = std::max(d.last_read, fused_.unit_of[other]);
-    destinations_.emplace(key(from.root), d);
+    destinations_.emplace(from.root, d);
   }
 }
 
@@ -119,7 +119,7 @@ bool ProgramBuilder::may_share(Ref root, size_t copy) const {
 
 // The input's buffer that this argument of a kernel may be written to, or -1.
 int32_t ProgramBuilder::destination(int unit, const Schedule& schedule, const Argument& written) {
-  auto it = destinations_.find(key(written.root));
+  auto it = destinations_.find(written.root);
   // An index out of range is known only when the kernel has run: an input must be as it was then.
   if (it == destinations_.end() || it->second.last_read > unit || schedule.gathers()) return -1;
   const Destination& d = it->second;
@@ -128,7 +128,7 @@ int32_t ProgramBuilder::destination(int unit, const Schedule& schedule, const Ar
       if (!read.written && read.root == d.input && !same_place(schedule, read, written)) return -1;
   written_at_once_.insert(d.copy);
   const int32_t buffer = buffer_for(d.input);
-  buffer_of_[key(written.root)] = buffer;
+  buffer_of_[written.root] = buffer;
   program_.value_buffer.emplace_back(written.root, buffer);
   return buffer;
 }
@@ -137,12 +137,12 @@ int32_t ProgramBuilder::new_buffer(Ref root) {
   auto index = static_cast<int32_t>(program_.buffers.size());
   Buffer b;
   b.name = "buf" + std::to_string(index - static_cast<int32_t>(program_.input_buffer.size()));
-  auto last = last_unit_.find(key(root));
+  auto last = last_unit_.find(root);
   bool leaves = last != last_unit_.end() && last->second == INT_MAX;
-  b.kind = leaves || keeps_own_.contains(key(root)) ? BufferKind::output : BufferKind::temporary;
+  b.kind = leaves || keeps_own_.contains(root) ? BufferKind::output : BufferKind::temporary;
   b.type = type(root);
   b.value = root;
-  buffer_of_[key(root)] = index;
+  buffer_of_[root] = index;
   program_.value_buffer.emplace_back(root, index);
   program_.buffers.push_back(std::move(b));
   shares_with_.push_back(-1);
@@ -150,13 +150,13 @@ int32_t ProgramBuilder::new_buffer(Ref root) {
 }
 
 int32_t ProgramBuilder::buffer_for(Ref value) {
-  if (auto known = buffer_of_.find(key(value)); known != buffer_of_.end()) return known->second;
+  if (auto known = buffer_of_.find(value); known != buffer_of_.end()) return known->second;
   const fusion::Placement& p = loops_.placement(value);
-  auto base = buffer_of_.find(key(p.root));
+  auto base = buffer_of_.find(p.root);
   VITRINE_CHECK(base != buffer_of_.end(), node(p.root).name + " is read but nothing stored it");
   int32_t root = base->second;
   if (p.type == type(p.root)) {
-    buffer_of_[key(value)] = root;
+    buffer_of_[value] = root;
     program_.value_buffer.emplace_back(value, root);
     return root;
   }
@@ -215,7 +215,7 @@ Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std::vec
 // In the shape that was chosen for it, if one was.
 Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const Schedule& schedule, ir::NodeId first,
                                   size_t launch) const {
-  cuda::Shape shape = cuda::choose_shape(schedule, options_.gpu, launch);
+  cuda::LaunchShape shape = cuda::choose_shape(schedule, options_.gpu, launch);
   auto choice = options_.products.choices.find(first);
   if (choice != options_.products.choices.end() && choice->second.candidate > 0 && schedule.launches() == 1)
     shape = cuda::tried_shapes(schedule, options_.gpu).at(static_cast<size_t>(choice->second.candidate));
@@ -229,7 +229,7 @@ void ProgramBuilder::offer_shapes(const fusion::Unit& unit, const Schedule& sche
   int64_t moved = 0;
   for (const Argument& a : schedule.arguments) moved += type(a.root).bytes();
   if (moved < kLittleBytes) return;
-  const std::vector<cuda::Shape> shapes = cuda::tried_shapes(schedule, options_.gpu);
+  const std::vector<cuda::LaunchShape> shapes = cuda::tried_shapes(schedule, options_.gpu);
   for (size_t i = 0; shapes.size() > 1 && i < shapes.size(); ++i) {
     Alternative way{static_cast<int32_t>(i), step.kernel, cuda::shape_text(shapes[i]), step.buffers,
                     step.numbers};
@@ -249,7 +249,7 @@ std::vector<Ref> ProgramBuilder::stored(const fusion::Group& group) const {
   std::vector<Ref> out;
   for (const fusion::Member& m : group.members)
     for (const fusion::Access& s : m.stores)
-      if (last_unit_.contains(key(s.root))) out.push_back(s.root);
+      if (last_unit_.contains(s.root)) out.push_back(s.root);
   return out;
 }
 
@@ -320,7 +320,7 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const Schedul
 }
 
 // Memory for the sums of the parts of each row, or of the rows of each walker.
-int32_t ProgramBuilder::partial_sums(const Schedule& schedule, const Value& sum) {
+int32_t ProgramBuilder::partial_sums(const Schedule& schedule, const ScheduledValue& sum) {
   ir::TensorType type =
       ir::TensorType::contiguous(fusion::lane_dtype(sum.statement->dtype),
                                  schedule.both_ways() ? ir::Dims{schedule.walkers, schedule.columns()}

@@ -29,9 +29,6 @@ class ProgramBuilder {
   const std::vector<int>& unit_of_step() const { return unit_of_step_; }
 
  private:
-  using Key = std::pair<ir::NodeId, int32_t>;
-  static Key key(ir::Ref r) { return {r.node, r.output}; }
-
   void add_inputs();
   void find_uses();
   void find_destinations();
@@ -52,7 +49,7 @@ class ProgramBuilder {
   Schedule gpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
   void add_launches(const fusion::Unit& unit, int position, const Schedule& schedule, Step step);
   int32_t temporary(ir::TensorType type, ir::Ref value);
-  int32_t partial_sums(const Schedule& schedule, const Value& sum);
+  int32_t partial_sums(const Schedule& schedule, const ScheduledValue& sum);
   Kernel gpu_kernel(const fusion::Unit& unit, const Schedule& schedule, ir::NodeId first,
                     size_t launch) const;
   void offer_shapes(const fusion::Unit& unit, const Schedule& schedule, Step& step);
@@ -73,7 +70,7 @@ class ProgramBuilder {
   bool may_become(int32_t source, const Buffer& target) const;
   void reuse_in_place(int unit, const Schedule& schedule, const Step& step);
   bool same_row(const Schedule& schedule, const Argument& read, const Argument& written) const;
-  bool read_before(const Schedule& s, const Load& load, const Value& stored) const;
+  bool read_before(const Schedule& s, const Load& load, const ScheduledValue& stored) const;
   bool same_place(const Schedule& schedule, const Argument& read, const Argument& written) const;
   void share(int32_t source, int32_t target);
   void plan_memory();
@@ -93,15 +90,15 @@ class ProgramBuilder {
   const CodegenOptions& options_;
   Program program_;
   std::vector<int> unit_of_step_;
-  std::map<Key, int32_t> buffer_of_;  // by value
-  std::map<Key, int> last_unit_;      // by root: last unit that reads it from memory; results: INT_MAX
-  std::map<Key, bool> keeps_own_;     // by root: an operator may hand out a share of its storage
+  std::map<ir::Ref, int32_t> buffer_of_;  // by value
+  std::map<ir::Ref, int> last_unit_;      // by root: last unit that reads it from memory; results: INT_MAX
+  std::map<ir::Ref, bool> keeps_own_;     // by root: an operator may hand out a share of its storage
   // By root that is only computed to be copied to an input: where a kernel may put it at once.
   struct Destination {
     ir::Ref input;
     int last_read, copy;  // units: the last that reads the input besides, and the copy
   };
-  std::map<Key, Destination> destinations_;
+  std::map<ir::Ref, Destination> destinations_;
   std::set<int> written_at_once_;     // copies (units) that are no longer needed
   std::vector<int32_t> shares_with_;  // by buffer: whose arena place it takes over, or -1
 };

@@ -27,7 +27,7 @@ std::string letter(size_t launch) {
 void ProgramBuilder::horizontal_buffers(int u, const std::vector<Schedule>& all, size_t member, Step& step) {
   const Schedule& own = all[member];
   auto shared = [&](const Argument& written) {
-    auto it = destinations_.find(key(written.root));
+    auto it = destinations_.find(written.root);
     if (it == destinations_.end()) return false;
     for (size_t other = 0; other < all.size(); ++other)
       for (const Argument& a : all[other].arguments)

@@ -35,8 +35,8 @@ bool ProgramBuilder::same_row(const Schedule& s, const Argument& read, const Arg
     if (only || !l.affine() || !l.per_row || l.offset != 0) return false;
     only = &l;
   }
-  const Value* stored = nullptr;
-  for (const Value& v : s.values)
+  const ScheduledValue* stored = nullptr;
+  for (const ScheduledValue& v : s.values)
     if (is(v.store, written)) stored = &v;
   return only && stored && stored->per_row && stored->statement->reduce == fusion::Statement::Reduce::none &&
          (stored->phase == static_cast<int>(s.phases.size()) || read_before(s, *only, *stored)) &&
@@ -46,15 +46,15 @@ bool ProgramBuilder::same_row(const Schedule& s, const Argument& read, const Arg
 // Whether what reads a load of the row is known before the phase of `stored`. Where several threads have a
 // row, or several launches, `stored` alone may follow from the load: it is stored once, by one that reads
 // first.
-bool ProgramBuilder::read_before(const Schedule& s, const Load& load, const Value& stored) const {
+bool ProgramBuilder::read_before(const Schedule& s, const Load& load, const ScheduledValue& stored) const {
   if (!type(s.arguments[static_cast<size_t>(load.argument)].root).device.is_cpu()) return false;
   std::vector<bool> follows(s.values.size(), false);
   for (size_t i = 0; i < s.values.size(); ++i) {
-    const Value& v = s.values[i];
+    const ScheduledValue& v = s.values[i];
     bool reads = false;
-    for (const Source& from : v.sources) {
+    for (const OperandSource& from : v.sources) {
       const auto at = static_cast<size_t>(from.index);
-      const bool is_load = from.kind == Source::Kind::load;
+      const bool is_load = from.kind == OperandSource::Kind::load;
       if (is_load && &s.loads[at] == &load) reads = true;
       if (is_load ? &s.loads[at] == &load : follows[at]) follows[i] = true;
     }
@@ -80,7 +80,7 @@ bool ProgramBuilder::same_place(const Schedule& s, const Argument& read, const A
     only = &l;
   }
   if (!only || only->per_row || only->offset != 0) return false;
-  for (const Value& v : s.values)
+  for (const ScheduledValue& v : s.values)
     if (v.store >= 0 && &s.arguments[static_cast<size_t>(v.store)] == &written)
       return v.store_strides == only->strides;
   return false;
@@ -120,9 +120,8 @@ void ProgramBuilder::reuse_in_place(int u, const Schedule& schedule, const Step&
       if (program_.buffers[static_cast<size_t>(step.buffers[w])].kind == BufferKind::input) continue;
       const Buffer& source = program_.buffers[static_cast<size_t>(step.buffers[r])];
       if (source.kind != BufferKind::temporary) continue;
-      auto last = last_unit_.find(key(read.root));
-      if (last == last_unit_.end() || last->second != u ||
-          keeps_own_.contains(key(schedule.arguments[w].root)))
+      auto last = last_unit_.find(read.root);
+      if (last == last_unit_.end() || last->second != u || keeps_own_.contains(schedule.arguments[w].root))
         continue;
       if (!same_place(schedule, read, schedule.arguments[w]) ||
           !may_become(step.buffers[r], program_.buffers[static_cast<size_t>(step.buffers[w])]))
@@ -173,7 +172,7 @@ void ProgramBuilder::plan_memory() {
     for (int32_t b : program_.steps[static_cast<size_t>(s)].outs) touch(b, s);
   }
   for (const ir::Arg& r : program_.results)
-    ir::each_ref(r, [&](Ref ref) { touch(buffer_of_.at(key(ref)), steps); });
+    ir::each_ref(r, [&](Ref ref) { touch(buffer_of_.at(ref), steps); });
   // One arena on the device of most of the work, and one for numbers that the CPU computes beside a GPU: what
   // else is needed is allocated call by call.
   ir::Device arena;

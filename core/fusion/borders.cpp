@@ -12,7 +12,7 @@ using ir::Ref;
 
 constexpr size_t kMostPadded = 2;  // dims: each makes three places of every one an element may come from
 
-struct Border {
+struct DimBorder {
   size_t dim;
   int64_t before, after;
 };
@@ -20,7 +20,7 @@ enum class Edge : uint8_t { mirrored, repeated };
 
 // Along border's dim element i of the result is that at i - before. In front of the first it is that at
 // before - i or the first, behind the last that as far in front of the last or the last.
-ExprPtr padded(NestWriter& w, const Access& at, const std::vector<Border>& borders, size_t k, Edge edge) {
+ExprPtr padded(NestWriter& w, const Access& at, const std::vector<DimBorder>& borders, size_t k, Edge edge) {
   const Ref value = w.value(0);
   if (k == borders.size()) return w.read(value, at);
   const auto [d, before, after] = borders[k];
@@ -50,9 +50,9 @@ bool border(NestWriter& w, Edge edge, std::string& why) {
   const Dims pad = w.integers(1), &sizes = w.type(value).sizes;
   if (pad.size() > 2 * sizes.size()) return no(why, "it pads more dimensions than there are");
   if (!w.out().is_contiguous()) return no(why, "PyTorch copies its channels whole");
-  std::vector<Border> borders;
+  std::vector<DimBorder> borders;
   for (size_t i = 0; i < pad.size() / 2; ++i) {
-    const Border b{sizes.size() - 1 - i, pad[2 * i], pad[2 * i + 1]};
+    const DimBorder b{sizes.size() - 1 - i, pad[2 * i], pad[2 * i + 1]};
     if (std::min(b.before, b.after) < 0) return no(why, "it cuts");
     if (b.before > 0 || b.after > 0) borders.push_back(b);
   }

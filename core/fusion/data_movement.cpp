@@ -95,11 +95,11 @@ void placed(NestWriter& w, size_t d, int64_t start, int64_t length, Ref source, 
 }
 
 // A slice's place: dim, start, end, step from argument `first` on. nullopt: it steps.
-struct Slice {
+struct SliceBounds {
   size_t d;
   int64_t start, length;
 };
-std::optional<Slice> slice_of(const NestWriter& w, size_t first, std::string& why) {
+std::optional<SliceBounds> slice_of(const NestWriter& w, size_t first, std::string& why) {
   const Dims& sizes = w.out().sizes;
   auto d = NestWriter::dim(w.integer(first), sizes.size());
   if (!d || w.integer(first + 3, 1) != 1) {
@@ -112,7 +112,7 @@ std::optional<Slice> slice_of(const NestWriter& w, size_t first, std::string& wh
     return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
   };
   const int64_t start = bound(first + 1, 0), end = bound(first + 2, size);
-  return Slice{*d, start, std::max<int64_t>(0, end - start)};
+  return SliceBounds{*d, start, std::max<int64_t>(0, end - start)};
 }
 
 bool slice_scatter(NestWriter& w, std::string& why) {

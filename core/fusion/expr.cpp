@@ -58,9 +58,9 @@ int level_of(std::string_view op) {
   return -1;
 }
 
-class Parser {
+class ExprParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit ExprParser(std::string_view text) : text_(text) {}
 
   Result<ExprPtr> parse() {
     ExprPtr e = binary(0);
@@ -191,7 +191,7 @@ void collect(const ExprPtr& e, std::vector<std::string>& out) {
 }  // namespace
 
 Result<ExprPtr> parse_expr(std::string_view text) {
-  return Parser(text).parse();
+  return ExprParser(text).parse();
 }
 
 std::string to_text(const ExprPtr& expr) {

@@ -65,8 +65,6 @@ class Fuser {
     Ref shared;
   };
 
-  using Key = std::pair<NodeId, int32_t>;
-  static Key key(Ref r) { return {r.node, r.output}; }
   NodeId node(size_t l) const { return program_.loops[l].node; }
   const ir::TensorType& type_of(Ref root) const {
     return program_.graph->node(root.node).outputs[static_cast<size_t>(root.output)];
@@ -106,12 +104,11 @@ class Fuser {
       const Loop& loop = program_.loops[l];
       calls_before_.push_back(calls);
       calls += loop.kind == Loop::Kind::library || loop.kind == Loop::Kind::opaque;
-      each_read(program_, loop, [&](Ref root) { all_readers_[key(root)].push_back(l); });
+      each_read(program_, loop, [&](Ref root) { all_readers_[root].push_back(l); });
     }
     for (const ir::Arg& r : program_.graph->results())
-      ir::each_ref(r, [&](Ref ref) {
-        all_readers_[key(program_.placement(ref).root)].push_back(program_.loops.size());
-      });
+      ir::each_ref(
+          r, [&](Ref ref) { all_readers_[program_.placement(ref).root].push_back(program_.loops.size()); });
   }
 
   // The first loop outside of the cluster that reads what it computes.
@@ -119,7 +116,7 @@ class Fuser {
     size_t first = l;
     for (size_t member : clusters_[static_cast<size_t>(cluster)].loops)
       for (const Access& s : program_.loops[member].stores)
-        if (const auto readers = all_readers_.find(key(s.root)); readers != all_readers_.end())
+        if (const auto readers = all_readers_.find(s.root); readers != all_readers_.end())
           for (size_t r : readers->second)
             if (r < first && cluster_of_[r] != cluster) first = r;
     return first;
@@ -138,11 +135,11 @@ class Fuser {
     if (calls_before_[l] - calls_before_[at] < kFar) return false;
     int64_t held = 0;
     for (const Access& s : program_.loops[l].stores)
-      if (all_readers_.contains(key(s.root))) held += bytes_of(s.root);
+      if (all_readers_.contains(s.root)) held += bytes_of(s.root);
     if (held < kWorthIt) return false;
     for (size_t from : before_[l])
       for (const Access& s : program_.loops[from].stores) {
-        const auto readers = all_readers_.find(key(s.root));
+        const auto readers = all_readers_.find(s.root);
         if (readers != all_readers_.end() && std::all_of(readers->second.begin(), readers->second.end(),
                                                          [&](size_t r) { return r <= at || r == l; }))
           held -= bytes_of(s.root);
@@ -152,16 +149,14 @@ class Fuser {
 
   std::vector<Candidate> candidates(size_t l) const {
     std::vector<Candidate> out;
-    std::set<Ref,
-             decltype([](Ref a, Ref b) { return std::pair(a.node, a.output) < std::pair(b.node, b.output); })>
-        seen;
+    std::set<Ref> seen;
     each_read(program_, program_.loops[l], [&](Ref root) {
       if (!seen.insert(root).second) return;
       auto producer = program_.loop_of.find(root.node);
       if (producer != program_.loop_of.end())
         out.push_back({producer->second, true, 2 * bytes_of(root), root});
       if (!program_.loops[l].generated()) return;
-      auto readers = readers_.find({root.node, root.output});
+      auto readers = readers_.find(root);
       if (readers == readers_.end()) return;
       std::set<int> clusters;
       for (auto it = readers->second.rbegin(); it != readers->second.rend() && clusters.size() < 4; ++it)
@@ -269,9 +264,9 @@ class Fuser {
 
   void remember_reads(size_t l) {
     if (!program_.loops[l].generated()) return;
-    std::set<std::pair<NodeId, int32_t>> roots;
+    std::set<Ref> roots;
     for (const Operand& o : program_.loops[l].operands)
-      if (o.at.in_memory()) roots.insert({o.at.root.node, o.at.root.output});
+      if (o.at.in_memory()) roots.insert(o.at.root);
     for (const auto& r : roots) readers_[r].push_back(l);
   }
 
@@ -330,8 +325,8 @@ class Fuser {
   std::vector<Cluster> clusters_;
   std::vector<int> cluster_of_;
   std::vector<std::vector<size_t>> before_;
-  std::map<Key, std::vector<size_t>> readers_;
-  std::map<Key, std::vector<size_t>> all_readers_;  // of each root: loops; of results a last one behind all
+  std::map<Ref, std::vector<size_t>> readers_;
+  std::map<Ref, std::vector<size_t>> all_readers_;  // of each root: loops; of results a last one behind all
   std::vector<int> calls_before_;                   // by loop
   // Of the search at hand: its number, clusters that do not reach its target, those to look at.
   std::vector<int> seen_in_, open_;  // seen_in_: by cluster, the last search that met it

@@ -20,9 +20,9 @@ std::string space_text(const Dims& dims) {
   return dims_text(dims, " × ");
 }
 
-class Layout {
+class GroupLayout {
  public:
-  Layout(const LoopProgram& program, const std::vector<size_t>& loops, std::string& why)
+  GroupLayout(const LoopProgram& program, const std::vector<size_t>& loops, std::string& why)
       : program_(program), loops_(loops), why_(why) {}
 
   std::optional<Group> make() {
@@ -274,7 +274,7 @@ class Layout {
 
 std::optional<Group> make_group(const LoopProgram& program, const std::vector<size_t>& loops,
                                 std::string& why) {
-  return Layout(program, loops, why).make();
+  return GroupLayout(program, loops, why).make();
 }
 
 }  // namespace vitrine::fusion

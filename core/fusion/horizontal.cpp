@@ -17,11 +17,6 @@ namespace {
 
 constexpr int64_t kSmallBytes = int64_t{1} << 16;
 
-using Key = std::pair<ir::NodeId, int32_t>;
-Key key(Ref r) {
-  return {r.node, r.output};
-}
-
 class Uniter {
  public:
   Uniter(const LoopProgram& program, FusedProgram& fused) : program_(program), fused_(fused) {}
@@ -58,11 +53,11 @@ class Uniter {
       const ir::Node& n = program_.graph->node(program_.loops[l].node);
       if (n.op == "aten.copy_.default" && n.args.at(1).is<Ref>() && n.args[0].is<Ref>() &&
           producer(program_.placement(n.args[0].as<Ref>()).root) < 0)
-        updates_.insert(key(program_.placement(n.args[1].as<Ref>()).root));
+        updates_.insert(program_.placement(n.args[1].as<Ref>()).root);
       each_read(program_, program_.loops[l], [&](Ref root) {
         const int from = producer(root);
         if (from == unit) return;
-        seen_.insert(key(root));
+        seen_.insert(root);
         if (from >= 0) before_[static_cast<size_t>(unit)].insert(static_cast<size_t>(from));
       });
     }
@@ -75,7 +70,7 @@ class Uniter {
     }
     for (const ir::Arg& r : program_.graph->results())
       ir::each_ref(r, [&](Ref ref) {
-        const Key root = key(program_.placement(ref).root);
+        const Ref root = program_.placement(ref).root;
         seen_.insert(root);
         results_.insert(root);
       });
@@ -89,7 +84,7 @@ class Uniter {
   }
 
   bool lasts(Ref root) const {
-    return producer(root) < 0 || results_.contains(key(root)) || updates_.contains(key(root)) ||
+    return producer(root) < 0 || results_.contains(root) || updates_.contains(root) ||
            type(root).bytes() <= kSmallBytes;
   }
   // Worth waiting for others: see the header.
@@ -97,8 +92,8 @@ class Uniter {
     bool updates = false, written = true, read = true;
     for (const Member& m : group.members) {
       for (const Access& s : m.stores) {
-        if (!seen_.contains(key(s.root))) continue;
-        updates = updates || updates_.contains(key(s.root));
+        if (!seen_.contains(s.root)) continue;
+        updates = updates || updates_.contains(s.root);
         written = written && lasts(s.root);
       }
       for (const Access& a : m.operands) read = read && lasts(a.root);
@@ -116,9 +111,9 @@ class Uniter {
     std::string out = type(members.front().stores.front().root).device.text() + " " +
                       std::to_string(first_loop(u).epoch) + " " + std::to_string(height_[u]) +
                       (dims.empty() ? " one" : " many");
-    std::map<Key, int> roots;
+    std::map<Ref, int> roots;
     auto place = [&](const Access& a) {
-      const int number = roots.try_emplace(key(a.root), static_cast<int>(roots.size())).first->second;
+      const int number = roots.try_emplace(a.root, static_cast<int>(roots.size())).first->second;
       out += " " + std::to_string(number) + std::string(ir::dtype_name(type(a.root).dtype)) +
              type(a.root).device.text() + (!a.strides.empty() && a.strides[0] ? "*" : ".");
     };
@@ -131,7 +126,7 @@ class Uniter {
                (s.node >= 0 ? "again" : "");
       for (const Access& s : m.stores) {
         place(s);
-        out += seen_.contains(key(s.root)) ? "stored" : "";
+        out += seen_.contains(s.root) ? "stored" : "";
       }
     }
     return out;
@@ -222,7 +217,7 @@ class Uniter {
 
   const LoopProgram& program_;
   FusedProgram& fused_;
-  std::set<Key> seen_, results_, updates_;  // roots: read elsewhere, results, copied to an input
+  std::set<Ref> seen_, results_, updates_;  // roots: read elsewhere, results, copied to an input
   std::vector<std::set<size_t>> before_;    // by unit: those whose values it reads
   std::vector<int> height_;                 // by unit: units on the longest way from it to an end
   std::vector<bool> taken_;                 // by unit: it has become part of another

@@ -12,8 +12,6 @@ using ir::Ref;
 
 namespace {
 
-using Key = std::pair<ir::NodeId, int32_t>;
-
 // What units read and write, and which of them may run elsewhere.
 class Traffic {
  public:
@@ -23,26 +21,22 @@ class Traffic {
     for (size_t l = 0; l < program.loops.size(); ++l) {
       if (fused.unit_of[l] < 0) continue;
       each_read(program, program.loops[l], [&](Ref r) {
-        const Key root{r.node, r.output};
-        const int from = producer(root);
+        const int from = producer(r);
         if (from == fused.unit_of[l]) return;
-        reads[static_cast<size_t>(fused.unit_of[l])].insert(root);
-        if (from >= 0) writes[static_cast<size_t>(from)].insert(root);
+        reads[static_cast<size_t>(fused.unit_of[l])].insert(r);
+        if (from >= 0) writes[static_cast<size_t>(from)].insert(r);
       });
     }
     for (const ir::Arg& r : program.graph->results())
-      ir::each_ref(r, [&](Ref ref) {
-        const Ref root = program.placement(ref).root;
-        lasting.insert({root.node, root.output});
-      });
+      ir::each_ref(r, [&](Ref ref) { lasting.insert(program.placement(ref).root); });
   }
 
-  int64_t bytes(const Key& root) const {
-    return program_.graph->node(root.first).outputs[static_cast<size_t>(root.second)].bytes();
+  int64_t bytes(Ref root) const {
+    return program_.graph->node(root.node).outputs[static_cast<size_t>(root.output)].bytes();
   }
   // The unit that computes it; -1: it is given.
-  int producer(const Key& root) const {
-    const auto it = program_.loop_of.find(root.first);
+  int producer(Ref root) const {
+    const auto it = program_.loop_of.find(root.node);
     return it == program_.loop_of.end() ? -1 : fused_.unit_of[it->second];
   }
   bool may_move(size_t u) const {
@@ -55,8 +49,8 @@ class Traffic {
   int64_t epoch_of(size_t u) const { return program_.loops[fused_.units[u].loops.back()].epoch; }
   bool is_barrier(size_t u) const { return program_.loops[fused_.units[u].loops.back()].barrier; }
 
-  std::vector<std::set<Key>> reads, writes;  // by unit: roots of others; those that others read
-  std::set<Key> lasting;                     // results
+  std::vector<std::set<Ref>> reads, writes;  // by unit: roots of others; those that others read
+  std::set<Ref> lasting;                     // results
 
  private:
   const LoopProgram& program_;
@@ -99,9 +93,9 @@ class Sinker {
   int64_t gain(size_t u) const {
     if (traffic_.writes[u].empty() || !traffic_.may_move(u)) return 0;
     int64_t out = 0;
-    for (const Key& root : traffic_.writes[u]) out += traffic_.bytes(root);
-    for (const Key& root : traffic_.reads[u]) {
-      const ir::NodeKind kind = program_.graph->node(root.first).kind;
+    for (Ref root : traffic_.writes[u]) out += traffic_.bytes(root);
+    for (Ref root : traffic_.reads[u]) {
+      const ir::NodeKind kind = program_.graph->node(root.node).kind;
       const bool stays = kind == ir::NodeKind::parameter || kind == ir::NodeKind::constant;
       if (!stays && !seen_.contains(root) && !traffic_.lasting.contains(root)) out -= traffic_.bytes(root);
     }
@@ -113,14 +107,14 @@ class Sinker {
     return std::find_if(later_.begin(), later_.end(), [&](size_t v) {
       if (traffic_.epoch_of(v) != epoch || traffic_.is_barrier(v)) return true;
       return std::any_of(traffic_.writes[u].begin(), traffic_.writes[u].end(),
-                         [&](const Key& root) { return traffic_.reads[v].contains(root); });
+                         [&](Ref root) { return traffic_.reads[v].contains(root); });
     });
   }
 
   const LoopProgram& program_;
   FusedProgram& fused_;
   const Traffic traffic_;
-  std::set<Key> seen_;  // what units in later_ read
+  std::set<Ref> seen_;  // what units in later_ read
   std::vector<size_t> later_;
 };
 
@@ -147,28 +141,28 @@ class Riser {
  private:
   void find_readers() {
     for (size_t u = 0; u < fused_.units.size(); ++u)
-      for (const Key& root : traffic_.reads[u]) readers_[root].push_back(u);
+      for (Ref root : traffic_.reads[u]) readers_[root].push_back(u);
     for (const Loop& loop : program_.loops) {
       const ir::Node& n = program_.graph->node(loop.node);
       if (n.op != "aten.copy_.default" || !n.args.at(0).is<Ref>() || !n.args.at(1).is<Ref>()) continue;
       const Ref to = program_.placement(n.args[0].as<Ref>()).root;
       const Ref from = program_.placement(n.args[1].as<Ref>()).root;
-      copied_to_[{from.node, from.output}] = {to.node, to.output};
+      copied_to_[from] = to;
     }
   }
   size_t place(size_t u) const { return place_[u]; }
   // What goes with this call and is not given.
-  bool is_temporary(const Key& root) const {
+  bool is_temporary(Ref root) const {
     return traffic_.producer(root) >= 0 && !traffic_.lasting.contains(root);
   }
   // Bytes that are there from the unit on; what is copied to an input may take its place.
   int64_t written(size_t u) const {
     int64_t out = 0;
-    for (const Key& root : traffic_.writes[u])
+    for (Ref root : traffic_.writes[u])
       if (!copied_to_.contains(root)) out += traffic_.bytes(root);
     for (const Member& m : fused_.units[u].group.members)
       for (const Access& s : m.stores) {
-        const Key root{s.root.node, s.root.output};
+        const Ref root = s.root;
         if (traffic_.lasting.contains(root) && !traffic_.writes[u].contains(root))
           out += traffic_.bytes(root);
       }
@@ -178,17 +172,16 @@ class Riser {
   bool shrinks(size_t u) const {
     if (!traffic_.may_move(u)) return false;
     int64_t read = 0;
-    for (const Key& root : traffic_.reads[u])
+    for (Ref root : traffic_.reads[u])
       if (is_temporary(root)) read += traffic_.bytes(root);
     return read > kMuchMore * written(u);
   }
 
   // A few numbers that others wait for, from what is given alone: an optimizer's step counts.
   bool is_slight(size_t u) const {
-    const std::set<Key>& reads = traffic_.reads[u];
+    const std::set<Ref>& reads = traffic_.reads[u];
     return !traffic_.writes[u].empty() && written(u) <= kSlight &&
-           std::all_of(reads.begin(), reads.end(),
-                       [&](const Key& root) { return traffic_.producer(root) < 0; });
+           std::all_of(reads.begin(), reads.end(), [&](Ref root) { return traffic_.producer(root) < 0; });
   }
 
   // Where the unit may run first; its own place, if running there frees nothing.
@@ -200,7 +193,7 @@ class Riser {
     for (size_t p = 0; p < own; ++p)
       if (traffic_.epoch_of(order_[p]) != traffic_.epoch_of(u) || traffic_.is_barrier(order_[p])) at = p + 1;
     int64_t freed = 0;
-    for (const Key& root : traffic_.reads[u]) {
+    for (Ref root : traffic_.reads[u]) {
       if (const int from = traffic_.producer(root); from >= 0) behind(static_cast<size_t>(from));
       if (!is_temporary(root)) continue;
       size_t last = 0;
@@ -211,7 +204,7 @@ class Riser {
       at = std::max(at, last);
     }
     if (freed <= written(u) && !is_slight(u)) return own;
-    for (const Key& root : traffic_.writes[u]) {
+    for (Ref root : traffic_.writes[u]) {
       const auto input = copied_to_.find(root);
       if (input == copied_to_.end()) continue;
       if (const auto readers = readers_.find(input->second); readers != readers_.end())
@@ -225,8 +218,8 @@ class Riser {
   const LoopProgram& program_;
   FusedProgram& fused_;
   const Traffic traffic_;
-  std::map<Key, std::vector<size_t>> readers_;  // units, by root
-  std::map<Key, Key> copied_to_;                // inputs that take what is computed, by that
+  std::map<Ref, std::vector<size_t>> readers_;  // units, by root
+  std::map<Ref, Ref> copied_to_;                // inputs that take what is computed, by that
   std::vector<size_t> order_, place_;           // units by place, places by unit
 };
 

@@ -41,11 +41,11 @@ Dims gathered(const Dims& from, const std::vector<size_t>& order) {
 }
 
 // The part of `dims` in which a place is read: from `begin` on, `dims` of it. nullopt: it is no box.
-struct Part {
+struct ReadPart {
   Dims begin, dims;
 };
-std::optional<Part> part_of(const Dims& dims, const std::vector<Range>& within) {
-  Part part{Dims(dims.size(), 0), dims};
+std::optional<ReadPart> part_of(const Dims& dims, const std::vector<Range>& within) {
+  ReadPart part{Dims(dims.size(), 0), dims};
   for (const Range& r : within) {
     const auto moves = [](int64_t s) { return s != 0; };
     const auto at = std::find_if(r.strides.begin(), r.strides.end(), moves);

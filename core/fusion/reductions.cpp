@@ -11,7 +11,7 @@ using ir::DType;
 
 namespace {
 
-using Body = std::vector<Statement>;
+using ReductionBody = std::vector<Statement>;
 
 Statement statement(ExprPtr expr, DType dtype, Statement::Reduce reduce = Statement::Reduce::none) {
   return {std::move(expr), reduce, true, dtype, dtype, -1};
@@ -24,69 +24,69 @@ ExprPtr call(const char* name, ExprPtr a, ExprPtr b) {
 }
 
 // What a reduction computes from `n` elements $0 of a type; `free` are the degrees of freedom of a variance.
-struct Shape {
+struct ReductionShape {
   DType dtype, in;
   double n, free;
 };
 
-Body sum_body(const Shape& s) {
+ReductionBody sum_body(const ReductionShape& s) {
   return {statement(at(0), s.dtype, Statement::Reduce::sum)};
 }
 // mean = sum / n
-Body mean_body(const Shape& s) {
-  Body b = sum_body(s);
+ReductionBody mean_body(const ReductionShape& s) {
+  ReductionBody b = sum_body(s);
   b.push_back(statement(call("/", at(1), Expr::make_number(s.n)), s.dtype));
   return b;
 }
-Body max_body(const Shape& s) {
+ReductionBody max_body(const ReductionShape& s) {
   return {statement(at(0), s.dtype, Statement::Reduce::max)};
 }
-Body min_body(const Shape& s) {
+ReductionBody min_body(const ReductionShape& s) {
   return {statement(at(0), s.dtype, Statement::Reduce::min)};
 }
-Body prod_body(const Shape& s) {
+ReductionBody prod_body(const ReductionShape& s) {
   return {statement(at(0), s.dtype, Statement::Reduce::prod)};
 }
 // any = max(x != 0) != 0, all = min(x != 0) != 0, counted in i32
-Body truth_body(const Shape& s, Statement::Reduce reduce) {
+ReductionBody truth_body(const ReductionShape& s, Statement::Reduce reduce) {
   ExprPtr zero = Expr::make_integer(0);
-  Body b = {statement(s.in == DType::b1 ? at(0) : call("!=", at(0), zero), DType::i32, reduce)};
+  ReductionBody b = {statement(s.in == DType::b1 ? at(0) : call("!=", at(0), zero), DType::i32, reduce)};
   b[0].compute = s.in;
   b.push_back(statement(call("!=", at(1), zero), s.dtype));
   b[1].compute = DType::i32;
   return b;
 }
-Body any_body(const Shape& s) {
+ReductionBody any_body(const ReductionShape& s) {
   return truth_body(s, Statement::Reduce::max);
 }
-Body all_body(const Shape& s) {
+ReductionBody all_body(const ReductionShape& s) {
   return truth_body(s, Statement::Reduce::min);
 }
 // var = sum((x - mean)^2) / free; outputs var
-Body var_body(const Shape& s) {
-  Body b = mean_body(s);
+ReductionBody var_body(const ReductionShape& s) {
+  ReductionBody b = mean_body(s);
   ExprPtr d = call("-", at(0), at(2));
   b.push_back(statement(call("*", d, d), s.dtype, Statement::Reduce::sum));
   b.push_back(statement(call("/", at(3), Expr::make_number(s.free)), s.dtype));
   return b;
 }
-Body std_body(const Shape& s) {
-  Body b = var_body(s);
+ReductionBody std_body(const ReductionShape& s) {
+  ReductionBody b = var_body(s);
   b.push_back(statement(Expr::make_call("sqrt", {at(4)}), s.dtype));
   return b;
 }
 
 // op, its statements, which statement is which output, argument position of the dims (-1: all), whether a
 // variance.
-struct Row {
+struct ReductionRow {
   std::string_view op;
-  Body (*body)(const Shape&);
+  ReductionBody (*body)(const ReductionShape&);
   std::vector<int> outputs;
   int dims;
   bool variance;
 };
-const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows = {
+const std::vector<ReductionRow>& rows() {
+  static const std::vector<ReductionRow> kRows = {
       {"aten.sum.default", sum_body, {0}, -1, false},
       {"aten.sum.dim_IntList", sum_body, {0}, 1, false},
       {"aten.mean.default", mean_body, {1}, -1, false},
@@ -110,14 +110,14 @@ const std::vector<Row>& rows() {
   return kRows;
 }
 
-const Row* find(const ir::Node& node) {
-  for (const Row& r : rows())
+const ReductionRow* find(const ir::Node& node) {
+  for (const ReductionRow& r : rows())
     if (r.op == node.op) return &r;
   return nullptr;
 }
 
 // Which dims are reduced; empty: the argument cannot be read.
-std::vector<bool> reduced_dims(const ir::Node& node, const Row& row, size_t rank) {
+std::vector<bool> reduced_dims(const ir::Node& node, const ReductionRow& row, size_t rank) {
   std::vector<bool> reduced(rank, false);
   const Arg* dims = row.dims >= 0 && static_cast<size_t>(row.dims) < node.args.size()
                         ? &node.args[static_cast<size_t>(row.dims)]
@@ -151,14 +151,14 @@ bool is_reduction(const ir::Node& node) {
 }
 
 std::optional<Reduction> reduction_of(const ir::Node& node, const ir::TensorType& in, std::string& why) {
-  const Row* row = find(node);
+  const ReductionRow* row = find(node);
   Reduction out;
   out.over = reduced_dims(node, *row, in.sizes.size());
   for (size_t i = 0; i < out.over.size(); ++i) out.count *= out.over[i] ? in.sizes[i] : ir::Sym(1);
   if (in.numel() == 0 || out.count < 2) why = "there is nothing to reduce";
   DType dtype = node.type().dtype;
   if (row->variance && !ir::is_float(dtype)) why = "a variance of integers";
-  Shape shape{dtype, in.dtype, static_cast<double>(out.count), 0};
+  ReductionShape shape{dtype, in.dtype, static_cast<double>(out.count), 0};
   if (row->variance) {
     shape.free = shape.n - correction_of(node);
     if (shape.free <= 0) why = "there are no degrees of freedom";

@@ -13,16 +13,16 @@ using ir::Dims;
 using ir::DType;
 using ir::Ref;
 
-struct Row {
+struct ScanRow {
   std::string_view op;
   Statement::Reduce step;
 };
-constexpr Row kRows[] = {
+constexpr ScanRow kRows[] = {
     {"aten.cumsum.default", Statement::Reduce::sum},
     {"aten.cumprod.default", Statement::Reduce::prod},
 };
-const Row* find(const ir::Node& node) {
-  for (const Row& row : kRows)
+const ScanRow* find(const ir::Node& node) {
+  for (const ScanRow& row : kRows)
     if (row.op == node.op) return &row;
   return nullptr;
 }

@@ -18,7 +18,7 @@ using ir::DType;
 using ir::Ref;
 
 // Where a row writes: the result's strides over the nest, and what gathers the rest.
-struct Target {
+struct ScatterTarget {
   Dims strides;
   std::vector<Gathered> gathered;
   bool adds = false;
@@ -26,7 +26,7 @@ struct Target {
   bool fresh = false;  // the result is 0 before: there is no tensor that it is copied from
   int64_t skipped = -1;
 };
-using Write = bool (*)(NestWriter& w, Target& target, std::string& why);
+using Write = bool (*)(NestWriter& w, ScatterTarget& target, std::string& why);
 
 // The value at this place of the nest, read as it lies.
 ExprPtr value_at(NestWriter& w, Ref value) {
@@ -34,7 +34,7 @@ ExprPtr value_at(NestWriter& w, Ref value) {
 }
 
 // out[index[i, j], j] = source[i, j], dim 0
-bool along(NestWriter& w, Target& to, std::string& why) {
+bool along(NestWriter& w, ScatterTarget& to, std::string& why) {
   const Ref index = w.value(2);
   const ir::TensorType& type = w.type(index);
   const auto d = NestWriter::dim(w.integer(1), w.out().sizes.size());
@@ -45,23 +45,23 @@ bool along(NestWriter& w, Target& to, std::string& why) {
   to.gathered = {{w.index_at(index, type.strides), w.out().strides[*d], w.out().sizes[*d]}};
   return true;
 }
-bool scatter_source(NestWriter& w, Target& to, std::string& why) {
+bool scatter_source(NestWriter& w, ScatterTarget& to, std::string& why) {
   if (!along(w, to, why)) return false;
   w.nest.expr = value_at(w, w.value(3));
   return true;
 }
-bool scatter_number(NestWriter& w, Target& to, std::string& why) {
+bool scatter_number(NestWriter& w, ScatterTarget& to, std::string& why) {
   if (!along(w, to, why)) return false;
   w.nest.expr = w.constant(w.arg(3));
   return w.nest.expr || no(why, "the number is none of its type");
 }
-bool scatter_add(NestWriter& w, Target& to, std::string& why) {
+bool scatter_add(NestWriter& w, ScatterTarget& to, std::string& why) {
   to.adds = true;
   return scatter_source(w, to, why);
 }
 
 // out[index[i], j] += alpha source[i, j], dim 0
-bool index_add(NestWriter& w, Target& to, std::string& why) {
+bool index_add(NestWriter& w, ScatterTarget& to, std::string& why) {
   const Ref index = w.value(2), source = w.value(3);
   const auto d = NestWriter::dim(w.integer(1), w.out().sizes.size());
   const bool once = w.arg(4) == Arg(int64_t{1}) || w.arg(4) == Arg(1.0);
@@ -78,7 +78,7 @@ bool index_add(NestWriter& w, Target& to, std::string& why) {
 }
 
 // out[indices[...]] += gradient[...], in the order of the indices
-bool embedding_gradient(NestWriter& w, Target& to, std::string& why) {
+bool embedding_gradient(NestWriter& w, ScatterTarget& to, std::string& why) {
   const Ref gradient = w.value(0), indices = w.value(1);
   if (w.arg(4) == Arg(true)) return no(why, "it is divided by how often an index comes");
   w.nest.dims = w.type(gradient).sizes;
@@ -95,7 +95,7 @@ bool embedding_gradient(NestWriter& w, Target& to, std::string& why) {
 
 // out[i, :, j] = values: the index tensors broadcast together and stand where the first of them is, or first
 // of all if another dim stands between them. Eager adds in an order that is known.
-bool index_put(NestWriter& w, Target& to, std::string& why) {
+bool index_put(NestWriter& w, ScatterTarget& to, std::string& why) {
   to.adds = to.ordered = w.arg(3) == Arg(true);
   const ir::TensorType& out = w.out();
   const Ref values = w.value(2);
@@ -148,17 +148,17 @@ bool index_put(NestWriter& w, Target& to, std::string& why) {
   return true;
 }
 
-struct Row {
+struct ScatterRow {
   std::string_view op;
   Write write;
 };
-constexpr Row kRows[] = {
+constexpr ScatterRow kRows[] = {
     {"aten.scatter.src", scatter_source},      {"aten.scatter.value", scatter_number},
     {"aten.scatter_add.default", scatter_add}, {"aten.index_add.default", index_add},
     {"aten.index_put.default", index_put},     {"aten.embedding_dense_backward.default", embedding_gradient},
 };
-const Row* find(const ir::Node& node) {
-  for (const Row& row : kRows)
+const ScatterRow* find(const ir::Node& node) {
+  for (const ScatterRow& row : kRows)
     if (row.op == node.op) return &row;
   return nullptr;
 }
@@ -236,7 +236,7 @@ std::optional<Loop> scattering_loop(const LoopProgram& program, const ir::Node& 
   why = "PyTorch's own kernel is used";
   if (!args.ok() || node.outputs.size() != 1 || !node.type().device.is_cuda()) return std::nullopt;
   NestWriter w(program, node, args.take());
-  Target to;
+  ScatterTarget to;
   if (!find(node)->write(w, to, why)) return std::nullopt;
   why = to.adds && !adds_in_memory(node.type().dtype) ? "sums of this type are PyTorch's"
         : ir::numel(w.nest.dims) == 0                 ? "nothing is written"

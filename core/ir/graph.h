@@ -12,6 +12,7 @@
 //   }
 #pragma once
 
+#include <compare>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,7 +34,7 @@ using NodeId =
 struct Ref {
   NodeId node = -1;
   int32_t output = 0;
-  bool operator==(const Ref&) const = default;
+  auto operator<=>(const Ref&) const = default;
 };
 
 struct None {

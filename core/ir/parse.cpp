@@ -15,9 +15,9 @@ struct Wrong {
   std::string what;
 };
 
-class Parser {
+class GraphParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit GraphParser(std::string_view text) : text_(text) {}
 
   GraphPtr graph(std::shared_ptr<NodeIds> ids);
   Arg arg();
@@ -75,7 +75,7 @@ class Parser {
 };
 
 // Skips blanks and comments, which run from '#' to the line's end.
-void Parser::skip() {
+void GraphParser::skip() {
   while (at_ < text_.size()) {
     char c = text_[at_];
     if (c == '#') {
@@ -88,7 +88,7 @@ void Parser::skip() {
   }
 }
 
-std::string Parser::name() {
+std::string GraphParser::name() {
   skip();
   size_t from = at_;
   while (at_ < text_.size() && is_name_char(text_[at_])) ++at_;
@@ -96,7 +96,7 @@ std::string Parser::name() {
   return std::string(text_.substr(from, at_ - from));
 }
 
-std::string Parser::word() {
+std::string GraphParser::word() {
   skip();
   size_t from = at_;
   while (at_ < text_.size() && is_word_char(text_[at_])) ++at_;
@@ -104,7 +104,7 @@ std::string Parser::word() {
   return std::string(text_.substr(from, at_ - from));
 }
 
-std::string Parser::string() {
+std::string GraphParser::string() {
   need('"');
   std::string out;
   while (at_ < text_.size() && text_[at_] != '"') {
@@ -119,7 +119,7 @@ std::string Parser::string() {
   return out;
 }
 
-int64_t Parser::integer() {
+int64_t GraphParser::integer() {
   skip();
   int64_t value = 0;
   auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
@@ -129,7 +129,7 @@ int64_t Parser::integer() {
 }
 
 // A number: a double if it has a point or an exponent, or is infinite.
-Arg Parser::number() {
+Arg GraphParser::number() {
   skip();
   constexpr double kInf = std::numeric_limits<double>::infinity();
   if (keyword("-inf")) return Arg(-kInf);
@@ -146,7 +146,7 @@ Arg Parser::number() {
   return Arg(value);
 }
 
-Arg Parser::word_or_constant() {
+Arg GraphParser::word_or_constant() {
   std::string text = word();
   if (text == "None") return Arg(None{});
   if (text == "True") return Arg(true);
@@ -164,7 +164,7 @@ Arg Parser::word_or_constant() {
   return Arg(Word{std::move(text)});
 }
 
-Ref Parser::ref() {
+Ref GraphParser::ref() {
   need('%');
   size_t start = at_ - 1;
   std::string wanted = name();
@@ -183,7 +183,7 @@ Ref Parser::ref() {
   return {found->second.first, static_cast<int32_t>(output)};
 }
 
-Arg Parser::arg() {
+Arg GraphParser::arg() {
   char c = peek();
   if (c == '%') return Arg(ref());
   if (c == '"') return Arg(string());
@@ -197,7 +197,7 @@ Arg Parser::arg() {
   return Arg(std::move(list));
 }
 
-Dims Parser::dims(char close) {
+Dims GraphParser::dims(char close) {
   Dims out;
   while (!take(close)) {
     out.push_back(integer());
@@ -206,7 +206,7 @@ Dims Parser::dims(char close) {
   return out;
 }
 
-TensorType Parser::type() {
+TensorType GraphParser::type() {
   std::string element = name();
   DType dtype = dtype_from_name(element);
   if (dtype == DType::other && element != "other") throw Wrong{"no element type is called " + element};
@@ -226,7 +226,7 @@ TensorType Parser::type() {
 }
 
 // "model.py:12:4-12:30"
-void Parser::place_of(const std::string& text, Origin& origin) {
+void GraphParser::place_of(const std::string& text, Origin& origin) {
   size_t dash = text.rfind('-'), col = text.rfind(':', dash), line = text.rfind(':', col - 1);
   size_t end_col = text.rfind(':');
   if (dash == std::string::npos || line == std::string::npos || end_col < dash)
@@ -237,7 +237,7 @@ void Parser::place_of(const std::string& text, Origin& origin) {
   origin.end_line = number(dash + 1), origin.end_col = number(end_col + 1);
 }
 
-void Parser::attributes(Node& node) {
+void GraphParser::attributes(Node& node) {
   while (!take(']')) {
     std::string key = name();
     need('=');
@@ -256,7 +256,7 @@ void Parser::attributes(Node& node) {
   }
 }
 
-void Parser::node(Builder& builder) {
+void GraphParser::node(Builder& builder) {
   Node node;
   need('%');
   node.name = name();
@@ -300,7 +300,7 @@ void Parser::node(Builder& builder) {
   nodes_[name] = {builder.add(std::move(node)).node, outputs};
 }
 
-GraphPtr Parser::graph(std::shared_ptr<NodeIds> ids) {
+GraphPtr GraphParser::graph(std::shared_ptr<NodeIds> ids) {
   nodes_.clear();
   if (!keyword("graph")) throw Wrong{"expected 'graph'"};
   Builder builder(word(), ids ? std::move(ids) : std::make_shared<NodeIds>());
@@ -318,7 +318,7 @@ GraphPtr Parser::graph(std::shared_ptr<NodeIds> ids) {
 }  // namespace
 
 Result<std::vector<GraphPtr>> parse_all(std::string_view text) {
-  Parser parser(text);
+  GraphParser parser(text);
   std::vector<GraphPtr> out;
   try {
     while (!parser.at_end()) out.push_back(parser.graph(nullptr));
@@ -329,7 +329,7 @@ Result<std::vector<GraphPtr>> parse_all(std::string_view text) {
 }
 
 Result<Arg> parse_constant(std::string_view text) {
-  Parser parser(text);
+  GraphParser parser(text);
   try {
     Arg out = parser.arg();
     if (!parser.at_end()) throw Wrong{"text after the constant"};
@@ -340,7 +340,7 @@ Result<Arg> parse_constant(std::string_view text) {
 }
 
 Result<GraphPtr> parse(std::string_view text, std::shared_ptr<NodeIds> ids) {
-  Parser parser(text);
+  GraphParser parser(text);
   try {
     GraphPtr out = parser.graph(std::move(ids));
     if (!parser.at_end()) throw Wrong{"text after the graph"};

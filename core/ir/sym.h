@@ -23,26 +23,26 @@
 namespace vitrine::ir {
 
 class SymbolTable;
-struct Expr;
+struct SymExpr;
 
 class Sym {
  public:
   template <std::integral T = int64_t>
   Sym(T value = 0) : hint_(static_cast<int64_t>(value)) {}
 
-  int64_t hint() const { return hint_; }      // asks nothing, records nothing
-  const Expr* expr() const { return expr_; }  // nullptr: a constant
+  int64_t hint() const { return hint_; }         // asks nothing, records nothing
+  const SymExpr* expr() const { return expr_; }  // nullptr: a constant
   bool symbolic() const { return expr_ != nullptr; }
   operator int64_t() const { return expr_ ? specialise() : hint_; }
   bool same(const Sym& other) const { return expr_ == other.expr_ && hint_ == other.hint_; }  // no guard
 
  private:
   friend class SymbolTable;
-  Sym(int64_t hint, const Expr* expr) : hint_(hint), expr_(expr) {}
+  Sym(int64_t hint, const SymExpr* expr) : hint_(hint), expr_(expr) {}
   int64_t specialise() const;
 
   int64_t hint_ = 0;
-  const Expr* expr_ = nullptr;
+  const SymExpr* expr_ = nullptr;
 };
 
 // Throw InternalError where a result leaves 64 bits. Of plain numbers / and % are C++'s; of others the caller
@@ -162,7 +162,7 @@ struct Polynomial {
   auto operator<=>(const Polynomial&) const = default;
 };
 
-struct Expr {
+struct SymExpr {
   SymbolTable* table;
   Polynomial sum;
 };
@@ -260,7 +260,7 @@ class SymbolTable {
 
   std::deque<Symbol> symbols_;
   std::deque<SymAtom> atoms_;
-  std::map<Polynomial, Expr> exprs_;
+  std::map<Polynomial, SymExpr> exprs_;
   std::vector<SymGuard> guards_;
   std::map<std::vector<SymTerm>, SymRange> facts_;  // what the guards say of a guard's terms
   std::string place_;

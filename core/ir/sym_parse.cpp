@@ -12,9 +12,9 @@ constexpr int kDeepest = 200;
 
 // sum := product (('+'|'-') product)*, product := factor (('*'|'//'|'%') factor)*,
 // factor := '-' factor | number | symbol | '(' sum ')' | ('min'|'max') '(' sum ',' sum ')'
-class Reader {
+class SymReader {
  public:
-  Reader(std::string_view text, const std::map<std::string, Sym, std::less<>>& symbols)
+  SymReader(std::string_view text, const std::map<std::string, Sym, std::less<>>& symbols)
       : text_(text), symbols_(symbols) {}
 
   std::optional<Sym> all() {
@@ -116,7 +116,7 @@ Result<Sym> SymbolTable::parse(std::string_view text) {
   for (uint32_t i = 0; i < symbols_.size(); ++i) {
     names.emplace(symbols_[i].name, atom(SymOp::Symbol, i, Sym(), Sym(), symbols_[i].hint));
   }
-  Reader reader(text, names);
+  SymReader reader(text, names);
   try {
     if (auto value = reader.all()) return *value;
   } catch (const InternalError&) {  // a number in the text leaves 64 bits

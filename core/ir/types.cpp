@@ -5,18 +5,18 @@
 namespace vitrine::ir {
 
 namespace {
-struct Row {
+struct DTypeRow {
   std::string_view name, torch_name;
   int64_t bytes;
   int scalar_type;
 };
-constexpr Row kRows[] = {
+constexpr DTypeRow kRows[] = {
 #define X(e, s, t, b, n) {s, t, b, n},
     VITRINE_DTYPES(X)
 #undef X
         {"other", "other", 1, -1},
 };
-const Row& row(DType t) {
+const DTypeRow& row(DType t) {
   return kRows[static_cast<size_t>(t)];
 }
 }  // namespace

@@ -29,7 +29,7 @@ bool starts(std::string_view text, std::string_view with) {
 }
 
 // Appends lines and joins neighbours of one source line.
-class Lister {
+class AssemblyLister {
  public:
   void add(std::string_view line, int32_t source_line) {
     out_.text.append(line).push_back('\n');
@@ -82,7 +82,7 @@ Listing list_ir(const std::string& printed) {
     if (starts(line, "!") && at != std::string_view::npos)
       line_of[number_at(line, 1)] = number_at(line, at + 18);
   });
-  Lister lister;
+  AssemblyLister lister;
   each_line(printed, [&](std::string_view line) {
     if (is_debug_metadata(line) || starts(line, "; ModuleID") || starts(line, "source_filename")) return;
     std::string text(line);
@@ -98,7 +98,7 @@ Listing list_ir(const std::string& printed) {
 }
 
 Listing list_assembly(const std::string& printed) {
-  Lister lister;
+  AssemblyLister lister;
   int32_t source_line = 0;
   bool in_debug = false;
   each_line(printed, [&](std::string_view line) {

@@ -6,7 +6,7 @@ namespace vitrine::ops {
 namespace {
 
 Types compare(const Call& c) {
-  return pointwise(c, {0, 1}, Outcome::boolean);
+  return pointwise(c, {0, 1}, PromotedType::boolean);
 }
 Types bitwise(const Call& c) {
   Types out = pointwise(c, {0, 1});

@@ -44,7 +44,7 @@ Types no_bool(const Call& c) {
   return out;
 }
 Types divide(const Call& c) {
-  return pointwise(c, {0, 1}, Outcome::floating);
+  return pointwise(c, {0, 1}, PromotedType::floating);
 }
 Types divide_mode(const Call& c) {
   return c.none(2) ? divide(c) : no_bool(c);

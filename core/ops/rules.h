@@ -6,11 +6,12 @@
 
 namespace vitrine::ops {
 
-enum class Outcome : uint8_t { same, floating, boolean };
+enum class PromotedType : uint8_t { same, floating, boolean };
 
 // The operands at these positions, promoted together; the output has their common type, or a floating one
 // (int -> default dtype), or bool.
-Types pointwise(const Call& call, std::initializer_list<size_t> operands, Outcome result = Outcome::same);
+Types pointwise(const Call& call, std::initializer_list<size_t> operands,
+                PromotedType result = PromotedType::same);
 
 // Element-wise over argument 0 alone.
 Types unary(const Call& call);             // type kept

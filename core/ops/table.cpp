@@ -16,7 +16,7 @@ struct Made {
   OpRow row;
 };
 
-struct Table {
+struct OperatorTable {
   std::vector<const OpRow*> rows;
   std::unordered_map<std::string_view, const OpRow*> by_name;
   std::deque<Made> made;  // they stay where they are
@@ -40,8 +40,8 @@ struct Table {
   }
 };
 
-Table build() {
-  Table out;
+OperatorTable build() {
+  OperatorTable out;
   for (const auto* family :
        {&kPointwiseBinary, &kPointwiseUnary, &kCompare, &kReduction, &kNorm, &kSoftmax, &kView, &kMatmul,
         &kConvPool, &kEmbeddingIndex, &kFactory, &kCopy, &kRandom, &kLoss, &kBackward})
@@ -54,8 +54,8 @@ Table build() {
 }
 
 // Built at the first look-up: every family's list exists by then.
-const Table& table() {
-  static const Table kTable = build();
+const OperatorTable& table() {
+  static const OperatorTable kTable = build();
   return kTable;
 }
 }  // namespace

@@ -47,7 +47,7 @@ PyObject* counters_open(PyObject*, PyObject* args) {
   Result<std::unique_ptr<CounterSession>> opened = Error{};
   Py_BEGIN_ALLOW_THREADS;
   opened = CounterSession::open(library, device, static_cast<size_t>(most),
-                                by_caller ? profiler::Replay::by_caller : profiler::Replay::by_cupti);
+                                by_caller ? profiler::ReplayMode::by_caller : profiler::ReplayMode::by_cupti);
   Py_END_ALLOW_THREADS;
   return held(std::move(opened));
 }
@@ -143,7 +143,7 @@ PyObject* sampling_stop(PyObject*, PyObject* capsule) {
   Py_END_ALLOW_THREADS;
   if (!samples) return pair(samples.error());
   PyObject* rows = PyList_New(0);
-  for (const profiler::Sample& s : samples.value().rows) {
+  for (const profiler::StallSample& s : samples.value().rows) {
     PyObject* row =
         Py_BuildValue("(sKILsL)", s.function.c_str(), static_cast<unsigned long long>(s.cubin), s.correlation,
                       static_cast<long long>(s.offset), s.reason.c_str(), static_cast<long long>(s.samples));

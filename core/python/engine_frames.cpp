@@ -110,11 +110,11 @@ PyObject* fuzz(PyObject*, PyObject* args) {
 class PythonStore final : public capture::SegmentStore {
  public:
   explicit PythonStore(PyObject* function) : function_(function) {}
-  capture::Outcome at(capture::Frame& frame) override {
+  capture::SegmentOutcome at(capture::Frame& frame) override {
     PyObject* answer = ask(frame);
-    if (!answer) return capture::Outcome::raised();
+    if (!answer) return capture::SegmentOutcome::raised();
     VITRINE_CHECK(answer != Py_Ellipsis, "the function asked for it");
-    const capture::Outcome outcome = read(frame, answer);
+    const capture::SegmentOutcome outcome = read(frame, answer);
     Py_DECREF(answer);
     return outcome;
   }
@@ -129,17 +129,17 @@ class PythonStore final : public capture::SegmentStore {
     return PyObject_CallFunction(function_, "OiNN", frame.code(), frame.pc(), locals, stack);
   }
 
-  static capture::Outcome read(capture::Frame& frame, PyObject* answer) {
-    if (answer == Py_None) return capture::Outcome::none();
+  static capture::SegmentOutcome read(capture::Frame& frame, PyObject* answer) {
+    if (answer == Py_None) return capture::SegmentOutcome::none();
     if (PyUnicode_Check(answer))
-      return PyUnicode_CompareWithASCIIString(answer, "ran") == 0 ? capture::Outcome::ran()
-                                                                  : capture::Outcome::eager();
+      return PyUnicode_CompareWithASCIIString(answer, "ran") == 0 ? capture::SegmentOutcome::ran()
+                                                                  : capture::SegmentOutcome::eager();
     if (PyTuple_GET_SIZE(answer) == 2)
-      return capture::Outcome::returned(Py_NewRef(PyTuple_GET_ITEM(answer, 1)));
+      return capture::SegmentOutcome::returned(Py_NewRef(PyTuple_GET_ITEM(answer, 1)));
     return commit(frame, answer);
   }
 
-  static capture::Outcome commit(capture::Frame& frame, PyObject* answer) {
+  static capture::SegmentOutcome commit(capture::Frame& frame, PyObject* answer) {
     PyObject *slot, *value;
     for (Py_ssize_t at = 0; PyDict_Next(PyTuple_GET_ITEM(answer, 2), &at, &slot, &value);)
       frame.set_local(static_cast<int>(PyLong_AsLong(slot)), Py_NewRef(value));
@@ -147,7 +147,7 @@ class PythonStore final : public capture::SegmentStore {
     frame.truncate(0);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(stack); ++i) frame.push(Py_NewRef(PyList_GET_ITEM(stack, i)));
     frame.set_pc(static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(answer, 1))));
-    return capture::Outcome::ran();
+    return capture::SegmentOutcome::ran();
   }
 
   PyObject* function_;
@@ -156,7 +156,7 @@ class PythonStore final : public capture::SegmentStore {
 // Nothing is compiled and nothing will be: what an uninteresting frame costs.
 class EmptyStore final : public capture::SegmentStore {
  public:
-  capture::Outcome at(capture::Frame&) override { return capture::Outcome::eager(); }
+  capture::SegmentOutcome at(capture::Frame&) override { return capture::SegmentOutcome::eager(); }
 };
 
 // Runs the frames of the code objects in `wanted` (a set, a function of the code, or None: every function)

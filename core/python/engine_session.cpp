@@ -16,10 +16,10 @@
 namespace vitrine::python {
 namespace {
 
-using capture::Recording;
+using capture::SessionRecording;
 
-Recording* recording_or_error() {
-  Recording* r = engine().live_recording();
+SessionRecording* recording_or_error() {
+  SessionRecording* r = engine().live_recording();
   if (!r) PyErr_SetString(PyExc_RuntimeError, "no session is open in this process");
   return r;
 }
@@ -80,7 +80,7 @@ Kind kind_of_table(std::string_view table) {
 
 // The id of the row that was written; a row without an id gets one. -1: a Python error is set.
 template <class Row>
-int64_t put_row(Recording& recording, PyObject* dict) {
+int64_t put_row(SessionRecording& recording, PyObject* dict) {
   Row row;
   if (!read_row(dict, row)) return -1;
   int64_t id = 0;
@@ -93,7 +93,7 @@ int64_t put_row(Recording& recording, PyObject* dict) {
   return id;
 }
 
-int64_t put(Recording& recording, std::string_view table, PyObject* dict) {
+int64_t put(SessionRecording& recording, std::string_view table, PyObject* dict) {
 #define X(Row) \
   if (table == session::Row::table) return put_row<session::Row>(recording, dict);
   VITRINE_TABLES(X)
@@ -115,7 +115,7 @@ PyObject* guarded(F&& act) {
 // session_open(path) -> None, or what stood in the way and in a second line what to do
 PyObject* session_open(PyObject*, PyObject* path) {
   if (!PyUnicode_Check(path)) return PyErr_Format(PyExc_TypeError, "a path is needed");
-  auto opened = Recording::open(capture::text_of(path));
+  auto opened = SessionRecording::open(capture::text_of(path));
   if (!opened)
     return PyUnicode_FromFormat("%s\n%s", opened.error().what.c_str(), opened.error().hint.c_str());
   engine().recording = opened.take();
@@ -124,7 +124,7 @@ PyObject* session_open(PyObject*, PyObject* path) {
 }
 
 PyObject* session_close(PyObject*, PyObject* status) {
-  Recording* recording = engine().live_recording();
+  SessionRecording* recording = engine().live_recording();
   const std::string text = capture::text_of(status);
   return guarded([&]() -> PyObject* {
     if (recording) recording->close(text);
@@ -137,7 +137,7 @@ PyObject* session_put(PyObject*, PyObject* args) {
   const char* table = nullptr;
   PyObject* row = nullptr;
   if (!PyArg_ParseTuple(args, "sO!:session_put", &table, &PyDict_Type, &row)) return nullptr;
-  Recording* recording = recording_or_error();
+  SessionRecording* recording = recording_or_error();
   if (!recording) return nullptr;
   return guarded([&]() -> PyObject* {
     const int64_t id = put(*recording, table, row);
@@ -147,7 +147,7 @@ PyObject* session_put(PyObject*, PyObject* args) {
 
 // session_run(row) -> the id of a new run, to which everything recorded from now on belongs
 PyObject* session_run(PyObject*, PyObject* row) {
-  Recording* recording = recording_or_error();
+  SessionRecording* recording = recording_or_error();
   if (!recording) return nullptr;
   if (!PyDict_Check(row)) return PyErr_Format(PyExc_TypeError, "a dict is needed");
   return guarded([&]() -> PyObject* {
@@ -160,7 +160,7 @@ PyObject* session_run(PyObject*, PyObject* row) {
 }
 
 PyObject* session_commit(PyObject*, PyObject*) {
-  Recording* recording = recording_or_error();
+  SessionRecording* recording = recording_or_error();
   if (!recording) return nullptr;
   return guarded([&]() -> PyObject* {
     recording->commit();
@@ -171,7 +171,7 @@ PyObject* session_commit(PyObject*, PyObject*) {
 PyObject* session_blob(PyObject*, PyObject* args) {
   Py_buffer bytes;
   if (!PyArg_ParseTuple(args, "s*:session_blob", &bytes)) return nullptr;
-  Recording* recording = recording_or_error();
+  SessionRecording* recording = recording_or_error();
   PyObject* out = !recording ? nullptr : guarded([&] {
     return PyLong_FromLongLong(
         recording->writer().blob({static_cast<const char*>(bytes.buf), static_cast<size_t>(bytes.len)}).row);
@@ -182,12 +182,12 @@ PyObject* session_blob(PyObject*, PyObject* args) {
 
 // session_path() -> where the open session is being written
 PyObject* session_path(PyObject*, PyObject*) {
-  Recording* recording = recording_or_error();
+  SessionRecording* recording = recording_or_error();
   return recording ? PyUnicode_DecodeFSDefault(recording->writer().path().c_str()) : nullptr;
 }
 
 PyObject* session_compilations(PyObject*, PyObject*) {
-  Recording* recording = recording_or_error();
+  SessionRecording* recording = recording_or_error();
   return recording ? PyLong_FromLongLong(recording->writer().made(Kind::Compilation)) : nullptr;
 }
 
@@ -219,14 +219,14 @@ PyObject* session_settle(PyObject*, PyObject* target) {
 }
 
 PyObject* session_started(PyObject*, PyObject*) {
-  Recording* recording = recording_or_error();
+  SessionRecording* recording = recording_or_error();
   return recording ? PyLong_FromLongLong(recording->started_ns()) : nullptr;
 }
 
 PyObject* session_name(PyObject*, PyObject* args) {
   const char *text = nullptr, *family = nullptr;
   if (!PyArg_ParseTuple(args, "ss:session_name", &text, &family)) return nullptr;
-  Recording* recording = recording_or_error();
+  SessionRecording* recording = recording_or_error();
   if (!recording) return nullptr;
   return guarded([&] { return PyLong_FromLongLong(recording->writer().name(text, family)); });
 }

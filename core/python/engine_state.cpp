@@ -55,7 +55,7 @@ capture::Engine& engine() {
   return *the_engine;
 }
 
-capture::Settings settings_from(PyObject* dict) {
+capture::CallSettingsPtr settings_from(PyObject* dict) {
   auto settings = std::make_shared<CallSettings>();
   settings->fullgraph = flag(dict, "fullgraph", false);
   settings->fuse = flag(dict, "fuse", true);

@@ -13,6 +13,6 @@ namespace vitrine::python {
 capture::Engine& engine();
 
 // The settings in the dict that vitrine/_api.py makes. nullptr: a Python error is set.
-capture::Settings settings_from(_object* dict);
+capture::CallSettingsPtr settings_from(_object* dict);
 
 }  // namespace vitrine::python

@@ -95,8 +95,8 @@ PyObject* python_trace(const capture::Trace& trace) {
 class TracingStore final : public capture::SegmentStore {
  public:
   explicit TracingStore(bool record) : record_(record) {}
-  capture::Outcome at(capture::Frame& frame) override {
-    if (description_) return capture::Outcome::eager();
+  capture::SegmentOutcome at(capture::Frame& frame) override {
+    if (description_) return capture::SegmentOutcome::eager();
     capture::TraceOptions options;
     options.record_steps = record_;
     try {
@@ -104,7 +104,7 @@ class TracingStore final : public capture::SegmentStore {
     } catch (const InternalError& error) {
       description_ = Py::steal(Py_BuildValue("{s:s,s:s}", "end", "error", "what", error.what()));
     }
-    return capture::Outcome::eager();
+    return capture::SegmentOutcome::eager();
   }
   PyObject* take() { return description_ ? description_.release() : Py_NewRef(Py_None); }
 

@@ -41,14 +41,14 @@ Py replace(PyObject* value, const std::vector<const ir::TensorType*>& types, siz
   return Py::borrow(value);
 }
 
-struct Call {
+struct FakeCall {
   Py args, kwargs;
   std::vector<Py> tensors;                                           // all that were made
   std::vector<std::pair<PyObject*, const ir::TensorType*>> written;  // of these
 };
 
-Call build(const Overload& op, const std::vector<FallbackArg>& args, bool meta) {
-  Call call{Py::steal(PyList_New(0)), Py::steal(PyDict_New()), {}, {}};
+FakeCall build(const Overload& op, const std::vector<FallbackArg>& args, bool meta) {
+  FakeCall call{Py::steal(PyList_New(0)), Py::steal(PyDict_New()), {}, {}};
   const MakeTensor make = [&](const ir::TensorType& t) {
     call.tensors.push_back(Py::steal(wrap(meta ? meta_like_type(t) : zeros_like_type(t))));
     return call.tensors.back();
@@ -70,7 +70,7 @@ Call build(const Overload& op, const std::vector<FallbackArg>& args, bool meta) 
   return call;
 }
 
-FallbackResult run(const Overload& op, const Call& call) {
+FallbackResult run(const Overload& op, const FakeCall& call) {
   FallbackResult out;
   out.value = Py::steal(PyObject_Call(op.object, call.args.get(), call.kwargs.get()));
   if (!out.value) return out;
@@ -86,7 +86,7 @@ FallbackResult run(const Overload& op, const Call& call) {
 
 FallbackResult with_zeros(const Overload& op, const std::vector<FallbackArg>& args, ir::Device device) {
   const ErrorsAside errors;
-  const Call call = build(op, args, false);
+  const FakeCall call = build(op, args, false);
   if (!op.random) return run(op, call);
   // The user's random numbers stay where they were.
   Py generators =

@@ -12,11 +12,11 @@ namespace vitrine::torch_api {
 namespace {
 
 // The parameters of attention that a mask goes with.
-enum Parameter : Py_ssize_t { kQuery = 0, kKey = 1, kMask = 3, kDropout = 4, kCausal = 5 };
+enum AttentionParameter : Py_ssize_t { kQuery = 0, kKey = 1, kMask = 3, kDropout = 4, kCausal = 5 };
 constexpr const char* kNames[] = {"query",     "key",       "value", "attn_mask",
                                   "dropout_p", "is_causal", "scale", "enable_gqa"};
 
-PyObject* given(PyObject* args, PyObject* kwargs, Parameter which) {
+PyObject* given(PyObject* args, PyObject* kwargs, AttentionParameter which) {
   if (PyTuple_GET_SIZE(args) > which) return PyTuple_GET_ITEM(args, which);
   return kwargs ? PyDict_GetItemString(kwargs, kNames[which]) : nullptr;
 }

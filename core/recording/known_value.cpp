@@ -36,14 +36,14 @@ bool is_function(const Overload* op) {
 }
 
 // What the questions of one recording are answered from.
-struct Program {
+struct ValueQuestions {
   std::function<const ir::Node*(ir::NodeId)> node;  // nullptr: it is no operator's
   std::function<PyObject*(ir::NodeId)> constant;    // nullptr: it is none
   std::function<bool(ir::NodeId)> is_written;       // of the memory that this node made
 };
 
 // The node that made the memory which this one gives.
-ir::NodeId root_of(const Program& program, ir::NodeId id) {
+ir::NodeId root_of(const ValueQuestions& program, ir::NodeId id) {
   while (const ir::Node* node = program.node(id)) {
     const Overload* op = overload_named(node->op);
     if (op && !op->view && !op->writes) return id;
@@ -59,7 +59,7 @@ ir::NodeId root_of(const Program& program, ir::NodeId id) {
 
 class KnownValue {
  public:
-  explicit KnownValue(const Program& program) : program_(program) {}
+  explicit KnownValue(const ValueQuestions& program) : program_(program) {}
 
   // A null object: it is not known.
   Py of(ir::Ref ref) {
@@ -114,7 +114,7 @@ class KnownValue {
     return ran && values.size() == node.outputs.size();
   }
 
-  const Program& program_;
+  const ValueQuestions& program_;
   std::unordered_map<ir::NodeId, std::vector<Py>> values_;
   std::unordered_set<ir::NodeId> roots_;
 };
@@ -122,7 +122,7 @@ class KnownValue {
 }  // namespace
 
 Py Recording::computed_value(int index) {
-  Program program;
+  ValueQuestions program;
   program.node = [&](ir::NodeId id) {
     const int64_t at = aten_index_.find(aten_, id);
     return at < 0 ? nullptr : &aten_[static_cast<size_t>(at)];

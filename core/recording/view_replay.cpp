@@ -24,7 +24,7 @@ Error refused(const TracedStorage& storage) {
 }
 
 // Where a result comes from: a value that is no view, and the operators from there, the last one first.
-struct Chain {
+struct ViewChain {
   ir::Ref root, end;
   std::vector<const ir::Node*> steps;
 };
@@ -36,9 +36,9 @@ bool hands_back(const ir::Node& n) {
          ops::written(n) == std::vector<ir::Ref>{n.args[0].as<ir::Ref>()};
 }
 
-class Finder {
+class ViewChainFinder {
  public:
-  explicit Finder(Recording& r) : r_(r) {
+  explicit ViewChainFinder(Recording& r) : r_(r) {
     for (const ir::Node& n : r.aten_nodes()) nodes_[n.id] = &n;
   }
 
@@ -47,8 +47,8 @@ class Finder {
     for (const ir::Node* n = node(ref); n && hands_back(*n); n = node(ref)) ref = n->args[0].as<ir::Ref>();
     return ref;
   }
-  Chain chain(ir::Ref ref) const {
-    Chain out{first_name(ref), first_name(ref), {}};
+  ViewChain chain(ir::Ref ref) const {
+    ViewChain out{first_name(ref), first_name(ref), {}};
     for (const ir::Node* n = node(out.root); n && is_view(*n); n = node(out.root)) {
       out.steps.push_back(n);
       out.root = first_name(ops::aliased(*n)[0]);
@@ -107,7 +107,7 @@ bool is_data(Recording& r, int index) {
 
 // Autograd follows a view made of the root as it followed this one: not made where gradients are off, and not
 // by `.data`, which no operator tells of.
-bool is_followed(const Chain& chain, PyObject* result, PyObject* root) {
+bool is_followed(const ViewChain& chain, PyObject* result, PyObject* root) {
   if (requires_grad(result) && is_leaf(result)) return false;
   const bool cut = std::any_of(chain.steps.begin(), chain.steps.end(), [](const ir::Node* n) {
     return n->op == "aten.detach.default" || n->op == "aten.view.dtype";
@@ -125,7 +125,7 @@ std::string autograd_name(PyObject* tensor) {
 }
 
 // A view whose memory was written to since: autograd knows it by its strides from then on, and so it is made.
-std::optional<ir::Node> made_by_strides(Recording& r, const Chain& chain, PyObject* view) {
+std::optional<ir::Node> made_by_strides(Recording& r, const ViewChain& chain, PyObject* view) {
   if (chain.steps.empty() || chain.steps.front()->op == "aten.as_strided.default" ||
       autograd_name(view) != "AsStridedBackward0")
     return std::nullopt;
@@ -146,7 +146,7 @@ Result<ViewReplay> view_replay(Recording& r, const std::vector<PyObject*>& resul
   ViewReplay out;
   std::unordered_map<int, int> on_storage;
   for (PyObject* o : results) ++on_storage[r.at(r.find(o)).storage];
-  const Finder finder(r);
+  const ViewChainFinder finder(r);
   std::map<ir::NodeId, ir::Node> steps;    // by id: as they were recorded
   std::unordered_map<int, ir::Ref> roots;  // by storage
   const auto give = [&](PyObject* o, ir::Ref root) {
@@ -158,7 +158,7 @@ Result<ViewReplay> view_replay(Recording& r, const std::vector<PyObject*>& resul
   for (PyObject* o : results) {
     const int index = r.find(o), number = r.at(index).storage;
     const TracedStorage& storage = r.storage_of_tensor(index);
-    const Chain chain = finder.chain(r.at(index).aten);
+    const ViewChain chain = finder.chain(r.at(index).aten);
     PyObject* root = finder.fake_tensor(storage, chain.root);
     const bool data = is_data(r, index);
     const bool fits = root && r.find_exact(o) >= 0 && (!chain.steps.empty() || o == root) &&
@@ -201,12 +201,12 @@ int32_t seen_version(Recording& r, PyObject* tensor) {
 Result<std::unique_ptr<ViewProgram>> ViewProgram::make(const ViewReplay& views,
                                                        const std::vector<ir::Node>& leading) {
   auto out = std::make_unique<ViewProgram>();
-  std::map<std::pair<ir::NodeId, int32_t>, int32_t> slots;
-  const auto add = [&](ir::Ref ref) { slots[{ref.node, ref.output}] = static_cast<int32_t>(out->slots_++); };
+  std::map<ir::Ref, int32_t> slots;
+  const auto add = [&](ir::Ref ref) { slots[ref] = static_cast<int32_t>(out->slots_++); };
   for (const ir::Node& n : leading) add({n.id, 0});
   for (ir::Ref ref : views.region_roots) add(ref);
   out->given_ = out->slots_;
-  const auto slot_of = [&](ir::Ref ref) { return slots.at({ref.node, ref.output}); };
+  const auto slot_of = [&](ir::Ref ref) { return slots.at(ref); };
   for (const ir::Node& n : views.steps) {
     auto op = PreparedOp::make(n, slot_of);
     if (!op) return op.error();

@@ -30,7 +30,7 @@ char* host_memory(int64_t bytes) {
 
 }  // namespace
 
-using Kind = codegen::Buffer::Kind;
+using BufferKind = codegen::Buffer::Kind;
 
 CallState::CallState(const BufferTable& table) : table_(table), entries_(table.rows.size()) {
   arguments.resize(table.max_arguments);
@@ -195,7 +195,7 @@ _object* CallState::make_object(int32_t b) {
 bool CallState::allocate(int32_t b) {
   const BufferTable::Row& row = table_.rows[static_cast<size_t>(b)];
   // PyTorch keeps a GPU's memory itself.
-  const bool large = table_.keeps_results && row.kind == Kind::output && row.type.device.is_cpu() &&
+  const bool large = table_.keeps_results && row.kind == BufferKind::output && row.type.device.is_cpu() &&
                      bytes_of(row.type) >= kWorthKeeping;
   bridge::Handle fresh = large ? reuse(b) : nullptr;
   if (!fresh) {

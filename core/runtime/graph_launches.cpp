@@ -2,7 +2,7 @@
 
 namespace vitrine::runtime {
 
-void GraphLaunches::add(const cuda::Function& function, const codegen::Grid& grid,
+void GraphLaunches::add(const cuda::GpuFunction& function, const codegen::Grid& grid,
                         const std::vector<GraphUse>& uses, std::span<void* const> arguments, Form form,
                         void* stream) {
   if (uses.empty() && form != Form::draws) return;

@@ -30,7 +30,7 @@ class GraphLaunches {
   enum class Form : uint8_t { plain, draws, packed };
   // Just launched on `stream`, which is being recorded; arguments: pointers, as the kernel got them; of
   // draws, the offset is from the call's begin.
-  void add(const cuda::Function& function, const codegen::Grid& grid, const std::vector<GraphUse>& uses,
+  void add(const cuda::GpuFunction& function, const codegen::Grid& grid, const std::vector<GraphUse>& uses,
            std::span<void* const> arguments, Form form, void* stream);
   // Whether the place of every launch in the graph is known.
   bool complete() const { return complete_; }
@@ -42,7 +42,7 @@ class GraphLaunches {
 
  private:
   struct Launch {
-    const cuda::Function* function;
+    const cuda::GpuFunction* function;
     codegen::Grid grid;
     void* node;
     std::vector<void*> arguments;

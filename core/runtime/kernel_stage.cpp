@@ -22,7 +22,7 @@ int64_t now_ns() {
 }
 
 // One text to compile; several kernels of a program may share it.
-struct Work {
+struct ObjectWork {
   std::string key;
   const codegen::Kernel* kernel = nullptr;  // the first that has this text
   bool sent = false;
@@ -46,9 +46,9 @@ std::string cause_of(const std::string& text) {
   return at == std::string::npos ? text : text.substr(at + 2);
 }
 
-class Stage {
+class ObjectStage {
  public:
-  Stage(const CompileOptions& options, bool with_texts, const std::function<bool()>& cancelled)
+  ObjectStage(const CompileOptions& options, bool with_texts, const std::function<bool()>& cancelled)
       : options_(options), with_texts_(with_texts), cancelled_(cancelled) {}
 
   KernelStage run(const std::vector<const codegen::Kernel*>& kernels) {
@@ -60,12 +60,12 @@ class Stage {
       no_place_ = cache.error();
     else
       cache_ = cache.take();
-    for (Work& w : work_) look_up(w);
+    for (ObjectWork& w : work_) look_up(w);
     send();
-    for (Work& w : work_) receive(w);
+    for (ObjectWork& w : work_) receive(w);
     if (grown_) cache_->trim();
     out.cancelled = cancelled_now_;
-    for (Work& w : work_) w.result.failed = !w.result.loaded.function && !cancelled_now_;
+    for (ObjectWork& w : work_) w.result.failed = !w.result.loaded.function && !cancelled_now_;
     for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
     if (no_place_ && !lacks_.empty()) no_place_.reset();  // of what the machine lacks this says less
     if (no_place_) {
@@ -77,7 +77,7 @@ class Stage {
                   "Look at the limits of this process (ulimit -a).", "", cause_of(lacks_)};
     if (!missing_.text.empty() && !without_compiler(kernels, out)) out.problems.push_back(missing_);
     tell_deaths_once();
-    for (Work& w : work_)
+    for (ObjectWork& w : work_)
       if (!w.problem.text.empty()) out.problems.push_back(w.problem);
     out.duration_ns = now_ns() - out.start_ns;
     return out;
@@ -98,13 +98,13 @@ class Stage {
   void gather(const std::vector<const codegen::Kernel*>& kernels) {
     for (const codegen::Kernel* k : kernels) {
       if (!place_.try_emplace(k->text, work_.size()).second) continue;
-      Work& w = work_.emplace_back();
+      ObjectWork& w = work_.emplace_back();
       w.key = ObjectCache::key(k->text);
       w.kernel = k;
     }
   }
 
-  void look_up(Work& w) {
+  void look_up(ObjectWork& w) {
     auto entry = cache_ ? cache_->find(w.key) : std::nullopt;
     if (!entry) return;
     std::optional<kc::Texts> texts;
@@ -119,7 +119,7 @@ class Stage {
   void send() {
     std::string program;
     KernelService* service = nullptr;
-    for (Work& w : work_) {
+    for (ObjectWork& w : work_) {
       if (w.result.loaded.function) continue;
       if (!service) {
         program = find_kernel_compiler(options_.kernel_compiler);
@@ -136,17 +136,17 @@ class Stage {
     }
   }
 
-  bool wait(Work& w) {
+  bool wait(ObjectWork& w) {
     while (w.ticket.answer.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) {
       if (cancelled_now_ || !cancelled_ || !cancelled_()) continue;
       cancelled_now_ = true;
-      for (Work& each : work_)
+      for (ObjectWork& each : work_)
         if (each.sent) *each.ticket.cancelled = true;
     }
     return !cancelled_now_;
   }
 
-  void receive(Work& w) {
+  void receive(ObjectWork& w) {
     if (!w.sent) return;
     if (!wait(w)) return;
     KernelAnswer answer = w.ticket.answer.get();
@@ -185,7 +185,7 @@ class Stage {
     return memory_file(object);
   }
 
-  void refuse(Work& w, const KernelAnswer& answer) {
+  void refuse(ObjectWork& w, const KernelAnswer& answer) {
     std::string said = diagnostics_text(answer.response);
     w.died = answer.kind == KernelAnswer::Kind::failed;
     w.problem.text =
@@ -200,7 +200,7 @@ class Stage {
   // A compiler that dies of one kernel tells of that kernel; one that dies of several tells of itself.
   void tell_deaths_once() {
     std::vector<Problem*> deaths;
-    for (Work& w : work_)
+    for (ObjectWork& w : work_)
       if (w.died) deaths.push_back(&w.problem);
     if (deaths.size() < 2) return;
     deaths[0]->text += "; " + std::to_string(deaths.size() - 1) + " more fared the same";
@@ -216,7 +216,7 @@ class Stage {
   Problem missing_;     // the same
   std::string lacks_;   // what the machine lacks for any kernel; the same
   std::shared_ptr<ObjectCache> cache_;
-  std::vector<Work> work_;
+  std::vector<ObjectWork> work_;
   std::unordered_map<std::string, size_t> place_;  // text -> work
 };
 
@@ -234,7 +234,7 @@ KernelStage compile_kernels(const std::vector<codegen::Kernel>& kernels, const C
   for (const auto& [device, list] : places) {
     std::vector<const codegen::Kernel*> part;
     for (size_t k : list) part.push_back(&kernels[k]);
-    KernelStage done = device < 0 ? Stage(options, with_texts, cancelled).run(part)
+    KernelStage done = device < 0 ? ObjectStage(options, with_texts, cancelled).run(part)
                                   : cuda::compile_kernels(part, device, options, with_texts, cancelled);
     for (size_t i = 0; i < list.size() && i < done.kernels.size(); ++i)
       out.kernels[list[i]] = std::move(done.kernels[i]);

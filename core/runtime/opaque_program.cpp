@@ -9,10 +9,10 @@ namespace {
 using codegen::Buffer;
 using codegen::Program;
 using codegen::Step;
-using Places = std::map<std::pair<ir::NodeId, int32_t>, int32_t>;
+using BufferPlaces = std::map<ir::Ref, int32_t>;
 
-void add_buffer(Program& program, Places& places, const ir::Node& node, int32_t output, Buffer::Kind kind,
-                int32_t step) {
+void add_buffer(Program& program, BufferPlaces& places, const ir::Node& node, int32_t output,
+                Buffer::Kind kind, int32_t step) {
   auto index = static_cast<int32_t>(program.buffers.size());
   Buffer buffer;
   bool several = node.outputs.size() > 1;
@@ -30,7 +30,7 @@ void add_buffer(Program& program, Places& places, const ir::Node& node, int32_t 
 
 Program opaque_program(const ir::Graph& aten) {
   Program program;
-  Places places;
+  BufferPlaces places;
   for (const ir::Node& node : aten.nodes()) {
     if (node.kind != ir::NodeKind::op) {
       auto kind = node.kind == ir::NodeKind::constant ? Buffer::Kind::constant : Buffer::Kind::input;
@@ -47,7 +47,7 @@ Program opaque_program(const ir::Graph& aten) {
     // Zeros that PyTorch keeps without memory are none that its C interface reads.
     if (node.op == "aten._efficientzerotensor.default") step.node.op = "aten.zeros.default";
     ir::each_ref(node, [&](ir::Ref r) {
-      int32_t buffer = places.at({r.node, r.output});
+      int32_t buffer = places.at(r);
       step.buffers.push_back(buffer);
       program.buffers[static_cast<size_t>(buffer)].last_step = ordinal;
     });
@@ -60,7 +60,7 @@ Program opaque_program(const ir::Graph& aten) {
   program.results = aten.results();
   for (const ir::Arg& result : program.results)
     ir::each_ref(result, [&](ir::Ref r) {
-      program.buffers[static_cast<size_t>(places.at({r.node, r.output}))].last_step =
+      program.buffers[static_cast<size_t>(places.at(r))].last_step =
           static_cast<int32_t>(program.steps.size());
     });
   for (size_t b = 0; b < program.buffers.size(); ++b) {

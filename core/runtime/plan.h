@@ -43,7 +43,7 @@ class ProgramPlan : public Plan {
     codegen::Step::Kind kind = codegen::Step::Kind::opaque;
     KernelFunction function = nullptr;
     int64_t work = 1, grain = 1;
-    const cuda::Function* gpu = nullptr;          // instead of `function`
+    const cuda::GpuFunction* gpu = nullptr;       // instead of `function`
     const codegen::ScalarCode* scalar = nullptr;  // instead of both
     codegen::Grid grid;
     bool on_host = false;              // all it touches is the CPU's

@@ -12,7 +12,7 @@ constexpr int64_t kMostBytes = int64_t{64} << 20;  // and of what of it grows wi
 constexpr int64_t kUnit = 192;                     // columns of whole panels, whatever their width
 
 // One of m, n and k, and how long it is.
-struct Cut {
+struct ProductCut {
   int which = 0;
   int64_t from = 0, to = 0;
 };
@@ -25,8 +25,8 @@ const ir::TensorType* type_of(const codegen::Program& program, ir::Ref ref) {
 
 // The longest extent, shortened until the product is small; the same number of columns stand beside its last
 // panel.
-Cut cut_of(const int64_t (&extents)[3]) {
-  Cut cut;
+ProductCut cut_of(const int64_t (&extents)[3]) {
+  ProductCut cut;
   for (int i = 1; i < 3; ++i)
     if (extents[i] > extents[cut.which]) cut.which = i;
   cut.from = cut.to = extents[cut.which];
@@ -76,7 +76,7 @@ class Maker {
     ir::TensorType &a = types_[count - 2], &b = types_[count - 1];
     if (a.sizes.size() != 2 || b.sizes.size() != 2) return false;
     const int64_t extents[3] = {a.sizes[0], b.sizes[1], a.sizes[1]};
-    const Cut cut = cut_of(extents);
+    const ProductCut cut = cut_of(extents);
     if (cut.from == cut.to) return false;
     part_ = static_cast<double>(cut.to) / static_cast<double>(cut.from);
     out_ = node.type();

@@ -163,7 +163,8 @@ std::string check_pages(sqlite3* db) {
 }
 
 // Connects, and asks nothing yet.
-Status connect(Opened& out, const std::string& path, const std::string& name, int flags, int64_t bytes) {
+Status connect(OpenedSession& out, const std::string& path, const std::string& name, int flags,
+               int64_t bytes) {
   sqlite3* db = nullptr;
   const char* files = guarded_files();
   int rc = files ? sqlite3_open_v2(name.c_str(), &db, flags, files) : SQLITE_ERROR;
@@ -182,7 +183,7 @@ Status connect(Opened& out, const std::string& path, const std::string& name, in
 }
 
 // The first questions to a file that SQLite has open: is it a session, and whole.
-Status check_content(Opened& out, const std::string& path) {
+Status check_content(OpenedSession& out, const std::string& path) {
   sqlite3* db = out.db.get();
   const int64_t application = pragma(db, "application_id"), version = pragma(db, "user_version");
   if (application < 0)
@@ -203,7 +204,7 @@ Status check_content(Opened& out, const std::string& path) {
 }
 
 // A file that nobody writes: through the descriptor that was checked, so that no other can take its place.
-Result<Opened> open_closed(const std::string& path) {
+Result<OpenedSession> open_closed(const std::string& path) {
   const OpenFile file(path);
   struct stat st{};
   if (file.get() < 0 || fstat(file.get(), &st) != 0) {
@@ -212,7 +213,7 @@ Result<Opened> open_closed(const std::string& path) {
   }
   if (Status bad = check_kind(path, st)) return *bad;
   if (Status bad = check_header(path, file.get(), st.st_size)) return *bad;
-  Opened out;
+  OpenedSession out;
   out.trusted = is_recorded(file.get());
   if (!out.trusted) {
     if (Status bad = check_neighbours(path)) return *bad;
@@ -227,8 +228,8 @@ Result<Opened> open_closed(const std::string& path) {
 
 // A file that its writer goes on with, or its log would be lost: by its name, since the log has it too. No
 // descriptor of it is opened besides: closing that would let go of every lock that this process has on it.
-Result<Opened> open_live(const std::string& path) {
-  Opened out;
+Result<OpenedSession> open_live(const std::string& path) {
+  OpenedSession out;
   out.trusted = out.live = true;
   if (Status bad = connect(out, path, path, SQLITE_OPEN_READWRITE, 1'000'000'000)) return *bad;
   if (Status bad = check_content(out, path)) return *bad;
@@ -237,7 +238,7 @@ Result<Opened> open_live(const std::string& path) {
 
 }  // namespace
 
-void Opened::Closes::operator()(sqlite3* db) const {
+void OpenedSession::Closes::operator()(sqlite3* db) const {
   sqlite3_close_v2(db);
 }
 
@@ -275,7 +276,7 @@ bool is_unfinished(const std::string& path, Whose whose) {
   return being_recorded(path) || (whose == Whose::Mine && has_content(path + "-wal"));
 }
 
-Result<Opened> open_session(const std::string& path, Whose whose) {
+Result<OpenedSession> open_session(const std::string& path, Whose whose) {
   struct stat st{};
   if (stat(path.c_str(), &st) != 0)
     return refused(path, "the file does not exist or cannot be read", "Check the path.");
@@ -290,7 +291,7 @@ Result<Opened> open_session(const std::string& path, Whose whose) {
   return out;
 }
 
-Result<Opened> open_unfinished(const std::string& path) {
+Result<OpenedSession> open_unfinished(const std::string& path) {
   return open_live(path);
 }
 

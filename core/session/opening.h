@@ -25,7 +25,7 @@ struct Limits {
   int64_t operations = int64_t{1} << 62;  // of SQLite's machine
 };
 
-struct Opened {
+struct OpenedSession {
   struct Closes {
     void operator()(sqlite3* db) const;
   };
@@ -39,11 +39,11 @@ struct Opened {
 
 // For reading. Errors: missing, no plain file, foreign, truncated or damaged, with a schema that is no
 // session's, written by a newer Vitrine, unfinished and a stranger's.
-Result<Opened> open_session(const std::string& path, Whose whose = Whose::Found);
+Result<OpenedSession> open_session(const std::string& path, Whose whose = Whose::Found);
 
 // For writing: a session of this user's that was being recorded until its engine died (is_unfinished, or this
 // process had it recorded). Its log is taken in. Errors: as above.
-Result<Opened> open_unfinished(const std::string& path);
+Result<OpenedSession> open_unfinished(const std::string& path);
 
 // Whether the path is of a session that is still written, or was until its writer died: of this user.
 bool is_unfinished(const std::string& path, Whose whose);

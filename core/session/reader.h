@@ -74,7 +74,7 @@ class Reader {
   bool has_column(const char* table, const char* column) const;
 
   std::string path_;
-  Opened opened_;
+  OpenedSession opened_;
   mutable std::string damage_;
   mutable std::unordered_map<std::string, sqlite3_stmt*> statements_;  // of what is asked again and again
   mutable std::map<std::string, int64_t, std::less<>> row_bytes_;      // the most that a table took

@@ -72,7 +72,7 @@ void forget_oldest(int folder) {
 
 // ---- a file
 
-struct State {
+struct FileState {
   std::string identity;  // the same as long as the file is there, of no other file ever
   std::string times;     // differ once it was written, moved or copied
   int64_t size = 0;
@@ -83,11 +83,11 @@ std::string nanoseconds(const statx_timestamp& t) {
 }
 
 // Nothing of what is no plain file of this user's.
-std::optional<State> state_of(int folder, const char* path, int flags) {
+std::optional<FileState> state_of(int folder, const char* path, int flags) {
   struct statx st{};
   if (statx(folder, path, flags, STATX_BASIC_STATS | STATX_BTIME, &st) != 0) return std::nullopt;
   if (!S_ISREG(st.stx_mode) || st.stx_uid != geteuid()) return std::nullopt;
-  State out;
+  FileState out;
   out.size = static_cast<int64_t>(st.stx_size);
   // A device's number may change with the next start of the machine; it stands in where no birth is known.
   out.identity =
@@ -115,7 +115,7 @@ std::string digest_of(int file) {
   return out;
 }
 
-std::string content_begin(const State& state) {
+std::string content_begin(const FileState& state) {
   return "content-" + std::to_string(state.size) + "-";
 }
 

@@ -74,7 +74,7 @@ class FolderLock {
   int fd_;
 };
 
-struct State {
+struct PlaceState {
   bool readable = false, written_now = false;
   std::string status;
   // 2: it ended by itself and something was compiled; 1: something was compiled, or nobody can tell; 0:
@@ -82,8 +82,8 @@ struct State {
   int worth = 1;
 };
 
-State look(const std::string& path, Whose whose) {
-  State out;
+PlaceState look(const std::string& path, Whose whose) {
+  PlaceState out;
   auto opened = Reader::open(path, whose);
   if (!opened) return out;
   Reader& reader = *opened.value();
@@ -96,8 +96,8 @@ State look(const std::string& path, Whose whose) {
 }
 
 // The same for one whose process has ended, which is closed first.
-Result<State> look_and_close(const std::string& path, Whose whose) {
-  State state = look(path, whose);
+Result<PlaceState> look_and_close(const std::string& path, Whose whose) {
+  PlaceState state = look(path, whose);
   if (!state.readable || state.written_now || state.status != "running") return state;
   auto closed = close_abandoned(path, whose);
   if (!closed) return closed.error();
@@ -119,7 +119,7 @@ std::string named_by_its_end(const fs::path& target, const std::string& status) 
     std::string path = (target.parent_path() / (name + target.extension().string())).string();
     if (!is_there(path)) return path;
     if (check_replaceable(path)) continue;
-    const State there = look(path, Whose::Found);
+    const PlaceState there = look(path, Whose::Found);
     if (there.readable && !there.written_now && there.worth < 2) return path;
   }
   return "";
@@ -162,7 +162,7 @@ Result<Settled> settle(const fs::path& target) {
   if (!is_there(recorded)) return out;
   auto found = look_and_close(recorded, Whose::Mine);
   if (!found) return found.error();
-  const State& state = found.value();
+  const PlaceState& state = found.value();
   out.status = state.status;
   out.path = recorded;
   if (state.written_now) {

@@ -24,13 +24,13 @@ namespace {
 constexpr std::string_view kLeftOut = "…";
 
 // What of a column of text stays.
-enum class Keep { Words, NoStrings, Json };
+enum class KeptText { Words, NoStrings, Json };
 
 // Every column of text that stays; what is not named is left out. Words: all but folders of paths. NoStrings:
 // neither what stands in quotes.
 struct SharedRow {
   std::string_view table, column;
-  Keep keep = Keep::Words;
+  KeptText keep = KeptText::Words;
 };
 constexpr SharedRow kShared[] = {
     {"run", "label"},
@@ -43,37 +43,37 @@ constexpr SharedRow kShared[] = {
     {"file", "sha256"},
     {"code", "qualname"},
     {"instruction", "op"},
-    {"instruction", "argrepr", Keep::NoStrings},
+    {"instruction", "argrepr", KeptText::NoStrings},
     {"frame", "state"},
-    {"frame", "reason", Keep::NoStrings},
+    {"frame", "reason", KeptText::NoStrings},
     {"compilation", "label"},
     {"compilation", "status"},
     {"compilation", "end"},
     {"step", "event"},
-    {"step", "text", Keep::NoStrings},
-    {"step", "effect", Keep::Json},
+    {"step", "text", KeptText::NoStrings},
+    {"step", "effect", KeptText::Json},
     {"guard", "source"},
     {"guard", "root"},
     {"guard", "kind"},
-    {"guard", "expected", Keep::NoStrings},
+    {"guard", "expected", KeptText::NoStrings},
     {"symbol", "name"},
     {"symbol", "source"},
-    {"symbol", "origin", Keep::NoStrings},
-    {"symbol", "fixed_by", Keep::NoStrings},
-    {"symbol_guard", "text", Keep::NoStrings},
-    {"symbol_guard", "place", Keep::NoStrings},
+    {"symbol", "origin", KeptText::NoStrings},
+    {"symbol", "fixed_by", KeptText::NoStrings},
+    {"symbol_guard", "text", KeptText::NoStrings},
+    {"symbol_guard", "place", KeptText::NoStrings},
     {"graph_break", "kind"},
-    {"graph_break", "expression", Keep::NoStrings},
-    {"graph_break", "reason", Keep::NoStrings},
-    {"graph_break", "hint", Keep::NoStrings},
-    {"graph_break", "stack", Keep::Json},
-    {"recompilation", "failed", Keep::NoStrings},
-    {"recompilation", "call_site", Keep::NoStrings},
-    {"recompilation", "hint", Keep::NoStrings},
+    {"graph_break", "expression", KeptText::NoStrings},
+    {"graph_break", "reason", KeptText::NoStrings},
+    {"graph_break", "hint", KeptText::NoStrings},
+    {"graph_break", "stack", KeptText::Json},
+    {"recompilation", "failed", KeptText::NoStrings},
+    {"recompilation", "call_site", KeptText::NoStrings},
+    {"recompilation", "hint", KeptText::NoStrings},
     {"call", "kind"},
     {"stage", "name"},
     {"stage", "state"},
-    {"stage", "note", Keep::NoStrings},
+    {"stage", "note", KeptText::NoStrings},
     {"graph", "stage"},
     {"graph", "pass"},
     {"graph", "sentence"},
@@ -84,7 +84,7 @@ constexpr SharedRow kShared[] = {
     {"node", "type"},
     {"node", "shape"},
     {"node", "strides"},
-    {"node", "detail", Keep::NoStrings},
+    {"node", "detail", KeptText::NoStrings},
     {"node", "module"},
     {"node", "group_label"},
     {"crossing", "name"},
@@ -203,11 +203,11 @@ std::string shared_text(std::string_view table, std::string_view column, const s
                                 [&](const SharedRow& r) { return r.table == table && r.column == column; });
   if (text.empty() || row == std::end(kShared)) return "";
   switch (row->keep) {
-    case Keep::Json:
+    case KeptText::Json:
       return shared_json(text);
-    case Keep::NoStrings:
+    case KeptText::NoStrings:
       return without_strings(without_folders(text));
-    case Keep::Words:
+    case KeptText::Words:
       break;
   }
   return without_folders(text);

@@ -13,7 +13,7 @@ namespace vitrine::torch_api {
 // Filled once by init(), constant afterwards. Objects live as long as the process.
 struct Api {
   Symbols symbols;
-  Layout layout;
+  ObjectLayout layout;
   Facts facts;
   PyObject *torch = nullptr, *tensor_type = nullptr, *parameter_type = nullptr, *ops = nullptr;
   PyObject* dispatch_keys = nullptr;       // torch._C._dispatch_keys

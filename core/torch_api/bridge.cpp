@@ -227,7 +227,7 @@ void* data(Handle t) {
 }
 
 uint64_t dispatch_keys(Handle t) {
-  const Layout& layout = api().layout;
+  const ObjectLayout& layout = api().layout;
   if (layout.keys_word >= 0) return reinterpret_cast<uint64_t>(word_at(impl_of(t), layout.keys_word));
   void* copy = nullptr;
   check(api().symbols.new_handle(t, &copy), "copying a tensor handle");
@@ -240,7 +240,7 @@ uint64_t dispatch_keys(Handle t) {
 }
 
 bool requires_grad(PyObject* tensor) {
-  const Layout& layout = api().layout;
+  const ObjectLayout& layout = api().layout;
   if (layout.autograd_word >= 0) {
     auto* meta = static_cast<char*>(word_at(impl_of(handle_of(tensor)), layout.autograd_word));
     if (!meta) return false;
@@ -290,7 +290,7 @@ GradModeAlone::~GradModeAlone() {
 }
 
 bool is_leaf(PyObject* tensor) {
-  const Layout& layout = api().layout;
+  const ObjectLayout& layout = api().layout;
   if (layout.autograd_word >= 0) {
     auto* meta = static_cast<char*>(word_at(impl_of(handle_of(tensor)), layout.autograd_word));
     if (!meta) return true;
@@ -305,7 +305,7 @@ bool is_leaf(PyObject* tensor) {
 
 // nullptr: an inference tensor has none.
 static uint32_t* version_of(Handle t) {
-  const Layout& layout = api().layout;
+  const ObjectLayout& layout = api().layout;
   auto* counter = static_cast<char*>(word_at(impl_of(t), layout.version_word));
   return counter ? reinterpret_cast<uint32_t*>(counter + layout.version_offset) : nullptr;
 }
@@ -328,7 +328,7 @@ void set_version(Handle t, int32_t version) {
 }
 
 bool owns_storage_alone(Handle t) {
-  const Layout& layout = api().layout;
+  const ObjectLayout& layout = api().layout;
   if (layout.owners_word < 0) return false;
   auto* counts = static_cast<uint64_t*>(storage_of(t)) + layout.owners_word;
   return __atomic_load_n(counts, __ATOMIC_ACQUIRE) == layout.sole_owner;

@@ -63,7 +63,7 @@ int64_t extent(const ir::TensorType& type) {
 }
 
 void place_on(Handle tensor, ir::Device device) {
-  const Layout& layout = api().layout;
+  const ObjectLayout& layout = api().layout;
   VITRINE_CHECK(layout.device_offset >= 0 && layout.keys_word >= 0 && api().cuda_keys,
                 "a fake tensor for a GPU tensor");
   auto* impl = static_cast<unsigned char*>(impl_of(tensor));

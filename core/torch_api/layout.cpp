@@ -52,7 +52,7 @@ def guarded(t):
     return all(map(raises, (t.tolist, t.data_ptr, t.numpy, t.item, lambda: t.view(torch.int32).tolist())))
 )";
 
-struct Answer {
+struct ProbedTensor {
   Py tensor;
   uint64_t cdata = 0, keys = 0, storage = 0, version = 0, requires_grad = 0, is_leaf = 0, is_view = 0,
            offset = 0, data = 0;
@@ -80,9 +80,9 @@ class Prober {
                            test("tensor metadata", [&] { return check_metadata(); }) &&
                            test("wrapping", [&] { return check_wrap(); });
       if (!tensors) return report_;
-      test("dispatch keys", [&] { return find_word(&Layout::keys_word, &Answer::keys, true); });
-      const bool storage =
-          test("storage", [&] { return find_word(&Layout::storage_word, &Answer::storage, true); });
+      test("dispatch keys", [&] { return find_word(&ObjectLayout::keys_word, &ProbedTensor::keys, true); });
+      const bool storage = test(
+          "storage", [&] { return find_word(&ObjectLayout::storage_word, &ProbedTensor::storage, true); });
       test("version counter", [&] { return find_version(); });
       test("requires_grad", [&] { return find_autograd(); });
       if (storage) test("storage owners", [&] { return find_owners(); });
@@ -118,7 +118,7 @@ class Prober {
     }
     return true;
   }
-  bool add(PyObject* tensor, std::vector<Answer>& to) {
+  bool add(PyObject* tensor, std::vector<ProbedTensor>& to) {
     Py t = Py::steal(PyObject_CallOneArg(name("answer"), tensor));
     if (!t) return false;
     uint64_t n[9];
@@ -129,8 +129,8 @@ class Prober {
   }
 
   static size_t words_in(void* object) { return std::min<size_t>(malloc_usable_size(object) / 8, 40); }
-  void* impl(const Answer& a) const { return word_at(a.tensor.get(), report_.layout.handle_word); }
-  void* handle(const Answer& a) const {
+  void* impl(const ProbedTensor& a) const { return word_at(a.tensor.get(), report_.layout.handle_word); }
+  void* handle(const ProbedTensor& a) const {
     return reinterpret_cast<void**>(a.tensor.get()) + report_.layout.handle_word;
   }
   template <class F>
@@ -142,7 +142,7 @@ class Prober {
   bool find_handle() {
     const auto words = static_cast<int>(Py_TYPE(plain_[0].tensor.get())->tp_basicsize / 8);
     for (int w = 2; w < words; ++w) {
-      auto same = [&](const Answer& a) {
+      auto same = [&](const ProbedTensor& a) {
         return reinterpret_cast<uint64_t>(word_at(a.tensor.get(), w)) == a.cdata;
       };
       if (all(same, true)) return report_.layout.handle_word = w, true;
@@ -152,7 +152,7 @@ class Prober {
 
   bool check_metadata() const {
     return all(
-        [&](const Answer& a) {
+        [&](const ProbedTensor& a) {
           int64_t dim = 0, offset = 0, *sizes = nullptr, *strides = nullptr;
           void* data = nullptr;
           void* h = handle(a);
@@ -180,10 +180,10 @@ class Prober {
     return same && Py_REFCNT(tensor) == before;
   }
 
-  bool find_word(int Layout::* slot, uint64_t Answer::* expected, bool with_other) {
+  bool find_word(int ObjectLayout::* slot, uint64_t ProbedTensor::* expected, bool with_other) {
     const auto words = static_cast<int>(words_in(impl(plain_[0])));
     for (int w = 1; w < words; ++w) {
-      auto same = [&](const Answer& a) {
+      auto same = [&](const ProbedTensor& a) {
         return reinterpret_cast<uint64_t>(word_at(impl(a), w)) == a.*expected;
       };
       if (all(same, with_other)) return report_.layout.*slot = w, true;
@@ -196,7 +196,7 @@ class Prober {
   bool find_version() {
     for (int w = report_.layout.storage_word + 1; w < 10 && w > 0; ++w) {
       for (int offset : {8, 12, 16, 20}) {
-        auto same = [&](const Answer& a) {
+        auto same = [&](const ProbedTensor& a) {
           void* counter = word_at(impl(a), w);
           if (reinterpret_cast<uintptr_t>(counter) < 4096 || reinterpret_cast<uintptr_t>(counter) % 8)
             return false;
@@ -234,7 +234,7 @@ class Prober {
     return report_.layout.owners_word >= 0;
   }
 
-  const Answer& leaf() const { return plain_[3]; }
+  const ProbedTensor& leaf() const { return plain_[3]; }
 
   // Switches the leaf's flag off and on and looks for the byte that follows.
   int flag_offset(void* meta) const {
@@ -257,7 +257,7 @@ class Prober {
 
   // requires_grad() is flag || grad_fn, and for a view also its base's: a view with neither takes the
   // official way.
-  bool agrees(const Answer& a, int word, int flag, int grad_fn, int is_view) const {
+  bool agrees(const ProbedTensor& a, int word, int flag, int grad_fn, int is_view) const {
     auto* m = static_cast<char*>(word_at(impl(a), word));
     const bool has_grad_fn = m && word_at(m, grad_fn) != nullptr;
     if (has_grad_fn == (a.is_leaf != 0)) return false;
@@ -268,7 +268,7 @@ class Prober {
   }
 
   bool find_autograd() {
-    Layout& layout = report_.layout;
+    ObjectLayout& layout = report_.layout;
     for (int w = layout.storage_word + 1; w < 8 && w > 0; ++w) {
       // bumped and the bool scalar never met autograd; leaf, result and its view did.
       auto null = [&](size_t i) { return word_at(impl(plain_[i]), w) == nullptr; };
@@ -277,7 +277,7 @@ class Prober {
       if (flag < 0) return false;
       for (int g = 1; g < 16; ++g) {
         for (int v = flag + 1; v < flag + 8; ++v) {
-          if (!all([&](const Answer& a) { return agrees(a, w, flag, g, v); }, false)) continue;
+          if (!all([&](const ProbedTensor& a) { return agrees(a, w, flag, g, v); }, false)) continue;
           layout.autograd_word = w;
           layout.requires_offset = flag;
           layout.grad_fn_word = g;
@@ -291,14 +291,15 @@ class Prober {
 
   // Where every CPU sample has `cpu` and the meta sample `meta`; -1 if that is not one place.
   int find_bytes(const std::vector<unsigned char>& cpu, const std::vector<unsigned char>& meta,
-                 const std::function<void*(const Answer&)>& object) const {
+                 const std::function<void*(const ProbedTensor&)>& object) const {
     const size_t bytes = std::min<size_t>(malloc_usable_size(object(plain_[0])), 320);
     int found = -1;
     for (size_t at = 8; at + cpu.size() <= bytes; ++at) {
-      auto holds = [&](const Answer& a, const std::vector<unsigned char>& what) {
+      auto holds = [&](const ProbedTensor& a, const std::vector<unsigned char>& what) {
         return std::memcmp(static_cast<char*>(object(a)) + at, what.data(), what.size()) == 0;
       };
-      if (!holds(other_[1], meta) || !all([&](const Answer& a) { return holds(a, cpu); }, false)) continue;
+      if (!holds(other_[1], meta) || !all([&](const ProbedTensor& a) { return holds(a, cpu); }, false))
+        continue;
       if (found >= 0) return -1;
       found = static_cast<int>(at);
     }
@@ -309,8 +310,8 @@ class Prober {
   // moving a tensor of our own to a GPU and back, which moves nothing.
   bool find_device() {
     constexpr unsigned char kCpu = 0, kCuda = 1, kMeta = 14, kNoIndex = 0xff;
-    auto tensor_of = [&](const Answer& a) { return impl(a); };
-    auto storage = [&](const Answer& a) { return word_at(impl(a), report_.layout.storage_word); };
+    auto tensor_of = [&](const ProbedTensor& a) { return impl(a); };
+    auto storage = [&](const ProbedTensor& a) { return word_at(impl(a), report_.layout.storage_word); };
     const int in_tensor = find_bytes({kCpu, kNoIndex, 1}, {kMeta, kNoIndex, 1}, tensor_of);
     const int in_storage = find_bytes({kCpu, kNoIndex}, {kMeta, kNoIndex}, storage);
     if (in_tensor < 0 || in_storage < 0) return false;
@@ -362,7 +363,7 @@ class Prober {
   const Symbols& symbols_;
   LayoutReport report_;
   Py scope_;
-  std::vector<Answer> plain_, other_;
+  std::vector<ProbedTensor> plain_, other_;
 };
 
 }  // namespace

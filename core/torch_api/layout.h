@@ -12,7 +12,7 @@
 
 namespace vitrine::torch_api {
 
-struct Layout {
+struct ObjectLayout {
   int handle_word = -1;            // in the tensor's Python object: at::Tensor, one pointer to TensorImpl
   int storage_word = -1;           // in TensorImpl: StorageImpl*
   int autograd_word = -1;          // in TensorImpl: AutogradMeta*, null if the tensor has never met autograd
@@ -30,7 +30,7 @@ struct Layout {
 };
 
 struct LayoutReport {
-  Layout layout;
+  ObjectLayout layout;
   bool ready = false;  // the handle, metadata and storage guard agree with PyTorch's own answers
   std::vector<std::pair<std::string, std::string>> tests;  // name, "ok" or what is off
 };

@@ -40,9 +40,9 @@ std::set<std::string> alias_names(PyObject* info) {
   return out;
 }
 
-class Reader {
+class OverloadReader {
  public:
-  explicit Reader(PyObject* object) { out_.object = object; }
+  explicit OverloadReader(PyObject* object) { out_.object = object; }
 
   // nullptr: a Python error is set.
   std::unique_ptr<Overload> read() {
@@ -193,7 +193,7 @@ const Overload* overload_of(PyObject* overload) {
   // Schemas never change; overload objects are kept for good, so an address names one overload.
   static std::unordered_map<PyObject*, std::unique_ptr<Overload>> cache;
   if (auto it = cache.find(overload); it != cache.end()) return it->second.get();
-  std::unique_ptr<Overload> made = Reader(overload).read();
+  std::unique_ptr<Overload> made = OverloadReader(overload).read();
   if (!made) return nullptr;
   Py_INCREF(overload);
   return cache.emplace(overload, std::move(made)).first->second.get();

@@ -36,7 +36,7 @@ constexpr struct {
 constexpr const char* kBookkeeping[] = {"__slotnames__", "__doc__", "__annotations__", "__abstractmethods__",
                                         "__annotations_cache__"};
 
-struct Owner {
+struct WatchedNames {
   std::string path;
   PyTypeObject* type = nullptr;               // nullptr: a module
   PyObject *names = nullptr, *own = nullptr;  // its dict, and a copy
@@ -57,8 +57,8 @@ struct Known {
   Replacements what;
 };
 
-struct State {
-  std::vector<Owner> owners;
+struct ReplacedState {
+  std::vector<WatchedNames> owners;
   std::unordered_set<PyObject*> functions;  // kept by the copies
   std::deque<Known> known;                  // the newest last
   int32_t now = 0, numbers = 0;
@@ -67,8 +67,8 @@ constexpr size_t kKnownKept = 32;
 
 // What was replaced is a fact of the process, as PyTorch's modules are. It is never destroyed: Python ends
 // before static objects do.
-State& state() {
-  static auto* s = new State;
+ReplacedState& state() {
+  static auto* s = new ReplacedState;
   return *s;
 }
 
@@ -81,12 +81,12 @@ uint64_t version_of(PyObject* dict) {
 #pragma GCC diagnostic pop
 
 // 0: a class that was changed and not looked at since.
-uint64_t version_of(const Owner& o) {
+uint64_t version_of(const WatchedNames& o) {
   if (!o.type) return version_of(o.names);
   return o.type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG ? o.type->tp_version_tag : 0;
 }
 
-void note_version(Owner& o) {
+void note_version(WatchedNames& o) {
   static PyObject* const any = PyUnicode_InternFromString("__dict__");
   if (o.type) (void)_PyType_Lookup(o.type, any);  // gives the class a version
   o.version = version_of(o);
@@ -97,7 +97,7 @@ const char* text_of(PyObject* name) {
   return text ? text : "";
 }
 
-bool is_watched(const Owner& o, PyObject* name, PyObject* value) {
+bool is_watched(const WatchedNames& o, PyObject* name, PyObject* value) {
   if (!o.type) return PyCallable_Check(value);
   return std::none_of(std::begin(kBookkeeping), std::end(kBookkeeping),
                       [&](const char* each) { return std::string_view(each) == text_of(name); });
@@ -115,7 +115,7 @@ bool is_wrapper_of(PyObject* now, PyObject* before) {
 }
 
 // Of a module only what was there: a new name stands in no function's way.
-void compare(size_t index, const Owner& o, Replacements& out) {
+void compare(size_t index, const WatchedNames& o, Replacements& out) {
   Py_ssize_t at = 0;
   PyObject *name = nullptr, *value = nullptr;
   while (PyDict_Next(o.own, &at, &name, &value)) {
@@ -130,7 +130,7 @@ void compare(size_t index, const Owner& o, Replacements& out) {
 }
 
 int32_t number_of(Replacements what) {
-  State& s = state();
+  ReplacedState& s = state();
   if (what.empty()) return 0;
   for (const Known& known : s.known)
     if (known.what == what) return known.number;
@@ -140,7 +140,7 @@ int32_t number_of(Replacements what) {
 }
 
 int32_t look_again() {
-  State& s = state();
+  ReplacedState& s = state();
   Replacements what;
   for (size_t i = 0; i < s.owners.size(); ++i) {
     note_version(s.owners[i]);
@@ -165,7 +165,7 @@ void add_owner(const char* module, const char* name) {
   Py found = Py::steal(PyImport_ImportModule(module));
   if (found && name) found = Py::steal(PyObject_GetAttrString(found.get(), name));
   PyErr_Clear();
-  Owner o;
+  WatchedNames o;
   if (!found) return;
   if (PyType_Check(found.get())) {
     o.type = reinterpret_cast<PyTypeObject*>(found.get());
@@ -195,7 +195,8 @@ void add_named(PyFunctionObject* f, PyObject* names, std::vector<PyObject*>& out
   };
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
     add(PyDict_GetItemWithError(f->func_globals, PyTuple_GET_ITEM(names, i)));
-    for (const Owner& o : state().owners) add(PyDict_GetItemWithError(o.own, PyTuple_GET_ITEM(names, i)));
+    for (const WatchedNames& o : state().owners)
+      add(PyDict_GetItemWithError(o.own, PyTuple_GET_ITEM(names, i)));
   }
   for (Py_ssize_t i = 0; f->func_closure && i < PyTuple_GET_SIZE(f->func_closure); ++i)
     add(PyCell_GET(PyTuple_GET_ITEM(f->func_closure, i)));
@@ -204,11 +205,11 @@ void add_named(PyFunctionObject* f, PyObject* names, std::vector<PyObject*>& out
 }  // namespace
 
 void keep_own_functions() {
-  State& s = state();
+  ReplacedState& s = state();
   if (!s.owners.empty()) return;
   for (const char* module : kModules) add_owner(module, nullptr);
   for (const auto& row : kClasses) add_owner(row.module, row.name);
-  for (const Owner& o : s.owners) {
+  for (const WatchedNames& o : s.owners) {
     Py_ssize_t at = 0;
     PyObject* value = nullptr;
     while (PyDict_Next(o.own, &at, nullptr, &value)) s.functions.insert(value);
@@ -216,8 +217,8 @@ void keep_own_functions() {
 }
 
 int32_t replaced() {
-  State& s = state();
-  for (const Owner& o : s.owners)
+  ReplacedState& s = state();
+  for (const WatchedNames& o : s.owners)
     if (version_of(o) != o.version) return look_again();
   return s.now;
 }

@@ -36,8 +36,8 @@ namespace {
   X(decode, "cuptiRangeProfilerDecodeData", RangeDecode)                                  \
   X(count, "cuptiRangeProfilerGetCounterDataInfo", RangeCount)
 
-struct Functions {
-#define X(member, name, type) Code (*member)(type*) = nullptr;
+struct CounterFunctions {
+#define X(member, name, type) CuptiResult (*member)(type*) = nullptr;
   VITRINE_COUNTERS(X)
 #undef X
   void* library = nullptr;
@@ -53,7 +53,7 @@ struct Functions {
 }  // namespace
 
 struct CounterSession::State {
-  Functions f;
+  CounterFunctions f;
   std::string chip;
   std::vector<uint8_t> availability, image, data;
   std::vector<const char*> names;  // of the metrics' counters that this GPU has
@@ -65,23 +65,23 @@ struct CounterSession::State {
 
   // The first that fails keeps its code.
   template <class T>
-  bool call(Code (*function)(T*), T& argument) {
+  bool call(CuptiResult (*function)(T*), T& argument) {
     if (!failed) failed = function(&argument);
     return failed == 0;
   }
-  Code failed = 0;
+  CuptiResult failed = 0;
 
-  Status prepare(int device, size_t most_ranges, Replay replay);
+  Status prepare(int device, size_t most_ranges, ReplayMode replay);
   bool look_at_device(int device);
   void* new_host();
   void end_host(void*& which) const;
   int column_of(std::string_view counter, void* trial);
   bool plan_passes();
-  bool enable(Replay replay);
+  bool enable(ReplayMode replay);
   ~State();
 };
 
-Status CounterSession::State::prepare(int device, size_t most_ranges, Replay replay) {
+Status CounterSession::State::prepare(int device, size_t most_ranges, ReplayMode replay) {
   most = most_ranges;
   if (!current_context())
     return Error{"no CUDA context is current on this thread", "Call something on the GPU first."};
@@ -164,7 +164,7 @@ bool CounterSession::State::plan_passes() {
   return true;
 }
 
-bool CounterSession::State::enable(Replay replay) {
+bool CounterSession::State::enable(ReplayMode replay) {
   auto on = made<RangeEnable>();
   on.context = current_context();
   if (!call(f.enable, on)) return false;
@@ -187,9 +187,9 @@ bool CounterSession::State::enable(Replay replay) {
   how.image = image.data();
   how.data_bytes = data.size();
   how.data = data.data();
-  how.replay = replay == Replay::by_cupti ? 2 : 3;
+  how.replay = replay == ReplayMode::by_cupti ? 2 : 3;
   how.most_ranges = most;
-  how.target_level = replay == Replay::by_cupti ? 0 : 1;
+  how.target_level = replay == ReplayMode::by_cupti ? 0 : 1;
   return call(f.data_initialize, initial) && call(f.configure, how);
 }
 
@@ -206,8 +206,8 @@ CounterSession::CounterSession() : state_(std::make_unique<State>()) {}
 CounterSession::~CounterSession() = default;
 
 Result<std::unique_ptr<CounterSession>> CounterSession::open(const std::string& library, int device,
-                                                             size_t most, Replay replay) {
-  auto found = cupti_functions<Functions>(library, "this CUPTI reads no counters of single kernels");
+                                                             size_t most, ReplayMode replay) {
+  auto found = cupti_functions<CounterFunctions>(library, "this CUPTI reads no counters of single kernels");
   if (!found) return found.error();
   std::unique_ptr<CounterSession> session(new CounterSession);
   session->state_->f = found.take();

@@ -14,7 +14,7 @@ namespace vitrine::profiler {
 
 // Who runs a kernel again for the next pass: CUPTI, which keeps and restores all memory that it may write, or
 // the caller, who launches the same kernels in each pass.
-enum class Replay : uint8_t { by_cupti, by_caller };
+enum class ReplayMode : uint8_t { by_cupti, by_caller };
 
 struct Counted {
   // In the order of the launches, each by row of kMetrics (analysis/metrics.h); NaN: this GPU does not count
@@ -31,7 +31,7 @@ class CounterSession {
   // the system, another profiler or the GPU refuses. Nothing stays switched on then. The GIL is not needed in
   // any function.
   static Result<std::unique_ptr<CounterSession>> open(const std::string& library, int device, size_t most,
-                                                      Replay replay);
+                                                      ReplayMode replay);
   ~CounterSession();
   CounterSession(const CounterSession&) = delete;
   CounterSession& operator=(const CounterSession&) = delete;

@@ -23,20 +23,21 @@ using Requested = void (*)(uint8_t**, size_t*, size_t*);
 using Completed = void (*)(void* context, uint32_t stream, uint8_t*, size_t, size_t);
 
 // X(member, exported name, type as in CUPTI's headers)
-#define VITRINE_CUPTI(X)                                                                                    \
-  X(version, "cuptiGetVersion", Code (*)(uint32_t*))                                                        \
-  X(subscribe, "cuptiSubscribe", Code (*)(Subscriber*, void (*)(void*, int, uint32_t, const void*), void*)) \
-  X(unsubscribe, "cuptiUnsubscribe", Code (*)(Subscriber))                                                  \
-  X(set_clock, "cuptiActivityRegisterTimestampCallback", Code (*)(uint64_t (*)()))                          \
-  X(set_buffers, "cuptiActivityRegisterCallbacks", Code (*)(Requested, Completed))                          \
-  X(enable, "cuptiActivityEnable", Code (*)(uint32_t))                                                      \
-  X(disable, "cuptiActivityDisable", Code (*)(uint32_t))                                                    \
-  X(next, "cuptiActivityGetNextRecord", Code (*)(uint8_t*, size_t, void**))                                 \
-  X(flush, "cuptiActivityFlushAll", Code (*)(uint32_t))                                                     \
-  X(dropped, "cuptiActivityGetNumDroppedRecords", Code (*)(void*, uint32_t, size_t*))                       \
-  X(call_name, "cuptiGetCallbackName", Code (*)(int, uint32_t, const char**))
+#define VITRINE_CUPTI(X)                                                                     \
+  X(version, "cuptiGetVersion", CuptiResult (*)(uint32_t*))                                  \
+  X(subscribe, "cuptiSubscribe",                                                             \
+    CuptiResult (*)(Subscriber*, void (*)(void*, int, uint32_t, const void*), void*))        \
+  X(unsubscribe, "cuptiUnsubscribe", CuptiResult (*)(Subscriber))                            \
+  X(set_clock, "cuptiActivityRegisterTimestampCallback", CuptiResult (*)(uint64_t (*)()))    \
+  X(set_buffers, "cuptiActivityRegisterCallbacks", CuptiResult (*)(Requested, Completed))    \
+  X(enable, "cuptiActivityEnable", CuptiResult (*)(uint32_t))                                \
+  X(disable, "cuptiActivityDisable", CuptiResult (*)(uint32_t))                              \
+  X(next, "cuptiActivityGetNextRecord", CuptiResult (*)(uint8_t*, size_t, void**))           \
+  X(flush, "cuptiActivityFlushAll", CuptiResult (*)(uint32_t))                               \
+  X(dropped, "cuptiActivityGetNumDroppedRecords", CuptiResult (*)(void*, uint32_t, size_t*)) \
+  X(call_name, "cuptiGetCallbackName", CuptiResult (*)(int, uint32_t, const char**))
 
-struct Functions {
+struct CuptiFunctions {
 #define X(member, name, type) std::add_pointer_t<std::remove_pointer_t<type>> member = nullptr;
   VITRINE_CUPTI(X)
 #undef X
@@ -51,17 +52,17 @@ constexpr size_t kBufferBytes = size_t{4} << 20, kAlignment = 8;
 constexpr int kDriverDomain = 1, kRuntimeDomain = 2;  // CUpti_CallbackDomain
 constexpr uint32_t kFlushForced = 1;
 
-struct Recording {
+struct CuptiRecording {
   std::mutex mutex;
-  const Functions* f = nullptr;
+  const CuptiFunctions* f = nullptr;
   Subscriber subscriber = nullptr;
   std::string log;
   int64_t dropped = 0;
   bool active = false;
 };
 // CUPTI's callbacks carry no argument, and a process has one CUPTI.
-Recording& recording() {
-  static Recording* const kOne = new Recording;
+CuptiRecording& recording() {
+  static CuptiRecording* const kOne = new CuptiRecording;
   return *kOne;
 }
 
@@ -78,12 +79,13 @@ void give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
 }
 
 // The name that a record points to: it is gone after the callback.
-std::string_view name_of(const Functions& f, uint32_t kind, const char* record) {
+std::string_view name_of(const CuptiFunctions& f, uint32_t kind, const char* record) {
   const char* name = nullptr;
-  if (kind == records::kConcurrentKernel) std::memcpy(&name, record + records::Kernel::name, sizeof name);
+  if (kind == records::kConcurrentKernel)
+    std::memcpy(&name, record + records::KernelRecord::name, sizeof name);
   if (kind == records::kRuntime || kind == records::kDriver) {
     uint32_t function = 0;
-    std::memcpy(&function, record + records::Call::function, sizeof function);
+    std::memcpy(&function, record + records::CallRecord::function, sizeof function);
     if (f.call_name(kind == records::kRuntime ? kRuntimeDomain : kDriverDomain, function, &name))
       name = nullptr;
   }
@@ -91,7 +93,7 @@ std::string_view name_of(const Functions& f, uint32_t kind, const char* record) 
 }
 
 void take_buffer(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t valid) {
-  Recording& r = recording();
+  CuptiRecording& r = recording();
   const std::lock_guard lock(r.mutex);
   void* record = nullptr;
   while (r.active && valid > 0 && r.f->next(buffer, valid, &record) == 0) {
@@ -108,11 +110,11 @@ void take_buffer(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t
 
 void no_callback(void*, int, uint32_t, const void*) {}
 
-Result<const Functions*> find(const std::string& library) {
-  static const auto kFound = [&]() -> Result<Functions> {
+Result<const CuptiFunctions*> find(const std::string& library) {
+  static const auto kFound = [&]() -> Result<CuptiFunctions> {
     auto open = cupti_library(library);
     if (!open) return open.error();
-    Functions f;
+    CuptiFunctions f;
     f.library = open.value();
     std::string lacks;
 #define X(member, name, type)                                              \
@@ -132,11 +134,11 @@ Result<const Functions*> find(const std::string& library) {
   return &kFound.value();
 }
 
-Error not_recorded(const Functions& f, Code code, const char* what) {
+Error not_recorded(const CuptiFunctions& f, CuptiResult code, const char* what) {
   return explained(f.library, code, std::string("CUPTI does not record (") + what + ")");
 }
 
-void switch_off(Recording& r, size_t kinds) {
+void switch_off(CuptiRecording& r, size_t kinds) {
   for (size_t i = 0; i < kinds; ++i) r.f->disable(kKinds[i]);
   if (r.subscriber) r.f->unsubscribe(r.subscriber);
   r.subscriber = nullptr;
@@ -147,7 +149,7 @@ void switch_off(Recording& r, size_t kinds) {
 Status start_recording(const std::string& library, bool others_idle) {
   auto found = find(library);
   if (!found) return found.error();
-  Recording& r = recording();
+  CuptiRecording& r = recording();
   {
     const std::lock_guard lock(r.mutex);
     if (r.active) return Error{"a recording is under way already", ""};
@@ -155,12 +157,12 @@ Status start_recording(const std::string& library, bool others_idle) {
     r.log.clear();
     r.dropped = 0;
   }
-  const Functions& f = *r.f;
-  if (Code failed = f.subscribe(&r.subscriber, no_callback, nullptr)) {
+  const CuptiFunctions& f = *r.f;
+  if (CuptiResult failed = f.subscribe(&r.subscriber, no_callback, nullptr)) {
     r.subscriber = nullptr;
     if (failed != kOtherSubscriber || !others_idle) return not_recorded(f, failed, "subscribe");
   }
-  Code failed = f.set_clock(monotonic_ns);
+  CuptiResult failed = f.set_clock(monotonic_ns);
   if (!failed) failed = f.set_buffers(give_buffer, take_buffer);
   if (failed) {
     switch_off(r, 0);
@@ -181,7 +183,7 @@ Status start_recording(const std::string& library, bool others_idle) {
 }
 
 std::string stop_recording(int64_t* dropped) {
-  Recording& r = recording();
+  CuptiRecording& r = recording();
   {
     const std::lock_guard lock(r.mutex);
     if (!r.active) return "";

@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
 
 struct Refusal {
-  Code code;
+  CuptiResult code;
   const char *what, *hint;
 };
 
@@ -59,10 +59,10 @@ void* symbol(void* library, const char* name) {
   return dlsym(library, name);
 }
 
-Error explained(void* library, Code code, const std::string& doing) {
+Error explained(void* library, CuptiResult code, const std::string& doing) {
   for (const Refusal& row : kRefusals)
     if (row.code == code) return Error{row.what, row.hint};
-  using Words = Code (*)(Code, const char**);
+  using Words = CuptiResult (*)(CuptiResult, const char**);
   const char* words = nullptr;
   if (auto look = reinterpret_cast<Words>(dlsym(library, "cuptiGetResultString"))) look(code, &words);
   return Error{doing + ": " + (words ? words : "error " + std::to_string(code)), ""};
@@ -71,7 +71,7 @@ Error explained(void* library, Code code, const std::string& doing) {
 void forget_process(const std::string& path) {
   auto library = cupti_library(path);
   if (!library) return;
-  using Finalize = Code (*)();
+  using Finalize = CuptiResult (*)();
   if (auto finalize = reinterpret_cast<Finalize>(dlsym(library.value(), "cuptiFinalize"))) finalize();
 }
 

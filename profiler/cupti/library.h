@@ -9,7 +9,7 @@
 
 namespace vitrine::profiler {
 
-using Code = int;  // CUptiResult: 0 = success
+using CuptiResult = int;  // CUptiResult: 0 = success
 
 // The library's handle. path: of libcupti, or "" to look where the loader looks; the first call of a process
 // decides. Errors: there is none.
@@ -36,11 +36,11 @@ Result<F> cupti_functions(const std::string& path, const std::string& lacking) {
 }
 
 // Another subscriber serves this process.
-constexpr Code kOtherSubscriber = 39;
+constexpr CuptiResult kOtherSubscriber = 39;
 
 // What a refusal means and what to do. doing: "CUPTI does not record (enable)" stands before CUPTI's own
 // words where nothing better is known.
-Error explained(void* library, Code code, const std::string& doing);
+Error explained(void* library, CuptiResult code, const std::string& doing);
 
 // CUPTI forgets all that it knows of this process, whoever asked for it: nothing may be recorded meanwhile,
 // by PyTorch's profiler neither. It learns of the loaded modules anew when it is used again; without that it

@@ -24,8 +24,8 @@ namespace {
   X(reason_count, "cuptiPCSamplingGetNumStallReasons", SamplingReasonCount)   \
   X(reasons, "cuptiPCSamplingGetStallReasons", SamplingReasons)
 
-struct Functions {
-#define X(member, name, type) Code (*member)(type*) = nullptr;
+struct SamplingFunctions {
+#define X(member, name, type) CuptiResult (*member)(type*) = nullptr;
   VITRINE_SAMPLING(X)
 #undef X
   void* library = nullptr;
@@ -53,9 +53,9 @@ std::string short_reason(std::string_view name) {
 }
 
 // Memory that CUPTI writes samples to.
-class Buffer {
+class SampleBuffer {
  public:
-  Buffer(size_t room, size_t reasons) : counts_(room * reasons), pcs_(room) {
+  SampleBuffer(size_t room, size_t reasons) : counts_(room * reasons), pcs_(room) {
     for (size_t i = 0; i < room; ++i) {
       pcs_[i].bytes = kBytes<SampledPc>;
       pcs_[i].counts = counts_.data() + i * reasons;
@@ -79,16 +79,16 @@ class Buffer {
 }  // namespace
 
 struct SamplingSession::State {
-  Functions f;
+  SamplingFunctions f;
   void* context = nullptr;
   bool enabled = false;
   std::map<uint32_t, std::string> reasons;
-  std::unique_ptr<Buffer> last, fetched;  // last: what CUPTI still has when it is switched off
+  std::unique_ptr<SampleBuffer> last, fetched;  // last: what CUPTI still has when it is switched off
   Samples out;
-  Code failed = 0;
+  CuptiResult failed = 0;
 
   template <class T>
-  bool call(Code (*function)(T*), T& argument) {
+  bool call(CuptiResult (*function)(T*), T& argument) {
     argument.context = context;
     if (!failed) failed = function(&argument);
     return failed == 0;
@@ -96,7 +96,7 @@ struct SamplingSession::State {
   Status prepare(uint32_t period);
   bool learn_reasons();
   bool configure(uint32_t period);
-  void take(Buffer& from);
+  void take(SampleBuffer& from);
   void disable();
   ~State() { disable(); }
 };
@@ -125,8 +125,8 @@ bool SamplingSession::State::learn_reasons() {
   p.names = names.data();
   if (!call(f.reasons, p)) return false;
   for (size_t i = 0; i < count; ++i) reasons[index[i]] = short_reason(names[i]);
-  last = std::make_unique<Buffer>(kRoom, count);
-  fetched = std::make_unique<Buffer>(kRoom, count);
+  last = std::make_unique<SampleBuffer>(kRoom, count);
+  fetched = std::make_unique<SampleBuffer>(kRoom, count);
   return true;
 }
 
@@ -146,7 +146,7 @@ bool SamplingSession::State::configure(uint32_t period) {
   return call(f.configure, p);
 }
 
-void SamplingSession::State::take(Buffer& from) {
+void SamplingSession::State::take(SampleBuffer& from) {
   Sampled& data = *from.data();
   out.total += static_cast<int64_t>(data.samples);
   out.dropped += static_cast<int64_t>(data.dropped);
@@ -176,7 +176,7 @@ SamplingSession::SamplingSession() : state_(std::make_unique<State>()) {}
 SamplingSession::~SamplingSession() = default;
 
 Result<std::unique_ptr<SamplingSession>> SamplingSession::open(const std::string& library, uint32_t period) {
-  auto found = cupti_functions<Functions>(library, "this CUPTI does not sample instructions");
+  auto found = cupti_functions<SamplingFunctions>(library, "this CUPTI does not sample instructions");
   if (!found) return found.error();
   std::unique_ptr<SamplingSession> session(new SamplingSession);
   session->state_->f = found.take();

@@ -12,7 +12,7 @@
 namespace vitrine::profiler {
 
 // How often one instruction of a kernel was met, waiting for one reason.
-struct Sample {
+struct StallSample {
   std::string function;      // its name on the device
   uint64_t cubin = 0;        // which machine code: equal for equal code
   uint32_t correlation = 0;  // of the launch, as in CUPTI's activities
@@ -22,7 +22,7 @@ struct Sample {
 };
 
 struct Samples {
-  std::vector<Sample> rows;
+  std::vector<StallSample> rows;
   // dropped: the hardware had no room for them; unknown: of kernels whose code CUPTI does not know, not in
   // rows
   int64_t total = 0, dropped = 0, unknown = 0;

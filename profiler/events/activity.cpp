@@ -11,7 +11,7 @@ namespace vitrine::profiler {
 namespace {
 
 namespace r = records;
-using Kind = Activity::Kind;
+using ActivityKind = Activity::Kind;
 
 template <class T>
 T at(std::string_view record, size_t offset) {
@@ -66,16 +66,16 @@ std::string overhead_name(uint32_t type) {
 }
 
 void read_kernel(std::string_view record, Activity& a) {
-  take_place<r::Kernel>(record, a);
-  a.graph_node = at<uint64_t>(record, r::Kernel::graph_node);
-  a.registers = at<uint16_t>(record, r::Kernel::registers16);
-  a.shared_bytes =
-      at<int32_t>(record, r::Kernel::static_shared) + at<int32_t>(record, r::Kernel::dynamic_shared);
+  take_place<r::KernelRecord>(record, a);
+  a.graph_node = at<uint64_t>(record, r::KernelRecord::graph_node);
+  a.registers = at<uint16_t>(record, r::KernelRecord::registers16);
+  a.shared_bytes = at<int32_t>(record, r::KernelRecord::static_shared) +
+                   at<int32_t>(record, r::KernelRecord::dynamic_shared);
   a.blocks = 1;
   a.threads = 1;
   for (size_t d = 0; d < 3; ++d) {
-    a.blocks *= at<int32_t>(record, r::Kernel::grid + 4 * d);
-    a.threads *= at<int32_t>(record, r::Kernel::block + 4 * d);
+    a.blocks *= at<int32_t>(record, r::KernelRecord::grid + 4 * d);
+    a.threads *= at<int32_t>(record, r::KernelRecord::block + 4 * d);
   }
 }
 
@@ -95,51 +95,52 @@ void drop_version(std::string& name) {
 }
 
 void read_call(std::string_view record, Activity& a) {
-  take_times<r::Call>(record, a);
-  a.thread = at<uint32_t>(record, r::Call::thread);
-  a.correlation = at<uint32_t>(record, r::Call::correlation);
-  if (a.kind == Kind::runtime_call) drop_version(a.name);
-  if (a.name.empty()) a.name = "call " + std::to_string(at<uint32_t>(record, r::Call::function));
+  take_times<r::CallRecord>(record, a);
+  a.thread = at<uint32_t>(record, r::CallRecord::thread);
+  a.correlation = at<uint32_t>(record, r::CallRecord::correlation);
+  if (a.kind == ActivityKind::runtime_call) drop_version(a.name);
+  if (a.name.empty()) a.name = "call " + std::to_string(at<uint32_t>(record, r::CallRecord::function));
 }
 
 // false: a kind that is not read.
 bool read_record(std::string_view record, Activity& a) {
   switch (at<uint32_t>(record, 0)) {
     case r::kConcurrentKernel:
-      a.kind = Kind::kernel;
+      a.kind = ActivityKind::kernel;
       read_kernel(record, a);
       return true;
     case r::kCopy:
-      a.kind = Kind::copy;
-      a.name = named(kCopies, at<uint8_t>(record, r::Copy::kind8));
-      read_transfer<r::Copy>(record, a);
+      a.kind = ActivityKind::copy;
+      a.name = named(kCopies, at<uint8_t>(record, r::CopyRecord::kind8));
+      read_transfer<r::CopyRecord>(record, a);
       return true;
     case r::kSet:
-      a.kind = Kind::set;
+      a.kind = ActivityKind::set;
       a.name = "memset";
-      read_transfer<r::Set>(record, a);
+      read_transfer<r::SetRecord>(record, a);
       return true;
     case r::kRuntime:
     case r::kDriver:
-      a.kind = at<uint32_t>(record, 0) == r::kRuntime ? Kind::runtime_call : Kind::driver_call;
+      a.kind =
+          at<uint32_t>(record, 0) == r::kRuntime ? ActivityKind::runtime_call : ActivityKind::driver_call;
       read_call(record, a);
       return true;
     case r::kSynchronization:
-      a.kind = Kind::wait;
-      a.name = named(kWaits, at<uint32_t>(record, r::Wait::type));
-      take_times<r::Wait>(record, a);
-      a.stream = at<uint32_t>(record, r::Wait::stream);
-      a.correlation = at<uint32_t>(record, r::Wait::correlation);
+      a.kind = ActivityKind::wait;
+      a.name = named(kWaits, at<uint32_t>(record, r::WaitRecord::type));
+      take_times<r::WaitRecord>(record, a);
+      a.stream = at<uint32_t>(record, r::WaitRecord::stream);
+      a.correlation = at<uint32_t>(record, r::WaitRecord::correlation);
       return true;
     case r::kGraph:
-      a.kind = Kind::graph;
+      a.kind = ActivityKind::graph;
       a.name = "CUDA graph";
-      take_place<r::Graph>(record, a);
+      take_place<r::GraphRecord>(record, a);
       return true;
     case r::kOverhead:
-      a.kind = Kind::overhead;
-      a.name = overhead_name(at<uint32_t>(record, r::Overhead::type));
-      take_times<r::Overhead>(record, a);
+      a.kind = ActivityKind::overhead;
+      a.name = overhead_name(at<uint32_t>(record, r::OverheadRecord::type));
+      take_times<r::OverheadRecord>(record, a);
       return true;
     default:
       return false;
@@ -148,7 +149,7 @@ bool read_record(std::string_view record, Activity& a) {
 
 }  // namespace
 
-std::string_view kind_name(Kind kind) {
+std::string_view kind_name(ActivityKind kind) {
   constexpr std::array<std::string_view, 8> kNames = {"kernel",      "copy", "set",   "runtime_call",
                                                       "driver_call", "wait", "graph", "overhead"};
   return kNames[static_cast<size_t>(kind)];

@@ -9,7 +9,7 @@
 
 namespace vitrine::profiler::records {
 
-enum Kind : uint32_t {  // CUpti_ActivityKind
+enum ActivityCode : uint32_t {  // CUpti_ActivityKind
   kCopy = 1,
   kSet = 2,
   kDriver = 4,
@@ -20,30 +20,30 @@ enum Kind : uint32_t {  // CUpti_ActivityKind
   kGraph = 51,
 };
 
-struct Kernel {
+struct KernelRecord {
   static constexpr size_t registers16 = 6, start = 16, end = 24, device = 40, stream = 48, grid = 52,
                           block = 64, static_shared = 76, dynamic_shared = 80, correlation = 92, name = 104,
                           graph_node = 144,
                           bytes = 152;  // that are kept of a record
 };
-struct Copy {
+struct CopyRecord {
   static constexpr size_t kind8 = 4, size = 8, start = 16, end = 24, device = 32, stream = 40,
                           correlation = 44, graph_node = 64, bytes = 72;
 };
-struct Set {
+struct SetRecord {
   static constexpr size_t size = 8, start = 16, end = 24, device = 32, stream = 40, correlation = 44,
                           graph_node = 64, bytes = 72;
 };
-struct Call {
+struct CallRecord {
   static constexpr size_t function = 4, start = 8, end = 16, thread = 28, correlation = 32, bytes = 40;
 };
-struct Wait {
+struct WaitRecord {
   static constexpr size_t type = 4, start = 8, end = 16, correlation = 24, stream = 32, bytes = 40;
 };
-struct Graph {
+struct GraphRecord {
   static constexpr size_t correlation = 4, start = 8, end = 16, device = 24, stream = 36, bytes = 40;
 };
-struct Overhead {
+struct OverheadRecord {
   static constexpr size_t type = 4, start = 24, end = 32, bytes = 40;
 };
 
@@ -51,20 +51,20 @@ struct Overhead {
 constexpr size_t kept_bytes(uint32_t kind) {
   switch (kind) {
     case kConcurrentKernel:
-      return Kernel::bytes;
+      return KernelRecord::bytes;
     case kCopy:
-      return Copy::bytes;
+      return CopyRecord::bytes;
     case kSet:
-      return Set::bytes;
+      return SetRecord::bytes;
     case kRuntime:
     case kDriver:
-      return Call::bytes;
+      return CallRecord::bytes;
     case kSynchronization:
-      return Wait::bytes;
+      return WaitRecord::bytes;
     case kGraph:
-      return Graph::bytes;
+      return GraphRecord::bytes;
     case kOverhead:
-      return Overhead::bytes;
+      return OverheadRecord::bytes;
     default:
       return 0;
   }

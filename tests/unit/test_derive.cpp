@@ -18,11 +18,11 @@ using namespace vitrine;
 
 namespace {
 
-autodiff::Program program_of(const std::string& text, const std::shared_ptr<ir::NodeIds>& ids,
-                             std::vector<ir::Arg>& results) {
+autodiff::ForwardProgram program_of(const std::string& text, const std::shared_ptr<ir::NodeIds>& ids,
+                                    std::vector<ir::Arg>& results) {
   auto graph = ir::parse(text.substr(text.find("graph ")), ids);
   REQUIRE_MESSAGE(graph.ok(), (graph.ok() ? "" : graph.error().what + " at " + graph.error().where));
-  autodiff::Program program;
+  autodiff::ForwardProgram program;
   const std::string head = text.substr(0, text.find('\n')) + ",";
   for (const ir::Node& n : graph.value()->nodes()) {
     (n.kind == ir::NodeKind::op ? program.forward : program.leading).push_back(n);
@@ -46,7 +46,7 @@ autodiff::Program program_of(const std::string& text, const std::shared_ptr<ir::
 std::string show(const std::string& text) {
   auto ids = std::make_shared<ir::NodeIds>();
   std::vector<ir::Arg> results;
-  const autodiff::Program program = program_of(text, ids, results);
+  const autodiff::ForwardProgram program = program_of(text, ids, results);
   auto derived = autodiff::derive(program, ids);
   if (!derived) return "refused: " + derived.error().what + "\n";
   ir::Builder b("joint", ids);

@@ -181,7 +181,7 @@ int BytecodeView::paintCaused(QPainter& painter, const Line& line, const QRect& 
                    box.height());
   if (!glyph_only) drawText(painter, name, text, t.mono(12), tone, Qt::AlignLeft, Elide::Middle);
   const QRect glyph(name.left() - t.px(19), box.y() + (box.height() - t.px(14)) / 2, t.px(14), t.px(14));
-  if (caused.what == Caused::What::Node && caused.family != Family::None)
+  if (caused.what == Caused::What::Node && caused.family != NodeFamily::None)
     drawFamily(painter, caused.family, glyph);
   else
     drawIcon(painter,
@@ -200,7 +200,7 @@ void BytecodeView::paintLine(QPainter& painter, int index, const QRect& box) con
   const Theme& t = theme();
   const Line& line = lines_[size_t(index)];
   const bool quiet = later(size_t(index)), now = selection().film.step && current(*line.row);
-  const bool active = pane_->markOf(index) == Mark::Ring || now;
+  const bool active = pane_->markOf(index) == Emphasis::Ring || now;
   if (line.row->line_start && line.row->level == 0 && index)
     hairline(painter, QPointF(0, box.top()), QPointF(box.right() + 1, box.top()), t.line);
   const QColor text = quiet ? t.text3 : t.text1;

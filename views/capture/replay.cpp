@@ -33,7 +33,7 @@ constexpr std::array<Takes, 26> kTakes = {{
     {"GET_ITER", 1, 0},       {"RETURN_VALUE", 1, 0},
 }};
 
-struct Effect {
+struct StepEffect {
   std::optional<int> stack;  // depth before, when only that was recorded
   QString top;
   int pop = 0;
@@ -52,8 +52,8 @@ StackValue value_of(const QJsonObject& o) {
   return v;
 }
 
-Effect parse(const std::string& text) {
-  Effect out;
+StepEffect parse(const std::string& text) {
+  StepEffect out;
   const QJsonObject o = QJsonDocument::fromJson(QByteArray::fromStdString(text)).object();
   if (o.contains("stack")) {
     out.stack = std::clamp(o["stack"].toInt(), 0, kDeepestStack);
@@ -68,7 +68,7 @@ Effect parse(const std::string& text) {
   return out;
 }
 
-struct Frame {
+struct ReplayedFrame {
   FrameAt at;
   std::vector<StackValue> stack;
   std::vector<std::pair<QString, StackValue>> locals;
@@ -93,14 +93,14 @@ class Replay {
     const StepRow& row = steps_[i];
     const InstructionRow* ins = data_.instructions.find(row.instruction);
     if (!ins) return;
-    Frame& frame = enter(row, *ins);
+    ReplayedFrame& frame = enter(row, *ins);
     frame.at.instruction = ins->id;
-    Effect effect = parse(row.effect);
+    StepEffect effect = parse(row.effect);
     if (effect.stack) derive(i, *ins, frame, effect);
     apply(row, *ins, frame, effect);
   }
 
-  Frame& enter(const StepRow& row, const InstructionRow& ins) {
+  ReplayedFrame& enter(const StepRow& row, const InstructionRow& ins) {
     const size_t depth = static_cast<size_t>(std::max<int64_t>(row.depth, 0)) + 1;
     if (frames_.size() > depth) leave(depth);
     const bool another = frames_.size() == depth && frames_.back().at.code != ins.code;
@@ -114,7 +114,7 @@ class Replay {
     const StackValue returned = frames_[depth].stack.empty() ? returned_ : frames_[depth].stack.back();
     frames_.resize(depth);
     auto& stack = frames_.back().stack;
-    if (!stack.empty() && returned.family != kit::Family::None && stack.back().text == returned.type)
+    if (!stack.empty() && returned.family != kit::NodeFamily::None && stack.back().text == returned.type)
       stack.back() = returned;
   }
 
@@ -126,7 +126,7 @@ class Replay {
   }
 
   // From {"stack", "top"} before this step and before the next one to what this one took and put.
-  void derive(size_t i, const InstructionRow& ins, Frame& frame, Effect& effect) const {
+  void derive(size_t i, const InstructionRow& ins, ReplayedFrame& frame, StepEffect& effect) const {
     const int before = *effect.stack;
     frame.stack.resize(static_cast<size_t>(before));
     if (before && !effect.top.isEmpty() && !frame.stack.back().from) frame.stack.back().text = effect.top;
@@ -134,7 +134,7 @@ class Replay {
     int after = before - (ins.op == "RETURN_VALUE");
     QString top;
     if (next) {
-      const Effect follows = parse(next->effect);
+      const StepEffect follows = parse(next->effect);
       after = follows.stack.value_or(before);
       top = follows.top;
     }
@@ -148,7 +148,7 @@ class Replay {
       effect.store.emplace_back(QString::fromStdString(ins.argrepr), frame.stack.back());
   }
 
-  void apply(const StepRow& row, const InstructionRow& ins, Frame& frame, const Effect& effect) {
+  void apply(const StepRow& row, const InstructionRow& ins, ReplayedFrame& frame, const StepEffect& effect) {
     out_.known = !row.effect.empty();
     out_.before = static_cast<int>(frame.stack.size());
     out_.taken.clear();
@@ -173,7 +173,7 @@ class Replay {
     }
   }
 
-  static void store(Frame& frame, const QString& name, const StackValue& value) {
+  static void store(ReplayedFrame& frame, const QString& name, const StackValue& value) {
     for (auto& local : frame.locals)
       if (local.first == name) {
         local.second = value;
@@ -202,7 +202,7 @@ class Replay {
   const kit::SessionData& data_;
   std::span<const StepRow> steps_;
   std::map<std::string, const NodeRow*> nodes_;
-  std::vector<Frame> frames_;
+  std::vector<ReplayedFrame> frames_;
   StackValue returned_;
   StackState out_;
 };

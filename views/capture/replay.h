@@ -19,7 +19,7 @@ struct StackValue {
   QString text, type, source,
       kind;     // kind: tensor | module | function | constant | null ...; "" = not recorded
   Id from = 0;  // the node it is, else the instruction that put it there
-  kit::Family family = kit::Family::None;
+  kit::NodeFamily family = kit::NodeFamily::None;
 };
 
 struct FrameAt {

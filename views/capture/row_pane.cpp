@@ -38,13 +38,13 @@ void RowPane::fitScroll() {
   verticalScrollBar()->setRange(0, std::max(0, tops_.back() + theme().px(8) - viewport()->height()));
 }
 
-Mark RowPane::markOf(int row) const {
-  Mark best = Mark::None;
+Emphasis RowPane::markOf(int row) const {
+  Emphasis best = Emphasis::None;
   if (!marks_ || row < 0) return best;
   for (Id id : rows_[size_t(row)].ids) {
-    const Mark mark = marks_->mark(id);
-    if (mark == Mark::Ring) return mark;
-    if (mark == Mark::Outline) best = mark;
+    const Emphasis mark = marks_->mark(id);
+    if (mark == Emphasis::Ring) return mark;
+    if (mark == Emphasis::Outline) best = mark;
   }
   return best;
 }
@@ -117,7 +117,7 @@ void RowPane::paintEvent(QPaintEvent*) {
     const bool match = std::find(matches_.begin(), matches_.end(), row) != matches_.end();
     if (!ids.empty()) drawRowGround(painter, box, markOf(row), hover);
     paint_(painter, row, box);
-    if (match || (hover && markOf(row) == Mark::None) || (hasFocus() && row == cursor_))
+    if (match || (hover && markOf(row) == Emphasis::None) || (hasFocus() && row == cursor_))
       dashedBox(painter, box.adjusted(0, 0, -1, -1), theme().text2);
   }
 }

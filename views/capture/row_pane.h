@@ -27,7 +27,7 @@ class RowPane : public QAbstractScrollArea {
   void setRows(std::vector<Row> rows, Paint paint);  // keeps where it was scrolled
   void setMarks(const kit::Selection* selection) { marks_ = selection; }
   const std::vector<Row>& rows() const { return rows_; }
-  kit::Mark markOf(int row) const;
+  kit::Emphasis markOf(int row) const;
   QRect boxOf(int row) const;  // in the viewport
   int rowAt(int y) const;      // -1 = none
   int rowOf(Id id) const;      // -1 = none

@@ -91,18 +91,24 @@ void StackView::fill() {
            {},
            QStringLiteral("after %1 %2").arg(ins->pc).arg(q(ins->op)),
            {},
-           Family::None,
+           NodeFamily::None,
            {}});
       addValues(Line::What::Put, state_.put, state_.after - 1);
       if (state_.put.empty())
-        add({Line::What::Caption, 0, {}, QStringLiteral("puts nothing on the stack"), {}, Family::None, {}});
+        add({Line::What::Caption,
+             0,
+             {},
+             QStringLiteral("puts nothing on the stack"),
+             {},
+             NodeFamily::None,
+             {}});
     }
     if (!state_.taken.empty()) {
-      add({Line::What::Caption, 0, {}, QStringLiteral("taken from the stack"), {}, Family::None, {}});
+      add({Line::What::Caption, 0, {}, QStringLiteral("taken from the stack"), {}, NodeFamily::None, {}});
       addValues(Line::What::Taken, state_.taken, state_.before - 1);
     }
     if (!state_.below.empty()) {
-      add({Line::What::Caption, 0, {}, QStringLiteral("below"), {}, Family::None, {}});
+      add({Line::What::Caption, 0, {}, QStringLiteral("below"), {}, NodeFamily::None, {}});
       addValues(Line::What::Kept, state_.below, static_cast<int>(state_.below.size()) - 1);
     }
     addProse();
@@ -140,21 +146,21 @@ void StackView::addProse() {
   if (kind_of(made) == Kind::Guard)
     text = QStringLiteral("A guard was recorded: it is checked at each call.");
   if (const BreakRow* b = session()->breaks.find(made)) text = q(b->reason);
-  if (!text.isEmpty()) add({Line::What::Prose, 0, {}, text, {}, Family::None, {}});
+  if (!text.isEmpty()) add({Line::What::Prose, 0, {}, text, {}, NodeFamily::None, {}});
 }
 
 void StackView::addLocals() {
   if (state_.locals.empty()) return;
-  add({Line::What::Gap, 0, {}, {}, {}, Family::None, {}});
-  add({Line::What::Caption, 0, {}, QStringLiteral("Locals"), {}, Family::None, {}});
+  add({Line::What::Gap, 0, {}, {}, {}, NodeFamily::None, {}});
+  add({Line::What::Caption, 0, {}, QStringLiteral("Locals"), {}, NodeFamily::None, {}});
   for (const auto& [name, v] : state_.locals)
     add({Line::What::Local, v.from, name, v.text, fact_of(v), v.family, v.kind});
 }
 
 void StackView::addFrames() {
   if (state_.frames.empty()) return;
-  add({Line::What::Gap, 0, {}, {}, {}, Family::None, {}});
-  add({Line::What::Caption, 0, {}, QStringLiteral("Frames"), {}, Family::None, {}});
+  add({Line::What::Gap, 0, {}, {}, {}, NodeFamily::None, {}});
+  add({Line::What::Caption, 0, {}, QStringLiteral("Frames"), {}, NodeFamily::None, {}});
   for (const FrameAt& f : state_.frames) {
     const CodeRow* code = session()->codes.find(f.code);
     const InstructionRow* ins = session()->instructions.find(f.instruction);
@@ -166,7 +172,7 @@ void StackView::addFrames() {
          {},
          code ? q(code->qualname) : unknown(),
          where,
-         Family::None,
+         NodeFamily::None,
          QStringLiteral("function")});
   }
 }
@@ -183,7 +189,7 @@ int StackView::heightOf(const Line& line) const {
 int StackView::paintGlyph(QPainter& painter, const Line& line, const QRect& box, const QColor& colour) const {
   const Theme& t = theme();
   const QRect glyph(box.x(), box.y() + (box.height() - t.px(14)) / 2, t.px(14), t.px(14));
-  if (line.family != Family::None) {
+  if (line.family != NodeFamily::None) {
     drawFamily(painter, line.family, glyph);
     return t.px(22);
   }
@@ -213,7 +219,7 @@ int StackView::leadWidth(int room) const {
 void StackView::paintValue(QPainter& painter, const Line& line, int index, const QRect& box) const {
   const Theme& t = theme();
   const bool put = line.what == Line::What::Put, taken = line.what == Line::What::Taken;
-  if ((put || taken) && pane_->markOf(index) == Mark::None && !selection().isHovered(line.id))
+  if ((put || taken) && pane_->markOf(index) == Emphasis::None && !selection().isHovered(line.id))
     painter.fillRect(box, put ? t.softOk : t.softErr);
   const QRect sign(t.padding(), box.y(), t.px(12), box.height());
   if (put) drawText(painter, sign, QStringLiteral("+"), t.mono(12, 600), t.ok);
@@ -226,7 +232,7 @@ void StackView::paintValue(QPainter& painter, const Line& line, int index, const
   const int fact = factWidth(line.text, line.right, right - left);
   drawText(painter, QRect(right - fact, box.y(), fact + 1, box.height()), line.right, t.mono(11), t.text2,
            Qt::AlignRight, Elide::Middle);
-  QFont font = t.mono(12, pane_->markOf(index) == Mark::Ring ? 600 : 400);
+  QFont font = t.mono(12, pane_->markOf(index) == Emphasis::Ring ? 600 : 400);
   font.setStrikeOut(taken);
   drawText(painter, QRect(left, box.y(), right - fact - left - t.px(10), box.height()), line.text, font,
            line.text == QLatin1String("not recorded") ? t.text3 : t.text1, Qt::AlignLeft, Elide::Middle);

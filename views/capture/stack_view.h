@@ -42,7 +42,7 @@ class StackView : public kit::View {
     What what = What::Gap;
     Id id = 0;
     QString lead, text, right;  // lead: the place on the stack or the local's name
-    kit::Family family = kit::Family::None;
+    kit::NodeFamily family = kit::NodeFamily::None;
     QString kind;
   };
   void fill();

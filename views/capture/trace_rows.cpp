@@ -11,9 +11,9 @@ using namespace session;
 
 namespace {
 
-class Builder {
+class TraceRowBuilder {
  public:
-  Builder(const kit::SessionData& data, Id compilation)
+  TraceRowBuilder(const kit::SessionData& data, Id compilation)
       : data_(data), compilation_(compilation), steps_(data.steps.of(compilation)) {
     for (const GuardRow& g : data.guards.of(compilation)) guards_[g.instruction].push_back(&g);
     for (const BreakRow& b : data.breaks.of(compilation)) breaks_[b.instruction] = &b;
@@ -107,7 +107,7 @@ class Builder {
     if (row.first < 0) return;
     if (auto b = breaks_.find(row.instruction); b != breaks_.end()) {
       row.caused = {Caused::What::Break, b->second->id,
-                    QString::fromStdString(b->second->kind).replace('_', ' '), kit::Family::None};
+                    QString::fromStdString(b->second->kind).replace('_', ' '), kit::NodeFamily::None};
       return;
     }
     auto g = guards_.find(row.instruction);
@@ -117,7 +117,7 @@ class Builder {
     QString text = kit::sourceText(tail ? guard.source.substr(guard.root.size()) : guard.source);
     if (tail && text.contains('.')) text = '.' + text.section('.', -1);  // the attribute that is read here
     if (g->second.size() > 1) text = QStringLiteral("%1 guards").arg(g->second.size());
-    row.caused = {Caused::What::Guard, guard.id, text.trimmed(), kit::Family::None};
+    row.caused = {Caused::What::Guard, guard.id, text.trimmed(), kit::NodeFamily::None};
   }
 
   const kit::SessionData& data_;
@@ -130,7 +130,7 @@ class Builder {
 }  // namespace
 
 std::vector<TraceRow> trace_rows(const kit::SessionData& data, Id compilation) {
-  return Builder(data, compilation).build();
+  return TraceRowBuilder(data, compilation).build();
 }
 
 int step_index(const kit::SessionData& data, Id compilation, Id step) {

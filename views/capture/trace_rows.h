@@ -17,7 +17,7 @@ struct Caused {
   What what = What::Nothing;
   Id id = 0;
   QString text;
-  kit::Family family = kit::Family::None;
+  kit::NodeFamily family = kit::NodeFamily::None;
 };
 
 struct TraceRow {

@@ -11,8 +11,8 @@
 
 namespace vitrine::views {
 
-using kit::Family;
-using kit::Mark;
+using kit::Emphasis;
+using kit::NodeFamily;
 using kit::theme;
 
 namespace {
@@ -48,10 +48,10 @@ QPainterPath rounded(const std::vector<kit::Point>& points, double radius) {
   return path;
 }
 
-class Painter {
+class GraphPainter {
  public:
-  Painter(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera,
-          const PaintState& state)
+  GraphPainter(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera,
+               const PaintState& state)
       : p_(painter),
         picture_(picture),
         camera_(camera),
@@ -90,14 +90,16 @@ class Painter {
            !state_.selection->isSelected(id);
   }
 
-  Mark mark(const std::vector<Id>& ids) const {
+  Emphasis mark(const std::vector<Id>& ids) const {
     size_t rings = 0, others = 0;  // a card is the active thing's own when all in it is
     for (Id id : ids) {
-      const Mark m = state_.selection->mark(id);
-      rings += m == Mark::Ring;
-      others += m == Mark::Outline;
+      const Emphasis m = state_.selection->mark(id);
+      rings += m == Emphasis::Ring;
+      others += m == Emphasis::Outline;
     }
-    return rings && rings == ids.size() ? Mark::Ring : rings + others ? Mark::Outline : Mark::None;
+    return rings && rings == ids.size() ? Emphasis::Ring
+           : rings + others             ? Emphasis::Outline
+                                        : Emphasis::None;
   }
   bool hovered(const std::vector<Id>& ids) const {
     return std::any_of(ids.begin(), ids.end(),
@@ -234,7 +236,7 @@ class Painter {
     p_.setOpacity(it.badge == Badge::Removed                            ? kGone
                   : dimmed(it.id) && it.kind != SceneItem::Kind::Module ? 0.35
                                                                         : 1);
-    Mark m = mark(it.members);
+    Emphasis m = mark(it.members);
     bool hover = hovered(it.members);
     const bool coming = ghost(it.members);
     if (coming) {
@@ -282,9 +284,9 @@ class Painter {
                   t_.mono(11), t_.text3);
   }
 
-  void terminal(const SceneItem& it, const QRectF& box, Mark m) {
+  void terminal(const SceneItem& it, const QRectF& box, Emphasis m) {
     p_.setPen(QPen(t_.nodeLine, 1));
-    p_.setBrush(m == Mark::None ? t_.node : t_.sel);
+    p_.setBrush(m == Emphasis::None ? t_.node : t_.sel);
     p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), box.height() / 2, box.height() / 2);
     if (detail_ == Detail::Far) return;
     const QRect room = box.adjusted(6, 0, -6, 0).toRect();
@@ -301,7 +303,7 @@ class Painter {
     return std::max(least, static_cast<int>(std::min(most, least * room / std::max(1.0, width * 1.0))));
   }
 
-  void node(const SceneItem& it, const QRectF& box, Mark m) {
+  void node(const SceneItem& it, const QRectF& box, Emphasis m) {
     bool module = it.kind == SceneItem::Kind::Module;
     if (module) {  // a second edge below: there is more inside
       p_.setPen(QPen(t_.nodeLine, 1));
@@ -309,9 +311,9 @@ class Painter {
       p_.drawRoundedRect(box.adjusted(3.5, 3.5, -3.5, 2.5), t_.radius(), t_.radius());
     }
     QPen outline(t_.nodeLine, 1);
-    if (it.family == Family::View) outline.setDashPattern({3, 2});
+    if (it.family == NodeFamily::View) outline.setDashPattern({3, 2});
     p_.setPen(outline);
-    p_.setBrush(it.shade.isValid() ? it.shade : m != Mark::None ? t_.sel : module ? t_.bg3 : t_.node);
+    p_.setBrush(it.shade.isValid() ? it.shade : m != Emphasis::None ? t_.sel : module ? t_.bg3 : t_.node);
     p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), t_.radius(), t_.radius());
     const bool one_line = detail_ == Detail::Middle || picture_.compact;
     // Between near and far the words keep their size on the screen, and the box has room for one line.
@@ -332,7 +334,7 @@ class Painter {
       kit::drawFamily(p_, it.family, glyph);
     }
     const int size = detail_ == Detail::Middle ? fitting(it.name, text.width(), std::lround(11 * k), 11) : 12;
-    QFont name = module ? t_.ui(size, 600) : t_.mono(size, m == Mark::Ring ? 600 : 400);
+    QFont name = module ? t_.ui(size, 600) : t_.mono(size, m == Emphasis::Ring ? 600 : 400);
     if (one_line) return one_line_text(it, text, name, k);
     QRect upper(text.left(), text.top() + 1, text.width(), 18),
         lower(text.left(), text.top() + 18, text.width(), 17);
@@ -372,9 +374,9 @@ class Painter {
     for (size_t k = 0; k < it.pills.size(); ++k) {
       QRectF box = pill_rect(picture_, static_cast<int>(index), static_cast<int>(k));
       if (!box.intersects(visible_)) continue;
-      Mark m = state_.selection->mark(it.pills[k].id);
+      Emphasis m = state_.selection->mark(it.pills[k].id);
       p_.setPen(QPen(t_.nodeLine, 1));
-      p_.setBrush(m == Mark::None ? t_.canvas : t_.sel);
+      p_.setBrush(m == Emphasis::None ? t_.canvas : t_.sel);
       p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), box.height() / 2, box.height() / 2);
       QRect text = box.adjusted(9, 0, -7, 0).toRect();
       if (it.pills[k].saved) {
@@ -489,7 +491,7 @@ QRectF pill_rect(const GraphPicture& picture, int item, int pill) {
 int paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera,
                 const PaintState& state) {
   if (picture.empty()) return 0;
-  Painter work(painter, view, picture, camera, state);
+  GraphPainter work(painter, view, picture, camera, state);
   work.paint();
   return work.painted;
 }
@@ -497,7 +499,7 @@ int paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& pictu
 Hit hit_test(const GraphPicture& picture, QPointF at) {
   for (size_t e = 0; e < picture.scene.edges.size(); ++e) {
     if (!picture.scene.edges[e].decision || picture.layout.edges[e].points.empty()) continue;
-    QPointF d = Painter::decision_point(picture.layout.edges[e]) - at;
+    QPointF d = GraphPainter::decision_point(picture.layout.edges[e]) - at;
     if (std::hypot(d.x(), d.y()) <= kDisc + 2) return {picture.scene.edges[e].decision};
   }
   for (size_t i = 0; i < picture.scene.items.size(); ++i) {

@@ -15,7 +15,7 @@ Detail detail_at(double zoom);
 
 struct GraphPicture {
   Scene scene;
-  kit::Layout layout;
+  kit::GraphLayout layout;
   bool compact = false;
   std::vector<QRectF> edge_bounds;  // by edge, filled by bound_edges()
   bool empty() const { return layout.nodes.empty(); }
@@ -63,8 +63,8 @@ QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camer
 double map_room(const QRectF& view);
 void paint_minimap(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera);
 // The row of families at the bottom; returns each family's place.
-std::vector<std::pair<kit::Family, QRectF>> paint_legend(QPainter& painter, const QRectF& row,
-                                                         const GraphPicture& picture, double zoom);
+std::vector<std::pair<kit::NodeFamily, QRectF>> paint_legend(QPainter& painter, const QRectF& row,
+                                                             const GraphPicture& picture, double zoom);
 
 Hit hit_test(const GraphPicture& picture, QPointF scene_point);
 QRectF pill_rect(const GraphPicture& picture, int item, int pill);

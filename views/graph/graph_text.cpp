@@ -57,9 +57,9 @@ QString pythonWord(const QString& word) {
 
 // The recorded arguments as Python's: "%x.1" is a name and which of its results, "[slice, 0, 4, None]" a
 // slice.
-class Arguments {
+class ArgumentText {
  public:
-  explicit Arguments(const std::set<QString>& several) : several_(several) {}
+  explicit ArgumentText(const std::set<QString>& several) : several_(several) {}
 
   QString python(QString detail) const {
     static const QRegularExpression loop(QStringLiteral(R"re((, )?\bloop="(\\.|[^"\\])*")re"));
@@ -162,7 +162,7 @@ QString graphPython(const SessionData& data, const GraphRow& graph, const std::s
   }
   for (const EdgeRow& edge : data.edges.of(graph.id))
     if (made.contains(edge.src) && !made.contains(edge.dst)) returned.insert(edge.src);
-  const Arguments arguments(several);
+  const ArgumentText arguments(several);
   for (const NodeRow& node : data.nodes.of(graph.id)) {
     const QString name = pythonName(q(node.name));
     if (named.contains(node.id)) parameters << name;

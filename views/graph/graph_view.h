@@ -102,7 +102,7 @@ class GraphView : public kit::View {
   QPointer<kit::MenuButton> colours_, groups_;  // the header that shows them owns them
   std::vector<Id> matches_;
   size_t match_ = 0;
-  std::vector<std::pair<kit::Family, QRectF>> legend_;
+  std::vector<std::pair<kit::NodeFamily, QRectF>> legend_;
   QPoint pressed_;
   Hit pressed_hit_;
   bool dragging_ = false, framing_ = false, minimap_drag_ = false;

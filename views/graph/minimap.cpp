@@ -75,10 +75,10 @@ static void paint_keys(QPainter& p, const QRectF& row, const GraphPicture& pictu
   }
 }
 
-std::vector<std::pair<kit::Family, QRectF>> paint_legend(QPainter& p, const QRectF& row,
-                                                         const GraphPicture& picture, double zoom) {
+std::vector<std::pair<kit::NodeFamily, QRectF>> paint_legend(QPainter& p, const QRectF& row,
+                                                             const GraphPicture& picture, double zoom) {
   const kit::Theme& t = theme();
-  std::vector<std::pair<kit::Family, QRectF>> out;
+  std::vector<std::pair<kit::NodeFamily, QRectF>> out;
   p.fillRect(row, t.bg1);
   kit::hairline(p, row.topLeft(), row.topRight(), t.line);
   QString percent = QStringLiteral("%1 %").arg(qRound(zoom * 100));
@@ -90,7 +90,7 @@ std::vector<std::pair<kit::Family, QRectF>> paint_legend(QPainter& p, const QRec
     return out;
   }
   // What has no room for its name stands as its glyph alone, which is a click as well.
-  auto wide = [&](kit::Family family) {
+  auto wide = [&](kit::NodeFamily family) {
     return 20 + kit::textWidth(t.ui(12), kit::familyTitle(family)) + 16;
   };
   size_t named = picture.scene.families.size();
@@ -102,7 +102,7 @@ std::vector<std::pair<kit::Family, QRectF>> paint_legend(QPainter& p, const QRec
   };
   while (named > 0 && x + taken() > most) --named;
   for (size_t i = 0; i < picture.scene.families.size(); ++i) {
-    const kit::Family family = picture.scene.families[i];
+    const kit::NodeFamily family = picture.scene.families[i];
     const QString title = i < named ? kit::familyTitle(family) : QString();
     const double width = i < named ? wide(family) : 24;
     if (x + width > most) break;

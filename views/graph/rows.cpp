@@ -22,7 +22,7 @@ bool is_weight(const NodeRow& n) {
 }
 
 // What is placed together: the loops of a kernel, or one node.
-struct Unit {
+struct PlacedUnit {
   std::vector<const NodeRow*> members;
   std::set<int> after;  // units that read it
   int waits = 0;
@@ -77,7 +77,7 @@ class Orderer {
   }
 
  private:
-  void emit(const Unit& unit) {
+  void emit(const PlacedUnit& unit) {
     for (const NodeRow* node : unit.members)
       for (Id input : inputs_[node->id])
         if (seen_.insert(input).second) out_.push_back(row_[input]);
@@ -87,7 +87,7 @@ class Orderer {
 
   const kit::SessionData& data_;
   const GraphRow& graph_;
-  std::vector<Unit> units_;
+  std::vector<PlacedUnit> units_;
   std::unordered_map<Id, int> unit_of_;
   std::unordered_map<Id, const NodeRow*> row_;
   std::unordered_map<Id, std::vector<Id>> inputs_;
@@ -109,7 +109,7 @@ std::vector<const NodeRow*> row_order(const kit::SessionData& data, const GraphR
   return Orderer(data, graph).run();
 }
 
-kit::Layout layout_rows(const Scene& scene) {
+kit::GraphLayout layout_rows(const Scene& scene) {
   kit::LayoutMetrics metrics;
   metrics.row_gap = kGap;
   metrics.longest_lane = kLongestLane;
@@ -118,7 +118,7 @@ kit::Layout layout_rows(const Scene& scene) {
   double widest = 0;
   for (const kit::LayoutNode& node : nodes) widest = std::max(widest, node.width);
   const double left = metrics.margin + kHullSide;
-  kit::Layout out;
+  kit::GraphLayout out;
   double y = metrics.margin;
   out.groups.resize(scene.layout.groups.size());
   for (const kit::LayoutNode& node : nodes) {

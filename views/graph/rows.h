@@ -15,6 +15,6 @@ std::unordered_map<int64_t, std::string> kernel_labels(const kit::SessionData& d
 std::vector<const session::NodeRow*> row_order(const kit::SessionData& data, const session::GraphRow& graph);
 
 // Places the items of a compact scene, which stand in row order, in one column and routes the edges.
-kit::Layout layout_rows(const Scene& scene);
+kit::GraphLayout layout_rows(const Scene& scene);
 
 }  // namespace vitrine::views

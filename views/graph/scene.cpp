@@ -256,7 +256,7 @@ class SceneBuilder {
     it.members = {node.id};
     it.name = QString::fromStdString(node.name);
     it.line = kit::typeText(data_, node, symbolic_);
-    it.family = node.kind == "op" ? kit::familyOf(node.family) : kit::Family::None;
+    it.family = node.kind == "op" ? kit::familyOf(node.family) : kit::NodeFamily::None;
     if (options_.compact) {
       it.line = operation(node);
       std::string space = shape_of(node);  // "[2, 4]" or "2,4"
@@ -422,7 +422,7 @@ class SceneBuilder {
   }
 
   void finish_modules() {
-    std::set<kit::Family> present;
+    std::set<kit::NodeFamily> present;
     for (SceneItem& it : out_.items) {
       if (it.kind == SceneItem::Kind::Node) present.insert(it.family);
       if (it.kind != SceneItem::Kind::Module) continue;
@@ -431,7 +431,7 @@ class SceneBuilder {
       it.right = time_text(time_of(it));
       for (Id id : it.members) present.insert(kit::familyOf(row_[id]->family));
     }
-    present.erase(kit::Family::None);
+    present.erase(kit::NodeFamily::None);
     out_.families.assign(present.begin(), present.end());
   }
 
@@ -439,7 +439,7 @@ class SceneBuilder {
   Id main_node(const SceneItem& it) {
     const NodeRow* main = nullptr;
     auto rank = [](const NodeRow& row) {
-      return std::pair(row.flops, kit::familyOf(row.family) != kit::Family::View);
+      return std::pair(row.flops, kit::familyOf(row.family) != kit::NodeFamily::View);
     };
     for (Id id : it.members)
       if (const NodeRow* row = row_[id]; row && (!main || rank(*row) > rank(*main))) main = row;

@@ -34,7 +34,7 @@ struct SceneItem {
   std::vector<Id> members;  // nodes it stands for
   QString name, line, right;
   QString what;  // of a module: its class
-  kit::Family family = kit::Family::None;
+  kit::NodeFamily family = kit::NodeFamily::None;
   Badge badge = Badge::None;
   QColor shade;  // of its fill, invalid = the family's own
   QString old;   // Changed: what it was
@@ -88,7 +88,7 @@ struct Scene {
   std::unordered_map<Id, int> item_of;  // node -> item
   std::set<std::string> open;           // modules shown open
   Beside beside;
-  std::vector<kit::Family> families;             // present, in the legend's order
+  std::vector<kit::NodeFamily> families;         // present, in the legend's order
   std::vector<std::pair<QColor, QString>> keys;  // of shades, in their place
 };
 

@@ -31,7 +31,7 @@ std::map<Id, double> own_traffic(const kit::SessionData& data, Id graph) {
     const NodeRow* to = data.nodes.find(edge.dst);
     if (!from || !to || std::exchange(seen[{edge.src, edge.dst}], true)) continue;
     const auto bytes = static_cast<double>(edge.bytes ? edge.bytes : from->bytes);
-    const bool looked_up = kit::familyOf(to->family) == kit::Family::Memory && is_weight(*from);
+    const bool looked_up = kit::familyOf(to->family) == kit::NodeFamily::Memory && is_weight(*from);
     out[edge.dst] += looked_up ? std::min(bytes, static_cast<double>(to->bytes)) : bytes;
   }
   return out;
@@ -203,7 +203,8 @@ void paint_beside(QPainter& p, const GraphPicture& picture, bool bars, const QRe
   paint_brackets(p, picture, visible);
   if (!bars || beside.bars.empty() || beside.largest <= 0) return;
   const double from = picture.layout.width + kBarsFrom, to = picture.layout.width + kRightRoom - 16;
-  const kit::Unit bytes = kit::bytesUnit(beside.traffic);  // in both panes; sums are longer, and as precise
+  const kit::MeasureUnit bytes =
+      kit::bytesUnit(beside.traffic);  // in both panes; sums are longer, and as precise
   double lowest = 0;
   auto row = [&](double middle) { return QRectF(from, middle - 9, to - from, 18).toRect(); };
   for (const TrafficBar& bar : beside.bars) {

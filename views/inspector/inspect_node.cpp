@@ -108,9 +108,9 @@ InspectorSection choicesOf(const SessionData& d, const KernelRow& row) {
 void inspectNode(const SessionData& d, const kit::Selection& selection, const NodeRow& row,
                  InspectorContent& out) {
   out.family = kit::familyOf(row.family);
-  out.icon = out.family == kit::Family::None ? "graph" : "";
+  out.icon = out.family == kit::NodeFamily::None ? "graph" : "";
   out.subtitle = s(row.op);
-  out.kind = out.family == kit::Family::None ? s(row.kind) : kit::familyTitle(out.family);
+  out.kind = out.family == kit::NodeFamily::None ? s(row.kind) : kit::familyTitle(out.family);
   const kit::NodeTypes symbolic = kit::symbolicTypes(d, row.graph);
   InspectorSection value{"Value", {{"type", kit::typeText(d, row, symbolic)}}};
   for (const QString& symbol : kit::symbolsOf(d, row, symbolic))

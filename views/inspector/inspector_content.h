@@ -13,10 +13,10 @@ struct InspectorRow {
   QString key, value, note;  // note: quieter, after the value; right-aligned in a link row
   QString icon;              // makes a link or prose row: icon, then the value
   kit::Tone tone = kit::Tone::None;
-  Id id = 0;                               // a link to that thing
-  bool prose = false;                      // wraps over the whole width
-  kit::Family family = kit::Family::None;  // its glyph in place of the icon
-  QString below;                           // a second line of a link row
+  Id id = 0;                                       // a link to that thing
+  bool prose = false;                              // wraps over the whole width
+  kit::NodeFamily family = kit::NodeFamily::None;  // its glyph in place of the icon
+  QString below;                                   // a second line of a link row
 };
 
 struct InspectorSection {
@@ -25,7 +25,7 @@ struct InspectorSection {
 };
 
 struct InspectorContent {
-  kit::Family family = kit::Family::None;
+  kit::NodeFamily family = kit::NodeFamily::None;
   QString icon, title, subtitle, kind;
   std::vector<InspectorSection> sections;
 };

@@ -32,7 +32,7 @@ int InspectorSheet::heightFor(int width) const {
 void InspectorSheet::layTitle(QPainter& painter, int width) const {
   QRect box(theme().px(kPad), 0, width - 2 * theme().px(kPad), theme().px(kTitle));
   const QRect glyph(box.x(), (box.height() - theme().icon()) / 2, theme().icon(), theme().icon());
-  if (content_.family != kit::Family::None)
+  if (content_.family != kit::NodeFamily::None)
     kit::drawFamily(painter, content_.family, glyph);
   else
     kit::drawIcon(painter, content_.icon, glyph, theme().text2);
@@ -97,7 +97,7 @@ int InspectorSheet::layRow(QPainter* painter, const InspectorRow& row, int y, in
   }
   if (!row.icon.isEmpty()) {
     const QRect glyph(pad, y + theme().px(5), theme().px(14), theme().px(14));
-    if (row.family != kit::Family::None)
+    if (row.family != kit::NodeFamily::None)
       kit::drawFamily(*painter, row.family, glyph);
     else
       kit::drawIcon(*painter, row.icon, glyph, row.tone == kit::Tone::None ? theme().text2 : ink);

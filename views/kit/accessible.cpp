@@ -114,8 +114,8 @@ QAccessibleInterface* make(const QString&, QObject* object) {
 
 QString ofNode(const SessionData& d, const NodeRow& node) {
   QString out;
-  const Family family = familyOf(node.family);
-  out += ", " + (family == Family::None ? QString::fromStdString(node.kind) : familyTitle(family));
+  const NodeFamily family = familyOf(node.family);
+  out += ", " + (family == NodeFamily::None ? QString::fromStdString(node.kind) : familyTitle(family));
   out += ", " + d.type(node.type);
   std::string label = node.group_label;
   if (label.empty())

@@ -51,7 +51,7 @@ class View : public QWidget {
   virtual std::vector<Thing> things() const { return {}; }
   QString spoken(Id id) const;  // "gelu, pointwise, f32[8,128,3072], in kernel K2, active"
   bool isActive(Id id) const { return id && id == selection_.active; }
-  bool isMarked(Id id) const { return selection_.mark(id) != Mark::None; }
+  bool isMarked(Id id) const { return selection_.mark(id) != Emphasis::None; }
 
   QImage grabTo(const QSize& size, double dpr);  // renders offscreen at that logical size
 
@@ -113,12 +113,12 @@ class View : public QWidget {
 };
 
 // One row of the registry.
-enum class Place { Pane, Left, Right, Bottom };
+enum class ViewPlace { Pane, Left, Right, Bottom };
 struct ViewInfo {
   const char* id;      // "graph"; stable: in saved layouts and on the command line
   const char* title;   // "Graph"
   const char* icon;    // of resources/icons
-  Place place;         // where it stands first
+  ViewPlace place;     // where it stands first
   const char* stages;  // the stages it can show in a pane: "captured aten optimised"; "" = none
   View* (*factory)(Jobs* jobs, QWidget* parent);
 };

@@ -17,12 +17,13 @@ QString s(const std::string& text) {
   return QString::fromStdString(text);
 }
 
-struct Line {
+struct LogLine {
   int64_t time_ns;
   Item item;
 };
 
-Line line(int64_t time_ns, Id id, const QString& who, const QString& text, const QString& icon, Tone tone) {
+LogLine line(int64_t time_ns, Id id, const QString& who, const QString& text, const QString& icon,
+             Tone tone) {
   Item item;
   item.id = id;
   Cell what{text, {}, icon};
@@ -44,7 +45,7 @@ QString stageTitle(const kit::SessionData& d, const session::StageRow& row) {
 }  // namespace
 
 std::vector<Item> logItems(const kit::SessionData& d) {
-  std::vector<Line> lines;
+  std::vector<LogLine> lines;
   for (const auto& row : d.messages) {
     const Tone tone = row.severity == "error"     ? Tone::Err
                       : row.severity == "warning" ? Tone::Warn
@@ -65,9 +66,9 @@ std::vector<Item> logItems(const kit::SessionData& d) {
                          row.state == "failed" ? Tone::Err : Tone::Info));
   }
   std::stable_sort(lines.begin(), lines.end(),
-                   [](const Line& a, const Line& b) { return a.time_ns < b.time_ns; });
+                   [](const LogLine& a, const LogLine& b) { return a.time_ns < b.time_ns; });
   std::vector<Item> out;
-  for (Line& each : lines) out.push_back(std::move(each.item));
+  for (LogLine& each : lines) out.push_back(std::move(each.item));
   return out;
 }
 

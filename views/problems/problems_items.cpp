@@ -24,7 +24,7 @@ QString s(const std::string& text) {
   return QString::fromStdString(text);
 }
 
-struct Problem {
+struct PricedProblem {
   Tone tone;
   QString icon, kind, text, place;
   double ns = 0;  // price a call, for the order
@@ -33,7 +33,7 @@ struct Problem {
   int times = 1;
 };
 
-Item itemOf(const Problem& p) {
+Item itemOf(const PricedProblem& p) {
   Item item;
   item.id = p.id;
   item.detail = p.detail;
@@ -49,7 +49,7 @@ QString paragraph(const std::string& text) {
   return text.empty() ? QString() : "<p>" + s(text).toHtmlEscaped() + "</p>";
 }
 
-void addMessages(const SessionData& d, std::vector<Problem>& out) {
+void addMessages(const SessionData& d, std::vector<PricedProblem>& out) {
   for (const MessageRow& row : d.messages) {
     if (row.severity == "info" || kind_of(row.entity) == Kind::Break)
       continue;  // breaks have a row of their own
@@ -63,7 +63,7 @@ void addMessages(const SessionData& d, std::vector<Problem>& out) {
   }
 }
 
-void addRuns(const SessionData& d, std::vector<Problem>& out) {
+void addRuns(const SessionData& d, std::vector<PricedProblem>& out) {
   for (const RunRow& run : d.runs) {
     const RunTimes times = kit::runTimes(d, run.id);
     if (const std::string doubt = times.doubt(TimesOf::Both); !doubt.empty())
@@ -108,7 +108,7 @@ QString askedOf(const SessionData& d, const RecompilationRow& row) {
 }
 
 // One row for each value that changed at a place, however often it did.
-void addRecompilations(const SessionData& d, std::vector<Problem>& out) {
+void addRecompilations(const SessionData& d, std::vector<PricedProblem>& out) {
   std::map<std::pair<QString, std::string>, std::vector<const RecompilationRow*>> causes;
   std::vector<decltype(causes)::key_type> order;
   for (const RecompilationRow& row : d.recompilations) {
@@ -133,10 +133,10 @@ void addRecompilations(const SessionData& d, std::vector<Problem>& out) {
 }
 
 // Equal ones stand once, where the first stood, with their number.
-std::vector<Problem> grouped(const std::vector<Problem>& found) {
+std::vector<PricedProblem> grouped(const std::vector<PricedProblem>& found) {
   std::map<std::tuple<QString, QString, QString, QString>, size_t> known;
-  std::vector<Problem> out;
-  for (const Problem& p : found) {
+  std::vector<PricedProblem> out;
+  for (const PricedProblem& p : found) {
     const auto [it, added] = known.try_emplace({p.kind, p.text, p.place, p.detail}, out.size());
     if (added)
       out.push_back(p);
@@ -154,7 +154,7 @@ QString priced(const BreakCause& cause) {
                       : QString();
 }
 
-void addCapture(const SessionData& d, std::vector<Problem>& out) {
+void addCapture(const SessionData& d, std::vector<PricedProblem>& out) {
   for (const session::BreakCause& place : kit::breakCauses(d, 0)) {
     const BreakRow& row = *place.rows[0];
     const InstructionRow* ins = d.instructions.find(place_of(place));
@@ -203,17 +203,17 @@ QString noProblems(const SessionData& session) {
 }
 
 std::vector<Item> problemItems(const SessionData& session) {
-  std::vector<Problem> found;
+  std::vector<PricedProblem> found;
   addMessages(session, found);
   addRuns(session, found);
   addCapture(session, found);
   addRecompilations(session, found);
   found = grouped(found);
-  std::stable_sort(found.begin(), found.end(), [](const Problem& a, const Problem& b) {
+  std::stable_sort(found.begin(), found.end(), [](const PricedProblem& a, const PricedProblem& b) {
     return rank(a.tone) != rank(b.tone) ? rank(a.tone) < rank(b.tone) : a.ns > b.ns;
   });
   std::vector<Item> out;
-  for (const Problem& problem : found) out.push_back(itemOf(problem));
+  for (const PricedProblem& problem : found) out.push_back(itemOf(problem));
   return out;
 }
 

@@ -308,7 +308,7 @@ void RooflineView::paintPoints(QPainter& painter, const std::vector<Roof>& roofs
     // Its label at the right, where nothing else stands.
     const QString name = QString::fromStdString(kernel->label);
     const QRectF label(disc.right() + 4, disc.center().y() - t.px(8), textWidth(t.mono(11), name), t.px(16));
-    const bool marked = selection().mark(p.kernel) != Mark::None;
+    const bool marked = selection().mark(p.kernel) != Emphasis::None;
     const bool taken = label.right() > width() - t.px(4) ||
                        std::any_of(used.begin(), used.end(),
                                    [&](const QPolygonF& other) { return other.intersects(label); });

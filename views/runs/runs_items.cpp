@@ -43,7 +43,7 @@ QString counted(int64_t n, const char* what) {
 
 // One unit for the times that stand below each other: launches of a run, guards of a compilation.
 struct Units {
-  kit::Unit calls, kernels, compile;
+  kit::MeasureUnit calls, kernels, compile;
 };
 
 double launched(const SessionData& d, Id compilation) {
@@ -161,7 +161,7 @@ Item guardsItem(const SessionData& d, Id compilation) {
     cost += guard.cost_ns;
     costs.add(guard.cost_ns);
   }
-  const kit::Unit unit = kit::timeTextUnit(costs);
+  const kit::MeasureUnit unit = kit::timeTextUnit(costs);
   const size_t count = d.guards.of(compilation).size();
   Item item;
   item.cells = {word("guards", "guard"),

@@ -97,7 +97,7 @@ QString break_place(const SessionData& data, Id instruction, bool with_file) {
   return file ? q(file->path).section('/', -1) + ':' + place : place;
 }
 
-Unit break_unit(const TableScope& scope) {
+MeasureUnit break_unit(const TableScope& scope) {
   Extent prices;
   for (const BreakCause& cause : causes(scope)) {
     prices.add(cause.ns_per_call);
@@ -125,7 +125,7 @@ QString price_text(const BreakCause& cause) {
 std::vector<Item> break_rows(const TableScope& scope) {
   std::vector<Item> out;
   const std::vector<BreakCause> all = causes(scope);
-  const Unit unit = break_unit(scope);
+  const MeasureUnit unit = break_unit(scope);
   const bool with_file = in_several_files(scope);
   auto price = [&](double ns) { return number(ns, ns > 0 ? unit.format(ns) : unknown()); };
   double dearest = -1;
@@ -214,9 +214,9 @@ QString shortened(QString expected) {
 constexpr size_t kFewGuards = 60;  // of which all branches stand open
 
 // The guards of one source and, below, of the modules in it.
-class GuardTree {
+class GuardRows {
  public:
-  explicit GuardTree(const TableScope& scope) : scope_(scope) {}
+  explicit GuardRows(const TableScope& scope) : scope_(scope) {}
 
   std::vector<Item> run() {
     const auto all = scope_.data.guards.of(scope_.compilation);
@@ -340,7 +340,7 @@ class GuardTree {
 };
 
 std::vector<Item> guard_rows(const TableScope& scope) {
-  return GuardTree(scope).run();
+  return GuardRows(scope).run();
 }
 
 QString guard_subtitle(const TableScope& scope) {
@@ -355,7 +355,7 @@ QString guard_subtitle(const TableScope& scope) {
 
 // --- recompilations ---
 
-Unit recompilation_unit(const TableScope& scope) {
+MeasureUnit recompilation_unit(const TableScope& scope) {
   Extent times;
   for (const RecompilationRow* r : of_run(scope.data, scope.data.recompilations, scope.run))
     if (const CompilationRow* c = scope.data.compilations.find(r->compilation))
@@ -389,7 +389,7 @@ std::vector<Column> recompilation_columns(const TableScope& scope) {
 
 std::vector<Item> recompilation_rows(const TableScope& scope) {
   std::vector<Item> out;
-  const Unit unit = recompilation_unit(scope);
+  const MeasureUnit unit = recompilation_unit(scope);
   const bool several = several_functions(scope);
   for (const RecompilationRow* r : of_run(scope.data, scope.data.recompilations, scope.run)) {
     const CompilationRow* c = scope.data.compilations.find(r->compilation);

@@ -14,7 +14,7 @@ inline QString q(const std::string& text) {
 }
 
 // What is not known (0) is a dash.
-inline kit::Cell number(double value, const kit::Unit& unit) {
+inline kit::Cell number(double value, const kit::MeasureUnit& unit) {
   kit::Cell cell{value > 0 ? unit.format(value) : kit::unknown()};
   cell.sort = value;
   return cell;
@@ -38,7 +38,7 @@ double largest(const Rows& rows, Get get) {
   return out;
 }
 
-inline QString unit_title(const char* title, const kit::Unit& unit) {
+inline QString unit_title(const char* title, const kit::MeasureUnit& unit) {
   return QStringLiteral("%1, %2").arg(QString::fromUtf8(title), unit.name);
 }
 

@@ -61,12 +61,12 @@ std::vector<Alike> alike_of(const TableScope& s) {
   return out;
 }
 
-struct Sum {
+struct DecisionSum {
   int64_t bytes = 0, launches = 0;
   double est_ns = 0;
 };
-Sum sum_of(const Alike& rows) {
-  Sum out;
+DecisionSum sum_of(const Alike& rows) {
+  DecisionSum out;
   for (const DecisionRow* row : rows) {
     out.bytes += row->bytes_saved;
     out.launches += row->launches_saved;
@@ -76,12 +76,12 @@ Sum sum_of(const Alike& rows) {
 }
 
 // What the columns of numbers share.
-struct Scale {
-  Unit bytes, time;
+struct ColumnScale {
+  MeasureUnit bytes, time;
   double most = 0;
   bool estimates = false;
 };
-Scale scale_of(const std::vector<Alike>& all) {
+ColumnScale scale_of(const std::vector<Alike>& all) {
   Extent bytes, times;
   for (const Alike& rows : all) {
     bytes.add(static_cast<double>(rows[0]->bytes_saved));
@@ -93,7 +93,7 @@ Scale scale_of(const std::vector<Alike>& all) {
 }
 
 std::vector<Column> decision_columns(const TableScope& s) {
-  const Scale scale = scale_of(alike_of(s));
+  const ColumnScale scale = scale_of(alike_of(s));
   std::vector<Column> out{{"#", 36, true},
                           {"pair", 150, false, true},
                           {"kind", 80},
@@ -121,9 +121,9 @@ Cell kernels_of(const SessionData& d, const Alike& rows) {
   return cell;
 }
 
-Item decision_item(const TableScope& s, const Alike& rows, const Scale& scale) {
+Item decision_item(const TableScope& s, const Alike& rows, const ColumnScale& scale) {
   const DecisionRow& first = *rows[0];
-  const Sum sum = sum_of(rows);
+  const DecisionSum sum = sum_of(rows);
   const bool fused = first.verdict == "fused", many = rows.size() > 1;
   Cell verdict{fused ? QStringLiteral("fused") : QStringLiteral("not fused")};
   verdict.icon = fused ? "check" : "minus";
@@ -154,7 +154,7 @@ Item decision_item(const TableScope& s, const Alike& rows, const Scale& scale) {
 
 std::vector<Item> decision_rows(const TableScope& s) {
   const std::vector<Alike> all = alike_of(s);
-  const Scale scale = scale_of(all);
+  const ColumnScale scale = scale_of(all);
   std::vector<Item> out;
   for (const Alike& rows : all) out.push_back(decision_item(s, rows, scale));
   return out;

@@ -19,7 +19,7 @@ namespace {
 // --- kernels ---
 
 struct KernelUnits {
-  Unit time, bytes, rate, compile;
+  MeasureUnit time, bytes, rate, compile;
   double most = 0;    // time of the dearest; 0: nothing was measured, and no column is of it
   bool roof = false;  // something is known against the machine's ceilings
 };
@@ -76,7 +76,8 @@ std::vector<Column> kernel_columns(const TableScope& s) {
 }
 
 // What went to and from DRAM for a launch, against what the program needs; warps at work, of those that fit.
-void add_counted_cells(const TableScope& s, const KernelRow& k, const Unit& unit, std::vector<Cell>& cells) {
+void add_counted_cells(const TableScope& s, const KernelRow& k, const MeasureUnit& unit,
+                       std::vector<Cell>& cells) {
   const profiler::KernelCounters counted(s.data.counters.of(k.id));
   const auto moved = counted.dram_bytes(), occupancy = counted.value("occupancy");
   const double ratio = moved && k.bytes > 0 ? *moved / static_cast<double>(k.bytes) : 0;
@@ -101,7 +102,7 @@ Cell half_cell(const TableScope& s, Id kernel) {
   return spread_cell(lower, upper, calls);
 }
 
-Cell compile_cell(const KernelRow& k, const Unit& unit) {
+Cell compile_cell(const KernelRow& k, const MeasureUnit& unit) {
   Cell out{k.kind != "generated" ? unknown()
            : k.cached            ? QStringLiteral("cached")
                                  : unit.format(static_cast<double>(k.compile_ns)),
@@ -187,7 +188,7 @@ double reference(std::span<const ChoiceRow> rows) {
   return static_cast<double>(rows.front().ns);
 }
 
-Unit choice_unit(const TableScope& s) {
+MeasureUnit choice_unit(const TableScope& s) {
   Extent times;
   each_choice(s, [&](const KernelRow&, std::span<const ChoiceRow> rows) {
     for (const ChoiceRow& row : rows) times.add(static_cast<double>(row.ns));
@@ -212,7 +213,7 @@ std::vector<Column> choice_columns(const TableScope& s) {
 
 std::vector<Item> choice_rows(const TableScope& s) {
   std::vector<Item> out;
-  const Unit unit = choice_unit(s);
+  const MeasureUnit unit = choice_unit(s);
   each_choice(s, [&](const KernelRow& k, std::span<const ChoiceRow> rows) {
     Cell head{q(k.label + " " + k.name + (k.space.empty() ? "" : "  " + k.space))};
     head.family = familyOf(k.family);

@@ -23,11 +23,11 @@ int64_t bytes_of(const LaunchRow& launch, const KernelRow* kernel) {
   return launch.bytes || !kernel ? launch.bytes : kernel->bytes;
 }
 
-Unit launch_bytes_unit(const TableScope& s) {
+MeasureUnit launch_bytes_unit(const TableScope& s) {
   return bytesUnit(extent(s.data.launches.of(s.compilation),
                           [&](const LaunchRow& l) { return bytes_of(l, s.data.kernels.find(l.kernel)); }));
 }
-Unit launch_time_unit(const TableScope& s) {
+MeasureUnit launch_time_unit(const TableScope& s) {
   return timeUnit(extent(s.data.launches.of(s.compilation), [](const LaunchRow& l) { return l.median_ns; }));
 }
 
@@ -43,7 +43,7 @@ std::vector<Column> launch_columns(const TableScope& s) {
 
 std::vector<Item> launch_rows(const TableScope& s) {
   std::vector<Item> out;
-  const Unit bytes_unit = launch_bytes_unit(s), time_unit = launch_time_unit(s);
+  const MeasureUnit bytes_unit = launch_bytes_unit(s), time_unit = launch_time_unit(s);
   const auto plan = s.data.launches.of(s.compilation);
   for (const LaunchRow& l : plan) {
     const KernelRow* kernel = s.data.kernels.find(l.kernel);
@@ -70,7 +70,7 @@ QString launch_subtitle(const TableScope& s) {
 
 // --- memory plan ---
 
-Unit buffer_unit(const TableScope& s) {
+MeasureUnit buffer_unit(const TableScope& s) {
   return bytesUnit(extent(s.data.buffers.of(s.compilation), [](const BufferRow& b) { return b.bytes; }));
 }
 
@@ -84,7 +84,7 @@ std::vector<Column> memory_columns(const TableScope& s) {
 std::vector<Item> memory_rows(const TableScope& s) {
   std::vector<Item> out;
   const auto plan = s.data.launches.of(s.compilation);
-  const Unit unit = buffer_unit(s);
+  const MeasureUnit unit = buffer_unit(s);
   for (const BufferRow& b : s.data.buffers.of(s.compilation)) {
     const BufferRow* reused = s.data.buffers.find(b.reuses);
     Cell offset{b.offset < 0 ? unknown() : QString::number(b.offset), static_cast<double>(b.offset)};
@@ -129,7 +129,7 @@ std::vector<Column> became_columns(const TableScope& s) {
 // One row a group: what the waterfall of the speed-up adds up, too. The launches of a group stand below it.
 std::vector<Item> became_rows(const TableScope& s) {
   std::vector<Item> out;
-  const Unit unit = launch_time_unit(s);
+  const MeasureUnit unit = launch_time_unit(s);
   auto launch_item = [&](Id id, const Cell& operators, const Cell& count, double ns) {
     const LaunchRow* l = s.data.launches.find(id);
     const KernelRow* kernel = l ? s.data.kernels.find(l->kernel) : nullptr;

@@ -23,14 +23,14 @@ QString range_text(int64_t lo, int64_t hi) {
   return lo == hi ? QString::number(lo) : QStringLiteral("%1 to %2").arg(lo).arg(hi);
 }
 
-struct Line {
+struct SymbolLine {
   QString text;  // "block.py:12"
   Id span = 0;   // the first expression of it
 };
 
 // place: "/home/user/block.py:12"
-Line line_of(const SessionData& data, const std::string& place) {
-  Line out{QFileInfo(q(place)).fileName(), 0};
+SymbolLine line_of(const SessionData& data, const std::string& place) {
+  SymbolLine out{QFileInfo(q(place)).fileName(), 0};
   const size_t colon = place.rfind(':');
   if (colon == std::string::npos) return out;
   const int64_t line = q(place.substr(colon + 1)).toLongLong();
@@ -49,7 +49,7 @@ std::vector<Column> symbol_columns(const TableScope&) {
 }
 
 Item symbol_item(const TableScope& s, const SymbolRow& row) {
-  const Line fixed = line_of(s.data, row.fixed_by);
+  const SymbolLine fixed = line_of(s.data, row.fixed_by);
   Cell name{q(row.name)}, hint{QString::number(row.hint)}, at{row.fixed_by.empty() ? unknown() : fixed.text};
   hint.sort = static_cast<double>(row.hint);
   Item item;
@@ -73,7 +73,7 @@ std::vector<Item> symbol_rows(const TableScope& s) {
   if (asked.empty()) return out;
   Item heading{0, {{QStringLiteral("holds while")}}, {}, {}, true, true};
   for (const SymbolGuardRow& row : asked) {
-    const Line at = line_of(s.data, row.place);
+    const SymbolLine at = line_of(s.data, row.place);
     Cell text{q(row.text)}, where{at.text};
     where.quiet = true;
     heading.children.push_back({at.span, {text, where}, {}, {}, false, false});

@@ -20,7 +20,7 @@ std::span<const CrossingRow> crossings_of(const TableScope& s) {
   return s.data.crossings.of(s.data.forwardOf(s.compilation));
 }
 
-Unit saved_unit(const TableScope& s) {
+MeasureUnit saved_unit(const TableScope& s) {
   return bytesUnit(extent(crossings_of(s), [](const CrossingRow& row) { return row.bytes; }));
 }
 
@@ -42,7 +42,7 @@ Cell kept_cell(const CrossingRow& row) {
 
 std::vector<Item> saved_rows(const TableScope& s) {
   std::vector<Item> out;
-  const Unit unit = saved_unit(s);
+  const MeasureUnit unit = saved_unit(s);
   double most = 1;
   for (const CrossingRow& row : crossings_of(s)) most = std::max(most, static_cast<double>(row.bytes));
   for (const CrossingRow& row : crossings_of(s)) {

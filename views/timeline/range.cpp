@@ -10,18 +10,18 @@ using namespace session;
 
 namespace {
 
-RangeSide side_of(const kit::SessionData& data, const Timeline& timeline, Lane::Side which, int64_t from,
-                  int64_t to) {
+RangeSide side_of(const kit::SessionData& data, const Timeline& timeline, TimelineLane::Side which,
+                  int64_t from, int64_t to) {
   RangeSide out;
-  if ((which == Lane::Side::Eager ? timeline.facing_eager : timeline.facing_compiled) < 0) return out;
+  if ((which == TimelineLane::Side::Eager ? timeline.facing_eager : timeline.facing_compiled) < 0) return out;
   out.known = true;
   const std::vector<const Slice*> work = work_of(timeline, which);
   int64_t end = 0;
-  for (const Lane& lane : timeline.lanes)
+  for (const TimelineLane& lane : timeline.lanes)
     if (lane.side == which)
       for (const Slice& s : lane.slices) end = std::max(end, s.end());
   to = std::min(to, std::max(end, from));
-  out.all_kept = which == Lane::Side::Eager || !timeline.hides_calls(to);
+  out.all_kept = which == TimelineLane::Side::Eager || !timeline.hides_calls(to);
   const TimeUse use = time_use(work, from, to);
   out.busy_ns = use.busy;
   out.longest_gap_ns = use.longest_gap;
@@ -43,8 +43,8 @@ RangeSide side_of(const kit::SessionData& data, const Timeline& timeline, Lane::
 RangeTotals totals_of(const kit::SessionData& data, const Timeline& timeline, const kit::TimeRange& range) {
   const bool all = range.from_ns == range.to_ns;
   const int64_t from = all ? 0 : range.from_ns, to = all ? timeline.end_ns : range.to_ns;
-  return {static_cast<double>(to - from), side_of(data, timeline, Lane::Side::Eager, from, to),
-          side_of(data, timeline, Lane::Side::Compiled, from, to)};
+  return {static_cast<double>(to - from), side_of(data, timeline, TimelineLane::Side::Eager, from, to),
+          side_of(data, timeline, TimelineLane::Side::Compiled, from, to)};
 }
 
 }  // namespace vitrine::views

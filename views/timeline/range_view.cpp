@@ -15,14 +15,14 @@ using namespace kit;
 namespace {
 constexpr int kTitle = 190, kColumn = 100;
 
-using Value = double RangeSide::*;
+using TotalsMember = double RangeSide::*;
 // One unit for both sides; what is not known of a side is "–".
-RangeView::Row row_of(const char* title, const RangeTotals& totals, Value value, Unit (*unit_of)(Extent),
-                      bool zero) {
+RangeView::Row row_of(const char* title, const RangeTotals& totals, TotalsMember value,
+                      MeasureUnit (*unit_of)(Extent), bool zero) {
   const bool idle = value == &RangeSide::idle_ns || value == &RangeSide::longest_gap_ns;
   Extent both;
   for (const RangeSide* side : {&totals.eager, &totals.compiled}) both.add(side->*value);
-  const Unit unit = unit_of(both);
+  const MeasureUnit unit = unit_of(both);
   auto text = [&](const RangeSide& side) {
     return !side.known || (idle && !side.all_kept) || (!zero && side.*value <= 0) ? unknown()
                                                                                   : unit.format(side.*value);
@@ -49,7 +49,7 @@ QString RangeView::subtitle() const {
   if (timeline_->script && !kept.isEmpty()) of += "; " + kept;
   if (whole()) return before + QStringLiteral("all of the time; a drag on the ruler selects a part") + of;
   const TimeRange& range = selection().range;
-  const Unit unit = timeUnit(static_cast<double>(range.to_ns));
+  const MeasureUnit unit = timeUnit(static_cast<double>(range.to_ns));
   return before + unit.format(static_cast<double>(range.from_ns)) + QStringLiteral("–") +
          unit.text(static_cast<double>(range.to_ns)) + of;
 }

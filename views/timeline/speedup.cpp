@@ -19,7 +19,7 @@ constexpr qsizetype kMostNames = 3;  // of a group's operators
 constexpr double kMostNs = 9e15;     // a file may claim any time
 constexpr double kNothing = 0.5;     // ns: what is less is no step
 
-using Kind = SpeedupStep::Kind;
+using SpeedupKind = SpeedupStep::Kind;
 
 // What is idle, and what the profiled call took beyond the median.
 struct Side {
@@ -32,8 +32,8 @@ struct Side {
 // A GPU's kernels take as long in a profiled call as in any other, and what launches them does not: what the
 // call takes beyond them is idle time of the device. Operators and launches on the CPU are longer while they
 // are profiled.
-Side side_of(const Timeline& t, Lane::Side which) {
-  const bool eager = which == Lane::Side::Eager;
+Side side_of(const Timeline& t, TimelineLane::Side which) {
+  const bool eager = which == TimelineLane::Side::Eager;
   const double median = eager ? t.eager_ns : t.compiled_ns;
   const double profiled = eager ? t.profiled_eager_ns : t.profiled_compiled_ns;
   const int64_t begin = eager ? 0 : t.inserted_ns;
@@ -55,15 +55,15 @@ Side side_of(const Timeline& t, Lane::Side which) {
 }
 
 // All groups of one name: the layers of a model.
-struct Sum {
+struct LayerSum {
   double eager = 0, compiled = 0;
   int64_t groups = 0;
   Id first = 0;
 };
 
-class Groups {
+class SpeedupGroups {
  public:
-  Groups(const kit::SessionData& data, const Side& eager, const Side& compiled)
+  SpeedupGroups(const kit::SessionData& data, const Side& eager, const Side& compiled)
       : data_(data),
         ran_(launches_of(compiled)),
         became_(kit::Became::of(data, compilations_of(data, compiled), &ran_)) {
@@ -72,9 +72,9 @@ class Groups {
   }
 
   std::vector<SpeedupStep> steps() {
-    std::map<QString, Sum> sums;
+    std::map<QString, LayerSum> sums;
     for (const auto& [first, group] : groups_) {
-      Sum& sum = sums[name_of(group)];
+      LayerSum& sum = sums[name_of(group)];
       sum.eager += group.eager_ns;
       sum.compiled += group.compiled_ns;
       sum.groups += std::max<int64_t>(1, group.times);
@@ -184,8 +184,8 @@ class Groups {
 
 // Idle time of one side: on the CPU what lies between and around, on a GPU what its kernels leave of the
 // call.
-std::vector<SpeedupStep> idle_steps(const Timeline& t, const Side& side, Lane::Side which) {
-  const bool eager = which == Lane::Side::Eager;
+std::vector<SpeedupStep> idle_steps(const Timeline& t, const Side& side, TimelineLane::Side which) {
+  const bool eager = which == TimelineLane::Side::Eager;
   const QString who = eager ? QStringLiteral("eager: ") : QStringLiteral("compiled: ");
   const double sign = eager ? 1 : -1;
   const QString split =
@@ -194,7 +194,7 @@ std::vector<SpeedupStep> idle_steps(const Timeline& t, const Side& side, Lane::S
                kit::timeText(side.use.after));
   std::vector<SpeedupStep> out;
   auto add = [&](const QString& text, double ns, const QString& note) {
-    if (ns > kNothing) out.push_back({who + text, sign * ns, 0, note, Kind::Idle});
+    if (ns > kNothing) out.push_back({who + text, sign * ns, 0, note, SpeedupKind::Idle});
   };
   if (on_gpu(t, which)) {
     add(QStringLiteral("GPU idle"), side.idle,
@@ -213,15 +213,15 @@ std::vector<SpeedupStep> idle_steps(const Timeline& t, const Side& side, Lane::S
   return out;
 }
 
-std::vector<SpeedupStep> profiling_steps(const Side& side, Lane::Side which) {
+std::vector<SpeedupStep> profiling_steps(const Side& side, TimelineLane::Side which) {
   if (std::abs(side.profiling) <= kNothing || !side.timed) return {};
-  const bool eager = which == Lane::Side::Eager;
+  const bool eager = which == TimelineLane::Side::Eager;
   return {{eager ? QStringLiteral("eager: profiled call") : QStringLiteral("compiled: profiled call"),
            (eager ? -1 : 1) * side.profiling, 0,
            QStringLiteral("the profiled call took %1 than the median of the others")
                .arg(kit::timeText(std::abs(side.profiling)) +
                     (side.profiling > 0 ? QStringLiteral(" longer") : QStringLiteral(" less"))),
-           Kind::Profiling}};
+           SpeedupKind::Profiling}};
 }
 
 void append(std::vector<SpeedupStep>& to, std::vector<SpeedupStep> from) {
@@ -235,7 +235,7 @@ double total_of(const std::vector<SpeedupStep>& steps) {
 }
 
 bool is_middle(const SpeedupStep& step) {
-  return step.kind == Kind::Group || step.kind == Kind::Idle;
+  return step.kind == SpeedupKind::Group || step.kind == SpeedupKind::Idle;
 }
 
 }  // namespace
@@ -243,22 +243,24 @@ bool is_middle(const SpeedupStep& step) {
 Speedup speedup_of(const kit::SessionData& data, const Timeline& t) {
   Speedup out{t.eager_ns, t.compiled_ns, {}};
   if (t.eager_ns <= 0 || t.compiled_ns <= 0 || t.facing_eager < 0 || t.facing_compiled < 0) return out;
-  const Side eager = side_of(t, Lane::Side::Eager), compiled = side_of(t, Lane::Side::Compiled);
-  std::vector<SpeedupStep> middle = Groups(data, eager, compiled).steps();
+  const Side eager = side_of(t, TimelineLane::Side::Eager),
+             compiled = side_of(t, TimelineLane::Side::Compiled);
+  std::vector<SpeedupStep> middle = SpeedupGroups(data, eager, compiled).steps();
   if (const double together = compiled.use.together - eager.use.together; std::abs(together) > kNothing)
     middle.push_back({QStringLiteral("at the same time"), together, 0,
-                      Groups::both(eager.use.together, compiled.use.together) +
+                      SpeedupGroups::both(eager.use.together, compiled.use.together) +
                           QStringLiteral(" that several streams ran at once")});
-  append(middle, idle_steps(t, eager, Lane::Side::Eager));
-  append(middle, idle_steps(t, compiled, Lane::Side::Compiled));
+  append(middle, idle_steps(t, eager, TimelineLane::Side::Eager));
+  append(middle, idle_steps(t, compiled, TimelineLane::Side::Compiled));
   std::stable_sort(middle.begin(), middle.end(), [](const auto& a, const auto& b) { return a.ns > b.ns; });
-  append(out.steps, profiling_steps(eager, Lane::Side::Eager));
+  append(out.steps, profiling_steps(eager, TimelineLane::Side::Eager));
   append(out.steps, std::move(middle));
-  append(out.steps, profiling_steps(compiled, Lane::Side::Compiled));
+  append(out.steps, profiling_steps(compiled, TimelineLane::Side::Compiled));
   const double rest = t.eager_ns - t.compiled_ns - total_of(out.steps);
   if (std::abs(rest) > kNothing)
     out.steps.push_back({QStringLiteral("not explained"), rest, 0,
-                         QStringLiteral("how long the profiled calls took was not recorded"), Kind::Rest});
+                         QStringLiteral("how long the profiled calls took was not recorded"),
+                         SpeedupKind::Rest});
   else if (!out.steps.empty())
     out.steps.back().ns += rest;  // rounding: the sum is exact
   return out.fitted(out.steps.size());
@@ -279,14 +281,14 @@ double Speedup::lowest() const {
 Speedup Speedup::fitted(size_t most) const {
   std::vector<size_t> groups;
   for (size_t i = 0; i < steps.size(); ++i)
-    if (steps[i].kind == Kind::Group) groups.push_back(i);
+    if (steps[i].kind == SpeedupKind::Group) groups.push_back(i);
   const size_t fixed = steps.size() - groups.size();
   const size_t room = std::clamp<size_t>(most > fixed ? most - fixed : 1, 1, kMostGroups + 1);
   if (groups.size() <= room) return *this;
   std::stable_sort(groups.begin(), groups.end(),
                    [&](size_t a, size_t b) { return std::abs(steps[a].ns) > std::abs(steps[b].ns); });
   const std::set<size_t> merged(groups.begin() + static_cast<std::ptrdiff_t>(room) - 1, groups.end());
-  SpeedupStep others{QStringLiteral("%1 others").arg(merged.size()), 0, 0, {}, Kind::Group};
+  SpeedupStep others{QStringLiteral("%1 others").arg(merged.size()), 0, 0, {}, SpeedupKind::Group};
   Speedup out{eager_ns, compiled_ns, {}};
   for (size_t i = 0; i < steps.size(); ++i)
     if (merged.contains(i))

@@ -24,7 +24,7 @@ constexpr int kGap = 12, kLeastBar = 40, kLeastLabel = 60;
 constexpr double kMostLabel = 0.45;  // of the width, where there are bars
 
 // "<0.1" of what is too little to be written has no sign.
-QString signedNumber(const Unit& unit, double ns) {
+QString signedNumber(const MeasureUnit& unit, double ns) {
   const QString text = unit.bound(std::abs(ns));
   return text.startsWith('<') ? text : signedText(text, ns);
 }
@@ -53,8 +53,8 @@ QString SpeedupView::subtitle() const {
 
 // The rows' one unit, written above their numbers; steps are smaller than both sides, and tell something by a
 // decimal.
-Unit SpeedupView::unit() const {
-  Unit out = timeUnit(std::max(speedup_.eager_ns, speedup_.compiled_ns));
+MeasureUnit SpeedupView::unit() const {
+  MeasureUnit out = timeUnit(std::max(speedup_.eager_ns, speedup_.compiled_ns));
   out.decimals = std::max(out.decimals, out.size > 1 ? 1 : 0);
   return out;
 }
@@ -133,7 +133,7 @@ QString SpeedupView::row_text(size_t index) const {
 }
 
 QString SpeedupView::row_number(size_t index) const {
-  const Unit unit = this->unit();
+  const MeasureUnit unit = this->unit();
   if (index == 0) return unit.format(shown_.eager_ns);
   return index > shown_.steps.size() ? unit.format(shown_.compiled_ns)
                                      : signedNumber(unit, -shown_.steps[index - 1].ns);

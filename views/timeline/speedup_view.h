@@ -42,7 +42,7 @@ class SpeedupView : public kit::View {
   bool event(QEvent* event) override;
 
  private:
-  kit::Unit unit() const;
+  kit::MeasureUnit unit() const;
   Id run() const;
   double row_height() const;
   double rows_top() const;

@@ -18,15 +18,15 @@ namespace {
 constexpr int64_t kMostNs = int64_t{1} << 53;
 constexpr size_t kMostSlices = 1'000'000;
 
-Lane read_lane(const kit::SessionData& data, const LaneRow& row) {
-  Lane lane;
-  lane.side = row.side == "compiled" ? Lane::Side::Compiled : Lane::Side::Eager;
-  lane.kind = row.kind == "module"   ? Lane::Kind::Module
-              : row.kind == "launch" ? Lane::Kind::Launch
-              : row.kind == "stream" ? Lane::Kind::Stream
-              : row.kind == "thread" ? Lane::Kind::Thread
-              : row.kind == "call"   ? Lane::Kind::Call
-                                     : Lane::Kind::Api;
+TimelineLane read_lane(const kit::SessionData& data, const LaneRow& row) {
+  TimelineLane lane;
+  lane.side = row.side == "compiled" ? TimelineLane::Side::Compiled : TimelineLane::Side::Eager;
+  lane.kind = row.kind == "module"   ? TimelineLane::Kind::Module
+              : row.kind == "launch" ? TimelineLane::Kind::Launch
+              : row.kind == "stream" ? TimelineLane::Kind::Stream
+              : row.kind == "thread" ? TimelineLane::Kind::Thread
+              : row.kind == "call"   ? TimelineLane::Kind::Call
+                                     : TimelineLane::Kind::Api;
   lane.label = QString::fromStdString(row.label);
   auto start = data.texts->column<int64_t>(row.start), duration = data.texts->column<int64_t>(row.duration);
   auto entity = data.texts->column<int64_t>(row.entity), relation = data.texts->column<int64_t>(row.relation);
@@ -60,14 +60,14 @@ bool enqueues(const QString& name) {
 
 // One entity's calls and what they started are in the same order: the first call that is still free.
 void add_arrows(const kit::SessionData& data, Timeline& t) {
-  std::map<std::pair<Lane::Side, Id>, std::vector<std::pair<int, size_t>>> calls;
+  std::map<std::pair<TimelineLane::Side, Id>, std::vector<std::pair<int, size_t>>> calls;
   for (size_t l = 0; l < t.lanes.size(); ++l)
-    for (size_t i = 0; t.lanes[l].kind == Lane::Kind::Api && i < t.lanes[l].slices.size(); ++i)
+    for (size_t i = 0; t.lanes[l].kind == TimelineLane::Kind::Api && i < t.lanes[l].slices.size(); ++i)
       if (const Slice& s = t.lanes[l].slices[i]; s.entity && enqueues(slice_name(data, s)))
         calls[{t.lanes[l].side, s.entity}].emplace_back(static_cast<int>(l), i);
-  std::map<std::pair<Lane::Side, Id>, size_t> used;
+  std::map<std::pair<TimelineLane::Side, Id>, size_t> used;
   for (size_t l = 0; l < t.lanes.size(); ++l)
-    for (size_t i = 0; t.lanes[l].kind == Lane::Kind::Stream && i < t.lanes[l].slices.size(); ++i) {
+    for (size_t i = 0; t.lanes[l].kind == TimelineLane::Kind::Stream && i < t.lanes[l].slices.size(); ++i) {
       const Slice& s = t.lanes[l].slices[i];
       const auto it = calls.find({t.lanes[l].side, s.entity});
       if (!s.entity || it == calls.end()) continue;
@@ -154,9 +154,9 @@ void add_memory(const kit::SessionData& data, Timeline& t) {
 void add_calls(const kit::SessionData& data, Timeline& t) {
   const RunRow* run = data.runs.find(t.run);
   if (run && run->device.find("compiled only") != std::string::npos) return;  // they ran elsewhere
-  Lane lane;
-  lane.side = Lane::Side::Compiled;
-  lane.kind = Lane::Kind::Call;
+  TimelineLane lane;
+  lane.side = TimelineLane::Side::Compiled;
+  lane.kind = TimelineLane::Kind::Call;
   lane.label = QStringLiteral("calls");
   for (const CallRow& row : data.calls.of(t.run))
     if (row.duration_ns > 0 && row.compilation)
@@ -175,9 +175,9 @@ void add_calls(const kit::SessionData& data, Timeline& t) {
 // When the first compilation of a script had as many calls as are kept of it.
 void find_hidden_calls(const kit::SessionData& data, Timeline& t) {
   std::map<Id, std::pair<int64_t, int64_t>> kept;  // how many, and the end of the last
-  for (const Lane& lane : t.lanes)
+  for (const TimelineLane& lane : t.lanes)
     for (const Slice& s : lane.slices) {
-      if (lane.kind != Lane::Kind::Call) continue;
+      if (lane.kind != TimelineLane::Kind::Call) continue;
       auto& [calls, end] = kept[s.entity];
       ++calls, end = std::max(end, s.end());
     }
@@ -244,21 +244,23 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
     return std::pair(a->side == "compiled", a->ordinal) < std::pair(b->side == "compiled", b->ordinal);
   });
   for (const LaneRow* row : rows) {
-    Lane lane = read_lane(data, *row);
+    TimelineLane lane = read_lane(data, *row);
     if (lane.slices.empty()) continue;
     for (const Slice& s : lane.slices) out->end_ns = std::max(out->end_ns, s.end());
     int index = static_cast<int>(out->lanes.size());
     // On a GPU its streams face each other, else operators and launches; eager's come last, compiled ones
     // first.
-    const bool faces =
-        lane.kind == Lane::Kind::Stream ||
-        lane.kind == (lane.side == Lane::Side::Eager ? Lane::Kind::Thread : Lane::Kind::Launch);
-    if (faces && lane.side == Lane::Side::Eager) out->facing_eager = index;
-    if (faces && lane.side == Lane::Side::Compiled && out->facing_compiled < 0) out->facing_compiled = index;
+    const bool faces = lane.kind == TimelineLane::Kind::Stream ||
+                       lane.kind == (lane.side == TimelineLane::Side::Eager ? TimelineLane::Kind::Thread
+                                                                            : TimelineLane::Kind::Launch);
+    if (faces && lane.side == TimelineLane::Side::Eager) out->facing_eager = index;
+    if (faces && lane.side == TimelineLane::Side::Compiled && out->facing_compiled < 0)
+      out->facing_compiled = index;
     out->lanes.push_back(std::move(lane));
   }
   if (out->lanes.empty()) add_calls(data, *out);
-  for (const Lane& lane : out->lanes) out->script = out->script || lane.kind == Lane::Kind::Call;
+  for (const TimelineLane& lane : out->lanes)
+    out->script = out->script || lane.kind == TimelineLane::Kind::Call;
   out->script = out->script && out->facing_eager < 0;
   for (size_t l = 0; l < out->lanes.size(); ++l)
     for (size_t i = 0; i < out->lanes[l].slices.size(); ++i)
@@ -273,17 +275,17 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
 TimelinePtr shifted(const Timeline& timeline, int64_t by_ns) {
   auto out = std::make_shared<Timeline>(timeline);
   out->inserted_ns = by_ns;
-  for (Lane& lane : out->lanes)
+  for (TimelineLane& lane : out->lanes)
     for (Slice& s : lane.slices) {
-      s.start += lane.side == Lane::Side::Compiled ? by_ns : 0;
+      s.start += lane.side == TimelineLane::Side::Compiled ? by_ns : 0;
       out->end_ns = std::max(out->end_ns, s.end());
     }
   for (auto& [at, bytes] : out->memory) at += by_ns;
   return out;
 }
 
-QString end_words(const Timeline& t, Lane::Side side, bool shorter) {
-  const bool eager = side == Lane::Side::Eager;
+QString end_words(const Timeline& t, TimelineLane::Side side, bool shorter) {
+  const bool eager = side == TimelineLane::Side::Eager;
   QStringList words;
   if (!eager && t.eager_ns > 0 && t.compiled_ns > 0) {
     const double by = t.compiled_ns - t.eager_ns;
@@ -304,9 +306,9 @@ QString slice_name(const kit::SessionData& data, const Slice& slice) {
   return slice.name ? QString::fromStdString(data.name(slice.name)) : data.label(slice.entity);
 }
 
-kit::Family slice_family(const kit::SessionData& data, const Slice& slice) {
+kit::NodeFamily slice_family(const kit::SessionData& data, const Slice& slice) {
   size_t row = static_cast<size_t>(slice.name) - 1;
-  return row < data.names.size() ? kit::familyOf(data.names[row].family) : kit::Family::None;
+  return row < data.names.size() ? kit::familyOf(data.names[row].family) : kit::NodeFamily::None;
 }
 
 }  // namespace vitrine::views

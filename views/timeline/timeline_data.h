@@ -23,7 +23,7 @@ struct Slice {
   int64_t end() const { return start + duration; }
 };
 
-struct Lane {
+struct TimelineLane {
   enum class Side { Eager, Compiled };
   enum class Kind {
     Module,
@@ -53,7 +53,7 @@ struct Arrow {
 
 struct Timeline {
   Id run = 0;
-  std::vector<Lane> lanes;                      // eager above compiled
+  std::vector<TimelineLane> lanes;              // eager above compiled
   int facing_eager = -1, facing_compiled = -1;  // lanes between which ribbons run
   std::vector<Ribbon> ribbons;
   std::vector<Arrow> arrows;
@@ -87,10 +87,10 @@ TimelinePtr shifted(const Timeline& timeline, int64_t by_ns);
 
 // What stands behind the end of a side's slices: what the compiled side gained by the medians, and how long
 // the profiled call took, whose slices these are. The shorter form leaves the latter out.
-QString end_words(const Timeline& timeline, Lane::Side side, bool shorter = false);
+QString end_words(const Timeline& timeline, TimelineLane::Side side, bool shorter = false);
 
 // A slice of a call has its compilation's name.
 QString slice_name(const kit::SessionData& data, const Slice& slice);
-kit::Family slice_family(const kit::SessionData& data, const Slice& slice);
+kit::NodeFamily slice_family(const kit::SessionData& data, const Slice& slice);
 
 }  // namespace vitrine::views

@@ -32,18 +32,18 @@ constexpr size_t kMostInside = 2000;  // slices asked for what they cover of the
 
 // Where a search for what reaches over a time begins: slices that began earlier may, and nesting keeps their
 // number small.
-size_t from_before(const Lane& lane, int64_t ns) {
+size_t from_before(const TimelineLane& lane, int64_t ns) {
   auto it = std::lower_bound(lane.slices.begin(), lane.slices.end(), ns,
                              [](const Slice& s, int64_t at) { return s.start < at; });
   const auto i = static_cast<size_t>(it - lane.slices.begin());
   return i > kReachBack ? i - kReachBack : 0;
 }
 
-class Painter {
+class TimelinePainter {
  public:
-  Painter(QPainter& p, const QRectF& area, const SessionData& data, const Timeline& timeline,
-          const TimeWindow& window, const Selection& selection,
-          const std::vector<std::pair<int, size_t>>& matches)
+  TimelinePainter(QPainter& p, const QRectF& area, const SessionData& data, const Timeline& timeline,
+                  const TimeWindow& window, const Selection& selection,
+                  const std::vector<std::pair<int, size_t>>& matches)
       : p_(p),
         area_(area),
         data_(data),
@@ -73,7 +73,7 @@ class Painter {
   }
 
  private:
-  const Lane& lane_of(int i) const { return timeline_.lanes[static_cast<size_t>(i)]; }
+  const TimelineLane& lane_of(int i) const { return timeline_.lanes[static_cast<size_t>(i)]; }
   const LanePlace* place_of(int lane) const {
     for (const LanePlace& place : places_.lanes)
       if (place.lane == lane) return &place;
@@ -91,7 +91,7 @@ class Painter {
         step *= factor;
         break;
       }
-    Unit unit = timeUnit(std::max<double>(step, static_cast<double>(timeline_.end_ns)));
+    MeasureUnit unit = timeUnit(std::max<double>(step, static_cast<double>(timeline_.end_ns)));
     int decimals = std::max(0, static_cast<int>(std::ceil(std::log10(unit.size / step) - 1e-9)));
     p_.save();
     p_.setClipRect(QRectF(window_.left, row.top(), area_.right() - window_.left, row.height()));
@@ -117,7 +117,7 @@ class Painter {
         QRectF(area_.left(), area_.top() + kRuler, window_.left - area_.left(), area_.height() - kRuler),
         t_.bg1);
     for (const LanePlace& place : places_.lanes) {
-      const Lane& lane = lane_of(place.lane);
+      const TimelineLane& lane = lane_of(place.lane);
       bool facing = place.lane == timeline_.facing_eager || place.lane == timeline_.facing_compiled;
       QRect row(static_cast<int>(area_.left()) + t_.padding(), static_cast<int>(place.top),
                 static_cast<int>(window_.left - area_.left()) - 2 * t_.padding(),
@@ -126,7 +126,7 @@ class Painter {
         drawText(p_, row, lane.label, t_.ui(12), t_.text2);
         continue;
       }
-      bool eager = lane.side == Lane::Side::Eager;
+      bool eager = lane.side == TimelineLane::Side::Eager;
       double ns = eager ? timeline_.eager_ns : timeline_.compiled_ns;
       if (ns <= 0 && !timeline_.script)  // of a script that would be how long it compiled and waited, too
         ns = static_cast<double>(
@@ -144,9 +144,9 @@ class Painter {
   }
 
   void lane(const LanePlace& place) {
-    const Lane& lane = lane_of(place.lane);
+    const TimelineLane& lane = lane_of(place.lane);
     double last = -1e9;
-    const int depths = lane.kind == Lane::Kind::Module ? place.depths : lane.depths;
+    const int depths = lane.kind == TimelineLane::Kind::Module ? place.depths : lane.depths;
     for (int depth = 0; depth < depths; ++depth) {
       for (size_t i = first_visible(lane); i < lane.slices.size(); ++i) {
         const Slice& s = lane.slices[i];
@@ -160,20 +160,21 @@ class Painter {
       }
       last = -1e9;
     }
-    const bool device = lane.kind == Lane::Kind::Stream && lane.side == Lane::Side::Compiled;
-    if (lane.kind == Lane::Kind::Launch || device) gaps(place, lane);
+    const bool device = lane.kind == TimelineLane::Kind::Stream && lane.side == TimelineLane::Side::Compiled;
+    if (lane.kind == TimelineLane::Kind::Launch || device) gaps(place, lane);
   }
 
-  size_t first_visible(const Lane& lane) const { return from_before(lane, window_.from); }
+  size_t first_visible(const TimelineLane& lane) const { return from_before(lane, window_.from); }
 
-  void slice(const LanePlace& place, const Lane& lane, size_t index, double x, double w) {
+  void slice(const LanePlace& place, const TimelineLane& lane, size_t index, double x, double w) {
     const Slice& s = lane.slices[index];
-    bool module = lane.kind == Lane::Kind::Module;
+    bool module = lane.kind == TimelineLane::Kind::Module;
     double h = module ? kModule - 2 : place.height - 2;
     QRectF box(x, place.top + 1 + (module ? s.depth * kModule : 0), std::max(1.0, w - 1), h);
-    Family family = module ? Family::None : slice_family(data_, s);
+    NodeFamily family = module ? NodeFamily::None : slice_family(data_, s);
     // An eager range without a node of its own only holds others.
-    bool holder = lane.kind == Lane::Kind::Call || (!module && lane.side == Lane::Side::Eager && !s.entity);
+    bool holder = lane.kind == TimelineLane::Kind::Call ||
+                  (!module && lane.side == TimelineLane::Side::Eager && !s.entity);
     if (w < kLabelFrom) {
       p_.fillRect(box, module || holder ? t_.bg3 : t_.family(family));
     } else {
@@ -190,7 +191,7 @@ class Painter {
   }
 
   // The widest part of a slice that nothing inside it covers: there its name stands.
-  QRectF free_part(const Lane& lane, size_t index, const QRectF& box) const {
+  QRectF free_part(const TimelineLane& lane, size_t index, const QRectF& box) const {
     const Slice& s = lane.slices[index];
     if (box.width() < kNameFrom) return box;
     double from = box.left(), best = 0;
@@ -213,7 +214,7 @@ class Painter {
   }
 
   // Of a module's path what the slice that holds it does not say already: below "encoder", "layer.0".
-  QString inside_parent(const Lane& lane, size_t index) const {
+  QString inside_parent(const TimelineLane& lane, size_t index) const {
     const Slice& s = lane.slices[index];
     const QString name = slice_name(data_, s);
     for (size_t i = index; i-- > 0 && s.depth > 0;) {
@@ -256,9 +257,9 @@ class Painter {
     drawText(p_, inner.toRect(), text, font, colour);
   }
 
-  void gaps(const LanePlace& place, const Lane& lane) {
+  void gaps(const LanePlace& place, const TimelineLane& lane) {
     double least = (area_.right() - window_.left) / 100;
-    const Unit unit = timeUnit(static_cast<double>(timeline_.end_ns));
+    const MeasureUnit unit = timeUnit(static_cast<double>(timeline_.end_ns));
     for (size_t i = 1; i < lane.slices.size(); ++i) {
       double from = window_.x(lane.slices[i - 1].end()), to = window_.x(lane.slices[i].start);
       if (to - from < std::max(6.0, least) || to < window_.left || from > area_.right()) continue;
@@ -387,7 +388,7 @@ class Painter {
     p_.drawPolyline(QPolygonF({end + QPointF(-3, head), end, end + QPointF(3, head)}));
   }
 
-  static int64_t end_of(const Lane& lane) {
+  static int64_t end_of(const TimelineLane& lane) {
     int64_t end = 0;
     for (const Slice& s : lane.slices) end = std::max(end, s.end());
     return end;
@@ -409,7 +410,7 @@ class Painter {
       if (!place) continue;
       double x = window_.x(end_of(lane_of(i)));
       hairline(p_, {x, place->top - 2}, {x, place->top + place->height + 2}, t_.text2);
-      const Lane::Side side = lane_of(i).side;
+      const TimelineLane::Side side = lane_of(i).side;
       const QFont font = t_.mono(11);
       const QRect room(static_cast<int>(x) + 8, static_cast<int>(place->top),
                        static_cast<int>(area_.right() - x) - 12, static_cast<int>(place->height));
@@ -512,7 +513,7 @@ TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
   TimelinePlaces out;
   out.ruler = area.top() + kRuler;
   double facing = 0;
-  for (const Lane& lane : timeline.lanes) facing += lane.kind != Lane::Kind::Module;
+  for (const TimelineLane& lane : timeline.lanes) facing += lane.kind != TimelineLane::Kind::Module;
   double rest = area.height() - kRuler - 2 * kTop;
   double lane_height = kLane, ribbon = kLeastRibbon;
   auto take = [&rest](double most) {
@@ -527,8 +528,8 @@ TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
     ribbon = std::max(kTop, area.height() - kRuler - 2 * kTop - facing * (lane_height + kLaneGap));
   }
   std::vector<int> depths;
-  for (const Lane& lane : timeline.lanes) {
-    const bool module = lane.kind == Lane::Kind::Module;
+  for (const TimelineLane& lane : timeline.lanes) {
+    const bool module = lane.kind == TimelineLane::Kind::Module;
     depths.push_back(module ? std::min(lane.depths, static_cast<int>(std::max(0.0, rest) / kModule)) : 1);
     if (module) rest -= depths.back() * kModule + kLaneGap;
   }
@@ -544,7 +545,7 @@ TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
       y += ribbon;
       out.ribbon_bottom = y;
     }
-    const bool module = timeline.lanes[i].kind == Lane::Kind::Module;
+    const bool module = timeline.lanes[i].kind == TimelineLane::Kind::Module;
     if (depths[i] == 0) continue;
     const double height = module ? kModule * depths[i] : lane_height;
     out.lanes.push_back({static_cast<int>(i), y, height, depths[i]});
@@ -563,7 +564,7 @@ TimelineHit hit_timeline(const Timeline& timeline, const TimelinePlaces& places,
   if (at.x() < window.left) return {};
   for (const LanePlace& place : places.lanes) {
     if (at.y() < place.top || at.y() >= place.top + place.height) continue;
-    const Lane& lane = timeline.lanes[static_cast<size_t>(place.lane)];
+    const TimelineLane& lane = timeline.lanes[static_cast<size_t>(place.lane)];
     int64_t ns = window.ns(at.x());
     int best = -1;
     for (size_t i = from_before(lane, ns); i < lane.slices.size(); ++i) {
@@ -581,7 +582,7 @@ TimelineHit hit_timeline(const Timeline& timeline, const TimelinePlaces& places,
 void paint_timeline(QPainter& painter, const QRectF& area, const SessionData& data, const Timeline& timeline,
                     const TimeWindow& window, const Selection& selection,
                     const std::vector<std::pair<int, size_t>>& matches) {
-  Painter(painter, area, data, timeline, window, selection, matches).paint();
+  TimelinePainter(painter, area, data, timeline, window, selection, matches).paint();
 }
 
 }  // namespace vitrine::views

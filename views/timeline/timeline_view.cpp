@@ -203,7 +203,7 @@ void TimelineView::reveal(Id id) {
 std::vector<Id> TimelineView::shown() const {
   std::vector<Id> out;
   if (!timeline_) return out;
-  for (const Lane& lane : timeline_->lanes)
+  for (const TimelineLane& lane : timeline_->lanes)
     for (const Slice& s : lane.slices)
       if (s.entity) out.push_back(s.entity);
   return out;
@@ -249,7 +249,7 @@ void TimelineView::findNext(bool forward) {
 QString TimelineView::copy(CopyAs as) const {
   if (!timeline_) return {};
   QStringList lines;
-  for (const Lane& lane : timeline_->lanes)
+  for (const TimelineLane& lane : timeline_->lanes)
     for (const Slice& s : lane.slices)
       lines << kit::separated(
           {lane.label, slice_name(*session(), s), QString::number(s.start), QString::number(s.duration)},

@@ -6,26 +6,26 @@ namespace vitrine::views {
 
 namespace {
 
-int facing(const Timeline& t, Lane::Side side) {
-  return side == Lane::Side::Eager ? t.facing_eager : t.facing_compiled;
+int facing(const Timeline& t, TimelineLane::Side side) {
+  return side == TimelineLane::Side::Eager ? t.facing_eager : t.facing_compiled;
 }
 
 }  // namespace
 
-bool on_gpu(const Timeline& t, Lane::Side side) {
+bool on_gpu(const Timeline& t, TimelineLane::Side side) {
   const int lane = facing(t, side);
-  return lane >= 0 && t.lanes[static_cast<size_t>(lane)].kind == Lane::Kind::Stream;
+  return lane >= 0 && t.lanes[static_cast<size_t>(lane)].kind == TimelineLane::Kind::Stream;
 }
 
-std::vector<const Slice*> work_of(const Timeline& t, Lane::Side side) {
+std::vector<const Slice*> work_of(const Timeline& t, TimelineLane::Side side) {
   std::vector<const Slice*> out;
   if (facing(t, side) < 0) return out;
-  const Lane::Kind kind = t.lanes[static_cast<size_t>(facing(t, side))].kind;
-  for (const Lane& lane : t.lanes) {
+  const TimelineLane::Kind kind = t.lanes[static_cast<size_t>(facing(t, side))].kind;
+  for (const TimelineLane& lane : t.lanes) {
     if (lane.side != side || lane.kind != kind) continue;
     int64_t until = -1;
     for (const Slice& s : lane.slices) {
-      if (kind != Lane::Kind::Stream && (!s.entity || s.start < until)) continue;
+      if (kind != TimelineLane::Kind::Stream && (!s.entity || s.start < until)) continue;
       until = std::max(until, s.end());
       out.push_back(&s);
     }

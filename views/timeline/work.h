@@ -11,8 +11,8 @@ namespace vitrine::views {
 
 // By start. Outermost ones: what a linked slice does inside is a part of it. On a GPU all of them, linked or
 // not.
-std::vector<const Slice*> work_of(const Timeline& timeline, Lane::Side side);
-bool on_gpu(const Timeline& timeline, Lane::Side side);
+std::vector<const Slice*> work_of(const Timeline& timeline, TimelineLane::Side side);
+bool on_gpu(const Timeline& timeline, TimelineLane::Side side);
 
 struct TimeUse {
   double busy = 0;      // at least one of them ran

@@ -93,7 +93,7 @@ void ChainBar::paintEvent(QPaintEvent*) {
       painter.setPen(Qt::NoPen);
       painter.setBrush(theme().sel);
       painter.drawRoundedRect(box, theme().px(3), theme().px(3));
-      kit::drawMark(painter, QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5), kit::Mark::Ring, false,
+      kit::drawMark(painter, QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5), kit::Emphasis::Ring, false,
                     theme().px(3));
     }
     box.adjust(theme().px(5), 0, -theme().px(4), 0);

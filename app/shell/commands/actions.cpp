@@ -42,11 +42,11 @@ Actions::Actions(QWidget* window) : QObject(window), window_(window) {
 }
 
 void Actions::readKeys() {
-  const bool single = Settings::singleKeys();
+  const bool single = AppSettings::singleKeys();
   for (const kit::CommandInfo& info : kit::commands()) {
     QAction* action = actions_.value(QString::fromLatin1(info.id));
     if (!action) continue;
-    const QString own = Settings::keys(QString::fromLatin1(info.id));
+    const QString own = AppSettings::keys(QString::fromLatin1(info.id));
     QList<QKeySequence> keys;
     for (const QString& key :
          (own.isNull() ? QString::fromLatin1(info.keys) : own).split(' ', Qt::SkipEmptyParts))
@@ -58,12 +58,12 @@ void Actions::readKeys() {
 void Actions::setKeys(const QString& id, const QList<QKeySequence>& keys) {
   QStringList words;
   for (const QKeySequence& key : keys) words << key.toString(QKeySequence::PortableText).remove(' ');
-  Settings::setKeys(id, words.isEmpty() ? QStringLiteral("") : words.join(' '));
+  AppSettings::setKeys(id, words.isEmpty() ? QStringLiteral("") : words.join(' '));
   if (QAction* action = actions_.value(id)) action->setShortcuts(keys);
 }
 
 void Actions::resetKeys(const QString& id) {
-  Settings::setKeys(id, QString());
+  AppSettings::setKeys(id, QString());
   readKeys();
 }
 

@@ -19,14 +19,14 @@ namespace {
 
 constexpr int kColumns = 3;
 
-struct Group {
+struct KeyGroup {
   QString title;
   std::vector<std::pair<QString, QString>> rows;  // key, what it does
 };
 
 // The keys as they are now, which may be the user's own.
-std::vector<Group> groupsOf(const Actions& actions) {
-  std::vector<Group> out;
+std::vector<KeyGroup> groupsOf(const Actions& actions) {
+  std::vector<KeyGroup> out;
   for (const kit::CommandInfo& info : kit::commands()) {
     const QAction* action = *info.id ? actions[QString::fromLatin1(info.id)] : nullptr;
     QStringList keys;
@@ -36,14 +36,14 @@ std::vector<Group> groupsOf(const Actions& actions) {
     if (keys.isEmpty()) continue;
     const QString menu =
         *info.menu ? QString::fromLatin1(info.menu).section('/', 0, 0) : QStringLiteral("In a view");
-    auto group = std::find_if(out.begin(), out.end(), [&](const Group& g) { return g.title == menu; });
-    if (group == out.end()) group = out.insert(out.end(), Group{menu, {}});
+    auto group = std::find_if(out.begin(), out.end(), [&](const KeyGroup& g) { return g.title == menu; });
+    if (group == out.end()) group = out.insert(out.end(), KeyGroup{menu, {}});
     group->rows.emplace_back(keys.join(QStringLiteral(", ")), QString::fromUtf8(info.title));
   }
   return out;
 }
 
-QWidget* groupWidget(const Group& group, QWidget* parent) {
+QWidget* groupWidget(const KeyGroup& group, QWidget* parent) {
   auto* out = new QWidget(parent);
   auto* grid = new QGridLayout(out);
   grid->setContentsMargins(0, 0, 0, theme().px(12));
@@ -78,11 +78,11 @@ KeysDialog::KeysDialog(const Actions& actions, QWidget* parent) : QDialog(parent
   auto* columns = new QHBoxLayout(all);
   columns->setContentsMargins(0, 0, 0, 0);
   columns->setSpacing(theme().px(28));
-  const std::vector<Group> groups = groupsOf(actions);
+  const std::vector<KeyGroup> groups = groupsOf(actions);
   size_t lines = 0, taken = 0;
-  for (const Group& group : groups) lines += group.rows.size() + 2;
+  for (const KeyGroup& group : groups) lines += group.rows.size() + 2;
   QVBoxLayout* current = nullptr;
-  for (const Group& group : groups) {
+  for (const KeyGroup& group : groups) {
     if (!current || taken * kColumns >= lines * static_cast<size_t>(columns->count())) {
       if (current) current->addStretch(1);
       columns->addLayout(current = new QVBoxLayout, 1);

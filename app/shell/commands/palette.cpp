@@ -59,7 +59,7 @@ std::vector<PaletteRow> paletteRows(const kit::SessionData* session, const Actio
              {},
              QStringLiteral("/%1/").arg(text)}};
   if (session && sign != '>' && sign != '?' && (!text.isEmpty() || prefixed))
-    for (const Found& f : findEntities(*session, text, stage, 200)) {
+    for (const FoundEntity& f : findEntities(*session, text, stage, 200)) {
       const Kind kind = kind_of(f.id);
       if (sign == ':' && kind != Kind::Span) continue;
       if (sign == '#' && kind != Kind::Break && kind != Kind::Message && kind != Kind::Recompilation)

@@ -39,9 +39,9 @@ void SettingsDialog::addLooks(QVBoxLayout* column) {
   auto* looks = new QComboBox(this);
   looks->setAccessibleName("Theme");
   looks->addItems({"System", "Light", "Dark"});
-  looks->setCurrentIndex(static_cast<int>(Settings::theme()));
+  looks->setCurrentIndex(static_cast<int>(AppSettings::theme()));
   connect(looks, &QComboBox::currentIndexChanged, this, [](int index) {
-    Settings::setTheme(static_cast<ThemeChoice>(index));
+    AppSettings::setTheme(static_cast<ThemeChoice>(index));
     applyThemeSetting();
   });
   form->addRow("Theme", looks);
@@ -49,29 +49,29 @@ void SettingsDialog::addLooks(QVBoxLayout* column) {
   size->setAccessibleName("Size of the interface");
   for (int percent : kScales) {
     size->addItem(QStringLiteral("%1 %").arg(percent), percent);
-    if (percent <= qRound(Settings::scale() * 100)) size->setCurrentIndex(size->count() - 1);
+    if (percent <= qRound(AppSettings::scale() * 100)) size->setCurrentIndex(size->count() - 1);
   }
   connect(size, &QComboBox::currentIndexChanged, this, [size](int index) {
-    Settings::setScale(size->itemData(index).toInt() / 100.0);
+    AppSettings::setScale(size->itemData(index).toInt() / 100.0);
     applyThemeSetting();
   });
   form->addRow("Size", size);
   auto* motion = new QCheckBox("Nodes move to their places, jumps scroll", this);
-  motion->setChecked(Settings::motion());
+  motion->setChecked(AppSettings::motion());
   connect(motion, &QCheckBox::toggled, this, [](bool on) {
-    Settings::setMotion(on);
+    AppSettings::setMotion(on);
     applyThemeSetting();
   });
   form->addRow("Motion", motion);
   auto* single = new QCheckBox("Single letters are commands in views", this);
-  single->setChecked(Settings::singleKeys());
+  single->setChecked(AppSettings::singleKeys());
   connect(single, &QCheckBox::toggled, this, [this](bool on) {
-    Settings::setSingleKeys(on);
+    AppSettings::setSingleKeys(on);
     actions_->readKeys();
   });
   form->addRow("Letters", single);
   auto* python = new QPushButton("Choose…", this);
-  python->setToolTip(Settings::python());
+  python->setToolTip(AppSettings::python());
   connect(python, &QPushButton::clicked, this, &SettingsDialog::pythonWanted);
   form->addRow("Interpreter", python);
   column->addLayout(form);

@@ -21,7 +21,7 @@ class Search {
   Search(const SessionData& session, const QString& text, const std::string& stage)
       : d_(session), text_(text.trimmed()), stage_(stage) {}
 
-  std::vector<Found> run() {
+  std::vector<FoundEntity> run() {
     for (const auto& row : d_.kernels) add(row.id, "kernel", "kernel", 6);
     for (const auto& graph : d_.graphs) addNodes(graph);
     for (const auto& row : d_.decisions) add(row.id, "fusion decision", "layers", 1);
@@ -32,7 +32,7 @@ class Search {
     for (const auto& row : d_.frames) add(row.id, "frame", "function", 3);
     for (const auto& row : d_.spans) addSpan(row);
     std::stable_sort(found_.begin(), found_.end(),
-                     [](const Found& a, const Found& b) { return a.score > b.score; });
+                     [](const FoundEntity& a, const FoundEntity& b) { return a.score > b.score; });
     return std::move(found_);
   }
 
@@ -44,8 +44,9 @@ class Search {
     const int bonus = graph.stage == stage_ ? 9 : graph.stage == "optimised" ? 5 : 3;
     for (const auto& node : d_.nodes.of(graph.id)) {
       if (node.kind == "output") continue;
-      const kit::Family family = kit::familyOf(node.family);
-      add(node.id, s(graph.stage), family == kit::Family::None ? "graph" : kit::familyIcon(family), bonus);
+      const kit::NodeFamily family = kit::familyOf(node.family);
+      add(node.id, s(graph.stage), family == kit::NodeFamily::None ? "graph" : kit::familyIcon(family),
+          bonus);
     }
   }
   void addSpan(const session::SpanRow& row) {
@@ -64,7 +65,7 @@ class Search {
   const SessionData& d_;
   QString text_;
   std::string stage_;
-  std::vector<Found> found_;
+  std::vector<FoundEntity> found_;
 };
 
 }  // namespace
@@ -97,8 +98,8 @@ int matchScore(const QString& text, const QString& label) {
   return std::max(1, 30 - gaps * 4);
 }
 
-std::vector<Found> findEntities(const SessionData& session, const QString& text, const std::string& stage,
-                                size_t most) {
+std::vector<FoundEntity> findEntities(const SessionData& session, const QString& text,
+                                      const std::string& stage, size_t most) {
   auto found = Search(session, text, stage).run();
   if (found.size() > most) found.resize(most);
   return found;

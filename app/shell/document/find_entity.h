@@ -9,7 +9,7 @@
 
 namespace vitrine::app {
 
-struct Found {
+struct FoundEntity {
   Id id = 0;
   QString label, context;  // "gelu", "optimised graph"
   QString icon;
@@ -19,8 +19,8 @@ struct Found {
 // The best match, 0 if none; nodes of `stage` come before those of other stages.
 Id findEntity(const kit::SessionData& session, const QString& text, const std::string& stage = {});
 // Everything that matches, best first, at most `most`. Fuzzy: the letters in order.
-std::vector<Found> findEntities(const kit::SessionData& session, const QString& text,
-                                const std::string& stage, size_t most);
+std::vector<FoundEntity> findEntities(const kit::SessionData& session, const QString& text,
+                                      const std::string& stage, size_t most);
 // How well `text` matches `label`: 0 = not at all.
 int matchScore(const QString& text, const QString& label);
 

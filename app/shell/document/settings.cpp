@@ -24,56 +24,56 @@ QSettings store() {
 }
 }  // namespace
 
-void Settings::ignoreStored() {
+void AppSettings::ignoreStored() {
   keepIn(QStringLiteral("/dev/null/vitrine.ini"));
 }
 
-void Settings::keepIn(const QString& path) {
+void AppSettings::keepIn(const QString& path) {
   file() = path;
 }
 
-ThemeChoice Settings::theme() {
+ThemeChoice AppSettings::theme() {
   const QString word = store().value("theme", "system").toString();
   return word == "dark" ? ThemeChoice::Dark : word == "light" ? ThemeChoice::Light : ThemeChoice::System;
 }
 
-void Settings::setTheme(ThemeChoice choice) {
+void AppSettings::setTheme(ThemeChoice choice) {
   const char* const words[] = {"system", "light", "dark"};
   store().setValue("theme", words[static_cast<int>(choice)]);
 }
 
-double Settings::scale() {
+double AppSettings::scale() {
   const double scale = store().value("scale", 1.0).toDouble();
   return std::isfinite(scale) ? qBound(1.0, scale, 2.0) : 1.0;
 }
 
-void Settings::setScale(double scale) {
+void AppSettings::setScale(double scale) {
   store().setValue("scale", scale);
 }
 
-bool Settings::motion() {
+bool AppSettings::motion() {
   return store().value("motion", true).toBool();
 }
 
-void Settings::setMotion(bool on) {
+void AppSettings::setMotion(bool on) {
   store().setValue("motion", on);
 }
 
-bool Settings::singleKeys() {
+bool AppSettings::singleKeys() {
   return store().value("single-keys", true).toBool();
 }
 
-void Settings::setSingleKeys(bool on) {
+void AppSettings::setSingleKeys(bool on) {
   store().setValue("single-keys", on);
 }
 
-QString Settings::keys(const QString& command) {
+QString AppSettings::keys(const QString& command) {
   const QVariant kept = store().value("keys/" + command);
   if (!kept.isValid()) return {};
   return kept.toString().isEmpty() ? QStringLiteral("") : kept.toString();
 }
 
-void Settings::setKeys(const QString& command, const QString& keys) {
+void AppSettings::setKeys(const QString& command, const QString& keys) {
   QSettings kept = store();
   if (keys.isNull())
     kept.remove("keys/" + command);
@@ -81,14 +81,14 @@ void Settings::setKeys(const QString& command, const QString& keys) {
     kept.setValue("keys/" + command, keys);
 }
 
-QStringList Settings::recent() {
+QStringList AppSettings::recent() {
   QStringList out;
   for (const QString& path : store().value("recent").toStringList())
     if (QFileInfo::exists(path)) out << path;
   return out;
 }
 
-void Settings::addRecent(const QString& path) {
+void AppSettings::addRecent(const QString& path) {
   QStringList all = recent();
   const QString full = QFileInfo(path).absoluteFilePath();
   all.removeAll(full);
@@ -96,7 +96,7 @@ void Settings::addRecent(const QString& path) {
   store().setValue("recent", all.mid(0, kMostRecent));
 }
 
-QString Settings::python() {
+QString AppSettings::python() {
   if (const QString named = qEnvironmentVariable("VITRINE_PYTHON"); !named.isEmpty()) return named;
   if (const QString chosen = store().value("python").toString(); QFileInfo(chosen).isExecutable())
     return chosen;
@@ -106,19 +106,19 @@ QString Settings::python() {
   return "python3";
 }
 
-void Settings::setPython(const QString& path) {
+void AppSettings::setPython(const QString& path) {
   store().setValue("python", path);
 }
 
-QStringList Settings::ownLayouts() {
+QStringList AppSettings::ownLayouts() {
   return store().value("layouts").toStringList();
 }
 
-QByteArray Settings::ownLayout(const QString& name) {
+QByteArray AppSettings::ownLayout(const QString& name) {
   return store().value("layout/" + name).toByteArray();
 }
 
-void Settings::setOwnLayout(const QString& name, const QByteArray& value) {
+void AppSettings::setOwnLayout(const QString& name, const QByteArray& value) {
   QSettings settings = store();
   QStringList names = settings.value("layouts").toStringList();
   if (value.isEmpty()) {
@@ -131,19 +131,19 @@ void Settings::setOwnLayout(const QString& name, const QByteArray& value) {
   settings.setValue("layouts", names);
 }
 
-QByteArray Settings::state(const QString& key) {
+QByteArray AppSettings::state(const QString& key) {
   return store().value("state/" + key).toByteArray();
 }
 
-void Settings::setState(const QString& key, const QByteArray& value) {
+void AppSettings::setState(const QString& key, const QByteArray& value) {
   store().setValue("state/" + key, value);
 }
 
 void applyThemeSetting() {
-  const ThemeChoice choice = Settings::theme();
+  const ThemeChoice choice = AppSettings::theme();
   const bool dark = choice == ThemeChoice::System ? kit::systemIsDark() : choice == ThemeChoice::Dark;
-  kit::Theme theme = kit::Theme::make(dark, Settings::scale());
-  theme.motion = Settings::motion();
+  kit::Theme theme = kit::Theme::make(dark, AppSettings::scale());
+  theme.motion = AppSettings::motion();
   kit::applyTheme(*qApp, theme);
 }
 

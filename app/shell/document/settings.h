@@ -9,7 +9,7 @@ namespace vitrine::app {
 
 enum class ThemeChoice { System, Light, Dark };
 
-struct Settings {
+struct AppSettings {
   static void ignoreStored();               // shots and tests: nothing is read or kept
   static void keepIn(const QString& file);  // another file than the user's
   static ThemeChoice theme();

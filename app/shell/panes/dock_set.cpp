@@ -4,20 +4,20 @@
 
 namespace vitrine::app {
 
-using kit::Place;
 using kit::theme;
+using kit::ViewPlace;
 
 namespace {
 
-Qt::DockWidgetArea areaOf(Place place) {
-  return place == Place::Left    ? Qt::LeftDockWidgetArea
-         : place == Place::Right ? Qt::RightDockWidgetArea
-                                 : Qt::BottomDockWidgetArea;
+Qt::DockWidgetArea areaOf(ViewPlace place) {
+  return place == ViewPlace::Left    ? Qt::LeftDockWidgetArea
+         : place == ViewPlace::Right ? Qt::RightDockWidgetArea
+                                     : Qt::BottomDockWidgetArea;
 }
 
 // Logical size a dock starts with and its least: width at the sides, height at the bottom.
-QSize startSize(Place place) {
-  return place == Place::Left ? QSize(268, 0) : place == Place::Right ? QSize(288, 0) : QSize(0, 220);
+QSize startSize(ViewPlace place) {
+  return place == ViewPlace::Left ? QSize(268, 0) : place == ViewPlace::Right ? QSize(288, 0) : QSize(0, 220);
 }
 
 }  // namespace
@@ -29,12 +29,12 @@ DockSet::DockSet(Document* document, QMainWindow* window) : QObject(window), win
   window->setCorner(Qt::BottomRightCorner, Qt::BottomDockWidgetArea);
   window->setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
   for (const kit::ViewInfo& info : views::registry()) {
-    if (info.place == Place::Pane) continue;
+    if (info.place == ViewPlace::Pane) continue;
     auto* dock = new Dock(document, info, window);
     dock->startSize = startSize(info.place);
-    dock->setMinimumSize(info.place == Place::Bottom
+    dock->setMinimumSize(info.place == ViewPlace::Bottom
                              ? QSize(theme().px(120), theme().px(120))
-                             : QSize(theme().px(info.place == Place::Left ? 200 : 240), theme().px(80)));
+                             : QSize(theme().px(info.place == ViewPlace::Left ? 200 : 240), theme().px(80)));
     window->addDockWidget(areaOf(info.place), dock);
     dock->hide();
     docks_.insert(QString::fromLatin1(info.id), dock);

@@ -112,27 +112,27 @@ std::span<const LayoutInfo> layouts() {
 QStringList layoutNames() {
   QStringList out;
   for (const LayoutInfo& row : layouts()) out << row.name;
-  return out + Settings::ownLayouts();
+  return out + AppSettings::ownLayouts();
 }
 
 std::optional<LayoutInfo> layoutNamed(const QString& name) {
   for (const LayoutInfo& row : layouts())
     if (name.compare(row.name, Qt::CaseInsensitive) == 0) return row;
   if (!isOwnLayout(name)) return std::nullopt;
-  LayoutInfo own = fromJson(name, Settings::ownLayout(name));
+  LayoutInfo own = fromJson(name, AppSettings::ownLayout(name));
   return own.columns.empty() ? std::nullopt : std::optional(std::move(own));
 }
 
 bool isOwnLayout(const QString& name) {
-  return Settings::ownLayouts().contains(name);
+  return AppSettings::ownLayouts().contains(name);
 }
 
 void keepOwnLayout(const LayoutInfo& layout) {
-  Settings::setOwnLayout(layout.name, toJson(layout));
+  AppSettings::setOwnLayout(layout.name, toJson(layout));
 }
 
 void dropOwnLayout(const QString& name) {
-  Settings::setOwnLayout(name, {});
+  AppSettings::setOwnLayout(name, {});
 }
 
 }  // namespace vitrine::app

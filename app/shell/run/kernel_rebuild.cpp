@@ -84,7 +84,7 @@ void KernelRebuild::compile() {
   tell(kit::Tone::Info, QStringLiteral("Compiling"), {}, true);
   const auto& gpu = document_->session()->gpu_kernels;
   if (const auto found = gpu.find(kernel_); found != gpu.end())
-    compiler_.start(Settings::python(),
+    compiler_.start(AppSettings::python(),
                     engineModule("vitrine._tools.check_kernel") +
                         QStringList{editedFile(), QString::fromStdString(found->second.arch)});
   else
@@ -117,7 +117,7 @@ void KernelRebuild::runAgain() {
     return tell(kit::Tone::Ok, QStringLiteral("It compiles."),
                 QStringLiteral("It was not run: the Python file of this session is not here."));
   error_.clear();
-  engine_.start(Settings::python(), file, RunController::sessionFor(file),
+  engine_.start(AppSettings::python(), file, RunController::sessionFor(file),
                 QStringList{"--edited=" + generatedFile() + "=" + editedFile()} + runs_->arguments());
   tell(kit::Tone::Info, QStringLiteral("Compiled. The file runs again."), {}, true);
 }

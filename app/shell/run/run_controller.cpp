@@ -86,7 +86,7 @@ void RunController::start(const QString& file, const QStringList& arguments) {
   last_file_ = file;
   said_.clear();
   const QString session = last_session_ = sessionFor(file);
-  engine_.start(Settings::python(), file, session, arguments);
+  engine_.start(AppSettings::python(), file, session, arguments);
   document_->follow(session);
   progress("Starting " + QFileInfo(file).fileName(), "", 0, 0);
   tick_.start();
@@ -101,8 +101,8 @@ bool RunController::mayRun(const QString& kernel) {
   const auto& session = document_->session();
   const QString path = session ? QString::fromStdString(session->path) : QString();
   if (!session || session->trusted || path == last_session_) return true;
-  const Answer answer = ask_ ? ask_({path, file(), arguments(), kernel}) : Answer::No;
-  if (answer != Answer::Always) return answer == Answer::Once;
+  const TrustAnswer answer = ask_ ? ask_({path, file(), arguments(), kernel}) : TrustAnswer::No;
+  if (answer != TrustAnswer::Always) return answer == TrustAnswer::Once;
   if (const Status bad = session::trust_session(session->path))
     Q_EMIT message(kit::Tone::Warn, QString::fromStdString(bad->what), QString::fromStdString(bad->hint));
   document_->open(path);

@@ -25,7 +25,7 @@ class RunController : public QObject {
   // Whether what the open session names may run: it was recorded here, or the user says so. kernel: the text
   // that would be compiled and called, "" = none. Nobody to ask: no.
   bool mayRun(const QString& kernel = {});
-  void setAsk(std::function<Answer(const WouldRun&)> ask) { ask_ = std::move(ask); }
+  void setAsk(std::function<TrustAnswer(const WouldRun&)> ask) { ask_ = std::move(ask); }
   QString file() const;                            // of the open session, or that a run was last asked of
   QStringList arguments() const;                   // with which that file was recorded
   static QString sessionFor(const QString& file);  // where its recording goes
@@ -43,7 +43,7 @@ class RunController : public QObject {
   void end(const EngineEnd& end);
   Document* document_;
   EngineProcess engine_;
-  std::function<Answer(const WouldRun&)> ask_;
+  std::function<TrustAnswer(const WouldRun&)> ask_;
   QString last_file_, last_session_;
   QString said_;
   QTimer tick_;  // a stage that says nothing is seen to go on

@@ -74,16 +74,16 @@ TrustDialog::TrustDialog(const WouldRun& run, QWidget* parent) : QDialog(parent)
   resize(kit::theme().px(560), sizeHint().height());
 }
 
-Answer TrustDialog::answer() const {
-  if (result() != Accepted) return Answer::No;
-  return always_->isChecked() ? Answer::Always : Answer::Once;
+TrustAnswer TrustDialog::answer() const {
+  if (result() != Accepted) return TrustAnswer::No;
+  return always_->isChecked() ? TrustAnswer::Always : TrustAnswer::Once;
 }
 
 QString TrustDialog::shown() const {
   return shown_;
 }
 
-Answer askToRun(const WouldRun& run, QWidget* parent) {
+TrustAnswer askToRun(const WouldRun& run, QWidget* parent) {
   TrustDialog dialog(run, parent);
   dialog.exec();
   return dialog.answer();

@@ -16,13 +16,13 @@ struct WouldRun {
   QString kernel;  // the text of one that is compiled and called, "" = none
 };
 
-enum class Answer { No, Once, Always };
+enum class TrustAnswer { No, Once, Always };
 
 class TrustDialog : public QDialog {
   Q_OBJECT
  public:
   TrustDialog(const WouldRun& run, QWidget* parent);
-  Answer answer() const;
+  TrustAnswer answer() const;
   QString shown() const;  // all that it says, for tests
 
  private:
@@ -31,6 +31,6 @@ class TrustDialog : public QDialog {
 };
 
 // Asks and waits.
-Answer askToRun(const WouldRun& run, QWidget* parent);
+TrustAnswer askToRun(const WouldRun& run, QWidget* parent);
 
 }  // namespace vitrine::app

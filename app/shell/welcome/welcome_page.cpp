@@ -46,13 +46,13 @@ void heading(QPainter& painter, const QRect& box, const QString& text) {
 
 }  // namespace
 
-QList<Sample> samples() {
-  QList<Sample> out;
+QList<SampleProgram> samples() {
+  QList<SampleProgram> out;
   const QDir folder = samplesFolder();
   if (folder.path().isEmpty()) return out;
   for (const auto& each : kFirstSamples)
     if (const QFileInfo file(folder.filePath(each.file)); file.exists())
-      out << Sample{file.absoluteFilePath(), file.fileName(), each.about, each.icon};
+      out << SampleProgram{file.absoluteFilePath(), file.fileName(), each.about, each.icon};
   return out;
 }
 
@@ -63,7 +63,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent), samples_(samples())
 }
 
 void WelcomePage::refresh() {
-  recent_ = Settings::recent();
+  recent_ = AppSettings::recent();
   update();
 }
 
@@ -112,7 +112,7 @@ void WelcomePage::paintOpen(QPainter& painter, QRect box) {
 
 void WelcomePage::paintComputer(QPainter& painter, QRect box) {
   heading(painter, box, "This computer");
-  const QString python = Settings::python();
+  const QString python = AppSettings::python();
   const QRect link(box.right() - theme().px(130), box.y(), theme().px(130), theme().px(20));
   kit::drawText(painter, link, "Change interpreter…", theme().ui(12), theme().accent, Qt::AlignRight);
   hits_ << Hit{link, "python"};
@@ -139,7 +139,7 @@ void WelcomePage::paintSamples(QPainter& painter, QRect box) {
   if (samples_.isEmpty())
     kit::drawText(painter, QRect(box.x(), y, box.width(), theme().px(28)),
                   "No samples folder was found beside the app.", theme().ui(12), theme().text2);
-  for (const Sample& each : samples_) {
+  for (const SampleProgram& each : samples_) {
     row(painter, QRect(box.x(), y, box.width(), theme().px(32)), each.icon, each.name, each.about,
         theme().px(210), each.path);
     y += theme().px(32);

@@ -6,11 +6,11 @@
 
 namespace vitrine::app {
 
-struct Sample {
+struct SampleProgram {
   QString path, name, about, icon;
 };
 // Those of samples/, beside the app or in its source tree, that show one thing each.
-QList<Sample> samples();
+QList<SampleProgram> samples();
 
 class WelcomePage : public QWidget {
   Q_OBJECT
@@ -46,7 +46,7 @@ class WelcomePage : public QWidget {
   void row(QPainter& painter, const QRect& box, const QString& icon, const QString& name,
            const QString& about, int about_x, const QString& path);
 
-  QList<Sample> samples_;
+  QList<SampleProgram> samples_;
   QStringList recent_;
   QList<Hit> hits_;
   int hovered_ = -1;

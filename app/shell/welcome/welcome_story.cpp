@@ -11,15 +11,16 @@ namespace {
 
 constexpr int kCardHeight = 116;
 
-struct Line {
+struct StoryLine {
   const char* text;
   bool ring;
 };
 
-void codeCard(QPainter& painter, const QRect& card, std::initializer_list<Line> lines, const QColor& fill) {
+void codeCard(QPainter& painter, const QRect& card, std::initializer_list<StoryLine> lines,
+              const QColor& fill) {
   int y = card.y() + theme().px(26);
   const int x = card.x() + theme().px(14);
-  for (const Line& line : lines) {
+  for (const StoryLine& line : lines) {
     const QRect box(x, y, kit::textWidth(theme().mono(12), line.text), theme().px(22));
     if (line.ring) {
       const QRectF around = QRectF(box).adjusted(-4, 0, 5, -1);
@@ -27,7 +28,7 @@ void codeCard(QPainter& painter, const QRect& card, std::initializer_list<Line> 
       painter.setPen(Qt::NoPen);
       painter.setBrush(fill);
       painter.drawRoundedRect(around, 2, 2);
-      kit::drawMark(painter, around, kit::Mark::Ring, false, 2);
+      kit::drawMark(painter, around, kit::Emphasis::Ring, false, 2);
     }
     kit::drawText(painter, box, line.text, theme().mono(12), theme().text1);
     y += theme().px(22);
@@ -40,14 +41,14 @@ void drawNode(QPainter& painter, const QRect& box, const char* name, bool active
   painter.setBrush(active ? theme().sel : theme().node);
   painter.drawRoundedRect(QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5), theme().radius(), theme().radius());
   painter.fillRect(QRect(box.x(), box.y() + theme().px(1), theme().px(5), box.height() - theme().px(2)),
-                   theme().family(kit::Family::Pointwise));
-  kit::drawFamily(painter, kit::Family::Pointwise,
+                   theme().family(kit::NodeFamily::Pointwise));
+  kit::drawFamily(painter, kit::NodeFamily::Pointwise,
                   QRect(box.x() + theme().px(12), box.y() + (box.height() - theme().px(14)) / 2,
                         theme().px(14), theme().px(14)));
   kit::drawText(painter, box.adjusted(theme().px(31), 0, 0, 0), name, theme().mono(12, active ? 600 : 400),
                 theme().text1);
   if (active)
-    kit::drawMark(painter, QRectF(box).adjusted(-3, -3, 3, 3), kit::Mark::Ring, false, theme().px(6));
+    kit::drawMark(painter, QRectF(box).adjusted(-3, -3, 3, 3), kit::Emphasis::Ring, false, theme().px(6));
 }
 
 void graphCard(QPainter& painter, const QRect& card, const char* first, const char* second, bool hull) {
@@ -75,22 +76,22 @@ void timelineCard(QPainter& painter, const QRect& card) {
   const QRect eager(card.x() + theme().px(12), card.y() + theme().px(28), card.width() - theme().px(24),
                     theme().px(22));
   const QRect compiled = eager.translated(0, theme().px(46));
-  auto slice = [&](const QRect& row, double from, double to, kit::Family family, const char* name,
+  auto slice = [&](const QRect& row, double from, double to, kit::NodeFamily family, const char* name,
                    bool ring) {
     const QRect box(row.x() + static_cast<int>(row.width() * from), row.y(),
                     static_cast<int>(row.width() * (to - from)), row.height());
     painter.fillRect(box, theme().familySoft(family));
     painter.fillRect(QRect(box.x(), box.y(), theme().px(2), box.height()), theme().family(family));
     kit::drawText(painter, box.adjusted(theme().px(5), 0, 0, 0), name, theme().mono(11), theme().text1);
-    if (ring) kit::drawMark(painter, box, kit::Mark::Ring, false, 2);
+    if (ring) kit::drawMark(painter, box, kit::Emphasis::Ring, false, 2);
     return box;
   };
   kit::drawText(painter, eager.translated(0, -theme().px(22)), "eager", theme().ui(11), theme().text2);
-  slice(eager, 0, 0.38, kit::Family::Matmul, "addmm", false);
-  const QRect gelu = slice(eager, 0.40, 0.72, kit::Family::Pointwise, "gelu", true);
-  slice(compiled, 0, 0.26, kit::Family::Matmul, "L3", false);
-  const QRect k2 = slice(compiled, 0.28, 0.42, kit::Family::Pointwise, "", false);
-  slice(compiled, 0.44, 0.66, kit::Family::Matmul, "L4", false);
+  slice(eager, 0, 0.38, kit::NodeFamily::Matmul, "addmm", false);
+  const QRect gelu = slice(eager, 0.40, 0.72, kit::NodeFamily::Pointwise, "gelu", true);
+  slice(compiled, 0, 0.26, kit::NodeFamily::Matmul, "L3", false);
+  const QRect k2 = slice(compiled, 0.28, 0.42, kit::NodeFamily::Pointwise, "", false);
+  slice(compiled, 0.44, 0.66, kit::NodeFamily::Matmul, "L4", false);
   QColor ribbon = theme().accent;
   ribbon.setAlphaF(0.25F);
   painter.setPen(Qt::NoPen);

@@ -33,21 +33,21 @@ PyObject* convert(int conversion, PyObject* value) {
 
 }  // namespace
 
-Step build_tuple(Machine& m, const Instruction& in) {
+StepResult build_tuple(Machine& m, const Instruction& in) {
   PyObject* tuple = PyTuple_New(in.arg);
-  if (!tuple) return Step::Threw;
+  if (!tuple) return StepResult::Threw;
   for (int i = in.arg; i-- > 0;) PyTuple_SET_ITEM(tuple, i, m.frame.pop());
   return m.replace(0, tuple);
 }
 
-Step build_list(Machine& m, const Instruction& in) {
+StepResult build_list(Machine& m, const Instruction& in) {
   PyObject* list = PyList_New(in.arg);
-  if (!list) return Step::Threw;
+  if (!list) return StepResult::Threw;
   for (int i = in.arg; i-- > 0;) PyList_SET_ITEM(list, i, m.frame.pop());
   return m.replace(0, list);
 }
 
-Step build_set(Machine& m, const Instruction& in) {
+StepResult build_set(Machine& m, const Instruction& in) {
   PyObject* set = PySet_New(nullptr);
   PyObject* const* items = operands(m, in.arg);
   for (int i = 0; set && i < in.arg; ++i)
@@ -55,7 +55,7 @@ Step build_set(Machine& m, const Instruction& in) {
   return m.replace(in.arg, set);
 }
 
-Step build_map(Machine& m, const Instruction& in) {
+StepResult build_map(Machine& m, const Instruction& in) {
   PyObject* map = PyDict_New();
   PyObject* const* items = operands(m, 2 * in.arg);
   for (int i = 0; map && i < in.arg; ++i)
@@ -63,7 +63,7 @@ Step build_map(Machine& m, const Instruction& in) {
   return m.replace(2 * in.arg, map);
 }
 
-Step build_const_key_map(Machine& m, const Instruction& in) {
+StepResult build_const_key_map(Machine& m, const Instruction& in) {
   PyObject* keys = m.peek(1);
   PyObject* map = PyDict_New();
   PyObject* const* values = operands(m, in.arg + 1);
@@ -72,62 +72,62 @@ Step build_const_key_map(Machine& m, const Instruction& in) {
   return m.replace(in.arg + 1, map);
 }
 
-Step build_string(Machine& m, const Instruction& in) {
+StepResult build_string(Machine& m, const Instruction& in) {
   PyObject* empty = PyUnicode_New(0, 0);
-  if (!empty) return Step::Threw;
+  if (!empty) return StepResult::Threw;
   PyObject* text = _PyUnicode_JoinArray(empty, operands(m, in.arg), in.arg);
   Py_DECREF(empty);
   return m.replace(in.arg, text);
 }
 
-Step build_slice(Machine& m, const Instruction& in) {
+StepResult build_slice(Machine& m, const Instruction& in) {
   PyObject* step = in.arg == 3 ? m.peek(1) : nullptr;
   return m.replace(in.arg, PySlice_New(m.peek(in.arg), m.peek(in.arg - 1), step));
 }
 
-Step list_append(Machine& m, const Instruction& in) {
+StepResult list_append(Machine& m, const Instruction& in) {
   return m.done(1, PyList_Append(m.peek(in.arg + 1), m.peek(1)));
 }
 
-Step set_add(Machine& m, const Instruction& in) {
+StepResult set_add(Machine& m, const Instruction& in) {
   return m.done(1, PySet_Add(m.peek(in.arg + 1), m.peek(1)));
 }
 
-Step map_add(Machine& m, const Instruction& in) {
+StepResult map_add(Machine& m, const Instruction& in) {
   return m.done(2, PyDict_SetItem(m.peek(in.arg + 2), m.peek(2), m.peek(1)));
 }
 
-Step list_extend(Machine& m, const Instruction& in) {
+StepResult list_extend(Machine& m, const Instruction& in) {
   PyObject* iterable = m.peek(1);
-  if (!Py_TYPE(iterable)->tp_iter && !PySequence_Check(iterable)) return Step::Exit;
+  if (!Py_TYPE(iterable)->tp_iter && !PySequence_Check(iterable)) return StepResult::Exit;
   PyObject* none = _PyList_Extend(reinterpret_cast<PyListObject*>(m.peek(in.arg + 1)), iterable);
   Py_XDECREF(none);
   return m.done(1, none ? 0 : -1);
 }
 
-Step set_update(Machine& m, const Instruction& in) {
+StepResult set_update(Machine& m, const Instruction& in) {
   return m.done(1, _PySet_Update(m.peek(in.arg + 1), m.peek(1)));
 }
 
-Step dict_update(Machine& m, const Instruction& in) {
-  if (!PyDict_Check(m.peek(1))) return Step::Exit;
+StepResult dict_update(Machine& m, const Instruction& in) {
+  if (!PyDict_Check(m.peek(1))) return StepResult::Exit;
   return m.done(1, PyDict_Update(m.peek(in.arg + 1), m.peek(1)));
 }
 
-Step dict_merge(Machine& m, const Instruction& in) {
+StepResult dict_merge(Machine& m, const Instruction& in) {
   PyObject* target = m.peek(in.arg + 1);
   if (!merges_cleanly(target, m.peek(1))) {
     PyErr_Clear();
-    return Step::Exit;
+    return StepResult::Exit;
   }
   return m.done(1, PyDict_Update(target, m.peek(1)));
 }
 
-Step list_to_tuple(Machine& m, const Instruction&) {
+StepResult list_to_tuple(Machine& m, const Instruction&) {
   return m.replace(1, PyList_AsTuple(m.peek(1)));
 }
 
-Step format_value(Machine& m, const Instruction& in) {
+StepResult format_value(Machine& m, const Instruction& in) {
   const int n = in.flag ? 2 : 1;
   PyObject* spec = in.flag ? m.peek(1) : nullptr;
   PyObject* text = convert(in.arg, m.peek(n));

@@ -14,9 +14,9 @@ PyObject* builtin(Machine& m, const char* text) {
   return value;
 }
 
-Step called(Machine& m, int operands, PyObject* result) {
-  const Step step = m.replace(operands, result);
-  return step == Step::Next ? m.poll() : step;
+StepResult called(Machine& m, int operands, PyObject* result) {
+  const StepResult step = m.replace(operands, result);
+  return step == StepResult::Next ? m.poll() : step;
 }
 
 // sys.modules["package.name"]: a submodule that is being imported in a circle. New reference or nullptr.
@@ -36,7 +36,7 @@ PyObject* submodule(PyObject* package, PyObject* name) {
 }  // namespace
 
 // On the stack: NULL, callable, arguments; or function, self, arguments.
-Step call(Machine& m, const Instruction& in) {
+StepResult call(Machine& m, const Instruction& in) {
   const int base = m.frame.depth() - in.arg - 2;
   const bool method = m.frame.stack(base) != nullptr;
   PyObject* callable = m.frame.stack(method ? base : base + 1);
@@ -49,13 +49,13 @@ Step call(Machine& m, const Instruction& in) {
 }
 
 // On the stack: NULL, callable, iterable of arguments, and with the flag a dict of keywords.
-Step call_ex(Machine& m, const Instruction& in) {
+StepResult call_ex(Machine& m, const Instruction& in) {
   PyObject* keywords = in.flag ? m.peek(1) : nullptr;
   const int at = in.flag ? 2 : 1;
   PyObject* arguments = m.peek(at);
-  if (keywords && !PyDict_CheckExact(keywords)) return Step::Exit;
+  if (keywords && !PyDict_CheckExact(keywords)) return StepResult::Exit;
   if (!PyTuple_CheckExact(arguments)) {
-    if (!Py_TYPE(arguments)->tp_iter && !PySequence_Check(arguments)) return Step::Exit;
+    if (!Py_TYPE(arguments)->tp_iter && !PySequence_Check(arguments)) return StepResult::Exit;
     PyObject* tuple = PySequence_Tuple(arguments);
     if (!tuple) return m.done(at + 2, -1);
     m.frame.set_stack(m.frame.depth() - at, tuple);
@@ -64,9 +64,9 @@ Step call_ex(Machine& m, const Instruction& in) {
   return called(m, at + 2, PyObject_Call(m.peek(at + 1), arguments, keywords));
 }
 
-Step make_function(Machine& m, const Instruction& in) {
+StepResult make_function(Machine& m, const Instruction& in) {
   auto* function = reinterpret_cast<PyFunctionObject*>(PyFunction_New(m.peek(1), m.frame.globals()));
-  if (!function) return Step::Threw;
+  if (!function) return StepResult::Threw;
   m.drop(1);
   struct Part {
     int bit;
@@ -81,25 +81,25 @@ Step make_function(Machine& m, const Instruction& in) {
   return m.replace(0, reinterpret_cast<PyObject*>(function));
 }
 
-Step load_build_class(Machine& m, const Instruction&) {
+StepResult load_build_class(Machine& m, const Instruction&) {
   PyObject* build = builtin(m, "__build_class__");
-  if (!build) return PyErr_Occurred() ? Step::Threw : Step::Exit;
+  if (!build) return PyErr_Occurred() ? StepResult::Threw : StepResult::Exit;
   return m.replace(0, Py_NewRef(build));
 }
 
-Step load_assertion_error(Machine& m, const Instruction&) {
+StepResult load_assertion_error(Machine& m, const Instruction&) {
   return m.replace(0, Py_NewRef(PyExc_AssertionError));
 }
 
 // On the stack: level, names wanted (a tuple or None).
-Step import_name(Machine& m, const Instruction& in) {
+StepResult import_name(Machine& m, const Instruction& in) {
   PyObject* import = builtin(m, "__import__");
-  if (!import) return PyErr_Occurred() ? Step::Threw : Step::Exit;
+  if (!import) return PyErr_Occurred() ? StepResult::Threw : StepResult::Exit;
   return m.replace(2, PyObject_CallFunctionObjArgs(import, m.code.name(in.arg), m.frame.globals(), Py_None,
                                                    m.peek(1), m.peek(2), nullptr));
 }
 
-Step import_from(Machine& m, const Instruction& in) {
+StepResult import_from(Machine& m, const Instruction& in) {
   PyObject* module = m.peek(1);
   PyObject* name = m.code.name(in.arg);
   PyObject* value = PyObject_GetAttr(module, name);
@@ -108,7 +108,7 @@ Step import_from(Machine& m, const Instruction& in) {
   value = submodule(module, name);
   if (value) return m.replace(0, value);
   PyErr_Clear();
-  return Step::Exit;  // CPython words the error
+  return StepResult::Exit;  // CPython words the error
 }
 
 }  // namespace vitrine::capture::handlers

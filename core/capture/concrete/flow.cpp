@@ -11,25 +11,25 @@ int truth(PyObject* value) {
   return PyObject_IsTrue(value);
 }
 
-Step pop_jump_if(Machine& m, const Instruction& in, bool wanted) {
+StepResult pop_jump_if(Machine& m, const Instruction& in, bool wanted) {
   const int is = truth(m.peek(1));
   m.drop(1);
-  if (is < 0) return Step::Threw;
-  return (is != 0) == wanted ? m.jump(in) : Step::Next;
+  if (is < 0) return StepResult::Threw;
+  return (is != 0) == wanted ? m.jump(in) : StepResult::Next;
 }
 
-Step pop_jump_if_none_is(Machine& m, const Instruction& in, bool wanted) {
+StepResult pop_jump_if_none_is(Machine& m, const Instruction& in, bool wanted) {
   const bool is = m.peek(1) == Py_None;
   m.drop(1);
-  return is == wanted ? m.jump(in) : Step::Next;
+  return is == wanted ? m.jump(in) : StepResult::Next;
 }
 
-Step jump_or_pop_if(Machine& m, const Instruction& in, bool wanted) {
+StepResult jump_or_pop_if(Machine& m, const Instruction& in, bool wanted) {
   const int is = truth(m.peek(1));
   if (is < 0) return m.done(1, -1);
   if ((is != 0) == wanted) return m.jump(in);
   m.drop(1);
-  return Step::Next;
+  return StepResult::Next;
 }
 
 // The first `n` items as a new list; fewer when the iterator ends before. nullptr: an error is set.
@@ -70,9 +70,9 @@ void push_items(Machine& m, PyObject* list, Py_ssize_t from, Py_ssize_t count) {
 
 // Replaces the top by its items, the first on top: `before` of them, then with a star a list of the middle
 // ones and `after` more.
-Step unpack_iterable(Machine& m, int before, int after, bool has_star) {
+StepResult unpack_iterable(Machine& m, int before, int after, bool has_star) {
   PyObject* iterable = m.peek(1);
-  if (!Py_TYPE(iterable)->tp_iter && !PySequence_Check(iterable)) return Step::Exit;
+  if (!Py_TYPE(iterable)->tp_iter && !PySequence_Check(iterable)) return StepResult::Exit;
   PyObject* iterator = PyObject_GetIter(iterable);
   PyObject* head = iterator ? take(iterator, before) : nullptr;
   PyObject* star = head && has_star ? PySequence_List(iterator) : nullptr;
@@ -91,7 +91,7 @@ Step unpack_iterable(Machine& m, int before, int after, bool has_star) {
   }
   Py_XDECREF(star);
   Py_XDECREF(head);
-  return fits ? Step::Next : Step::Threw;
+  return fits ? StepResult::Next : StepResult::Threw;
 }
 
 // A special method, looked up on the type and bound; nullptr, perhaps without an error, when there is none.
@@ -107,76 +107,76 @@ PyObject* special(PyObject* manager, const char* text) {
 
 }  // namespace
 
-Step nop(Machine&, const Instruction&) {
-  return Step::Next;
+StepResult nop(Machine&, const Instruction&) {
+  return StepResult::Next;
 }
 
-Step resume(Machine& m, const Instruction& in) {
-  return in.arg < 2 ? m.poll() : Step::Next;
+StepResult resume(Machine& m, const Instruction& in) {
+  return in.arg < 2 ? m.poll() : StepResult::Next;
 }
 
-Step jump(Machine& m, const Instruction& in) {
+StepResult jump(Machine& m, const Instruction& in) {
   return m.jump(in);
 }
 
-Step pop_jump_if_false(Machine& m, const Instruction& in) {
+StepResult pop_jump_if_false(Machine& m, const Instruction& in) {
   return pop_jump_if(m, in, false);
 }
-Step pop_jump_if_true(Machine& m, const Instruction& in) {
+StepResult pop_jump_if_true(Machine& m, const Instruction& in) {
   return pop_jump_if(m, in, true);
 }
-Step pop_jump_if_none(Machine& m, const Instruction& in) {
+StepResult pop_jump_if_none(Machine& m, const Instruction& in) {
   return pop_jump_if_none_is(m, in, true);
 }
-Step pop_jump_if_not_none(Machine& m, const Instruction& in) {
+StepResult pop_jump_if_not_none(Machine& m, const Instruction& in) {
   return pop_jump_if_none_is(m, in, false);
 }
-Step jump_if_false_or_pop(Machine& m, const Instruction& in) {
+StepResult jump_if_false_or_pop(Machine& m, const Instruction& in) {
   return jump_or_pop_if(m, in, false);
 }
-Step jump_if_true_or_pop(Machine& m, const Instruction& in) {
+StepResult jump_if_true_or_pop(Machine& m, const Instruction& in) {
   return jump_or_pop_if(m, in, true);
 }
 
-Step get_iter(Machine& m, const Instruction&) {
+StepResult get_iter(Machine& m, const Instruction&) {
   return m.replace(1, PyObject_GetIter(m.peek(1)));
 }
 
-Step for_iter(Machine& m, const Instruction& in) {
+StepResult for_iter(Machine& m, const Instruction& in) {
   PyObject* iterator = m.peek(1);
   PyObject* item = Py_TYPE(iterator)->tp_iternext(iterator);
   if (item) return m.replace(0, item);
   if (PyErr_Occurred()) {
-    if (!PyErr_ExceptionMatches(PyExc_StopIteration)) return Step::Threw;
+    if (!PyErr_ExceptionMatches(PyExc_StopIteration)) return StepResult::Threw;
     PyErr_Clear();
   }
   m.drop(1);
   return m.jump(in);
 }
 
-Step unpack_sequence(Machine& m, const Instruction& in) {
+StepResult unpack_sequence(Machine& m, const Instruction& in) {
   return unpack_iterable(m, in.arg, 0, false);
 }
 
-Step unpack_ex(Machine& m, const Instruction& in) {
+StepResult unpack_ex(Machine& m, const Instruction& in) {
   return unpack_iterable(m, in.arg & 0xFF, in.arg >> 8, true);
 }
 
-Step return_value(Machine& m, const Instruction&) {
+StepResult return_value(Machine& m, const Instruction&) {
   return m.finish(m.frame.pop());
 }
 
-Step return_const(Machine& m, const Instruction& in) {
+StepResult return_const(Machine& m, const Instruction& in) {
   return m.finish(Py_NewRef(m.code.constant(in.arg)));
 }
 
-Step before_with(Machine& m, const Instruction&) {
+StepResult before_with(Machine& m, const Instruction&) {
   PyObject* manager = m.peek(1);
   PyObject* enter = special(manager, "__enter__");
   PyObject* exit = enter ? special(manager, "__exit__") : nullptr;
   if (!exit) {
     Py_XDECREF(enter);
-    return PyErr_Occurred() ? Step::Threw : Step::Exit;  // CPython words the error
+    return PyErr_Occurred() ? StepResult::Threw : StepResult::Exit;  // CPython words the error
   }
   m.frame.set_stack(m.frame.depth() - 1, exit);
   PyObject* entered = PyObject_CallNoArgs(enter);

@@ -7,13 +7,13 @@
 namespace vitrine::capture {
 namespace {
 
-struct Row {
+struct HandlerRow {
   Op op;
-  Handler handler;
+  ConcreteHandler handler;
 };
 
 // Instructions that are not named here are CPython's: exception handling, generators, class bodies.
-constexpr Row kRows[] = {
+constexpr HandlerRow kRows[] = {
     {Op::Nop, handlers::nop},
     {Op::Resume, handlers::resume},
     {Op::MakeCell, handlers::make_cell},
@@ -95,71 +95,71 @@ constexpr Row kRows[] = {
 };
 
 constexpr auto kByOp = [] {
-  std::array<Handler, static_cast<size_t>(Op::Count)> table{};
-  for (const Row& row : kRows) table[static_cast<size_t>(row.op)] = row.handler;
+  std::array<ConcreteHandler, static_cast<size_t>(Op::Count)> table{};
+  for (const HandlerRow& row : kRows) table[static_cast<size_t>(row.op)] = row.handler;
   return table;
 }();
 
 }  // namespace
 
-Handler handler_of(Op op) {
+ConcreteHandler handler_of(Op op) {
   return kByOp[static_cast<size_t>(op)];
 }
 
-Step Machine::step(const Instruction& in) {
-  const Handler handler = handler_of(in.op);
-  if (!handler) return Step::Exit;
+StepResult Machine::step(const Instruction& in) {
+  const ConcreteHandler handler = handler_of(in.op);
+  if (!handler) return StepResult::Exit;
   next_ = in.next_pc;
   frame.set_running(in.at);
-  const Step step = handler(*this, in);
+  const StepResult step = handler(*this, in);
   switch (step) {
-    case Step::Next:
-    case Step::Leave:
+    case StepResult::Next:
+    case StepResult::Leave:
       frame.set_pc(next_);
       break;
-    case Step::Exit:
+    case StepResult::Exit:
       frame.set_pc(in.pc);
       break;
-    case Step::Returned:
-    case Step::Threw:
+    case StepResult::Returned:
+    case StepResult::Threw:
       break;
   }
   return step;
 }
 
-Step Machine::replace(int n, PyObject* owned) {
+StepResult Machine::replace(int n, PyObject* owned) {
   drop(n);
-  if (!owned) return Step::Threw;
+  if (!owned) return StepResult::Threw;
   frame.push(owned);
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step Machine::done(int n, int status) {
+StepResult Machine::done(int n, int status) {
   drop(n);
-  return status < 0 ? Step::Threw : Step::Next;
+  return status < 0 ? StepResult::Threw : StepResult::Next;
 }
 
-Step Machine::jump(const Instruction& in) {
+StepResult Machine::jump(const Instruction& in) {
   next_ = in.target;
-  return in.backward ? poll() : Step::Next;
+  return in.backward ? poll() : StepResult::Next;
 }
 
-Step Machine::poll() {
-  if (!interrupt_requested(thread)) return Step::Next;
+StepResult Machine::poll() {
+  if (!interrupt_requested(thread)) return StepResult::Next;
   switch (handle_interrupt(thread)) {
     case Interrupt::Handled:
-      return Step::Next;
+      return StepResult::Next;
     case Interrupt::Raised:
-      return Step::Threw;
+      return StepResult::Threw;
     case Interrupt::NeedsCPython:
-      return Step::Leave;
+      return StepResult::Leave;
   }
-  return Step::Leave;
+  return StepResult::Leave;
 }
 
-Step Machine::finish(PyObject* owned) {
+StepResult Machine::finish(PyObject* owned) {
   result_ = owned;
-  return Step::Returned;
+  return StepResult::Returned;
 }
 
 }  // namespace vitrine::capture

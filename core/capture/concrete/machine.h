@@ -9,7 +9,7 @@
 
 namespace vitrine::capture {
 
-enum class Step : uint8_t {
+enum class StepResult : uint8_t {
   Next,      // done; frame.pc() is the next instruction
   Leave,     // done as well, but CPython must go on from frame.pc()
   Returned,  // the frame is finished; result() holds its value
@@ -21,19 +21,19 @@ class Machine {
  public:
   Machine(_ts* thread, Frame frame, const Bytecode& code) : thread(thread), frame(frame), code(code) {}
   // `in` is the instruction at frame.pc(). The frame must be linked (FrameLink).
-  Step step(const Instruction& in);
-  _object* result() const { return result_; }  // new reference, once, after Step::Returned
+  StepResult step(const Instruction& in);
+  _object* result() const { return result_; }  // new reference, once, after StepResult::Returned
 
   // For the handlers of instructions.
   _object* peek(int i) const { return frame.stack(frame.depth() - i); }  // 1 = top; borrowed
   void drop(int n) { frame.truncate(frame.depth() - n); }
   // Replaces the `n` operands on top by `owned`; nullptr: the operation failed.
-  Step replace(int n, _object* owned);
+  StepResult replace(int n, _object* owned);
   // The same for operations that say 0 or -1 and push nothing.
-  Step done(int n, int status);
-  Step jump(const Instruction& in);
-  Step poll();  // signals, pending calls, other threads: where CPython looks as well
-  Step finish(_object* owned);
+  StepResult done(int n, int status);
+  StepResult jump(const Instruction& in);
+  StepResult poll();  // signals, pending calls, other threads: where CPython looks as well
+  StepResult finish(_object* owned);
 
   _ts* const thread;
   Frame frame;
@@ -44,8 +44,8 @@ class Machine {
   _object* result_ = nullptr;
 };
 
-// Runs one kind of instruction. Step::Exit only before anything has changed.
-using Handler = Step (*)(Machine&, const Instruction&);
-Handler handler_of(Op op);  // nullptr: CPython's own
+// Runs one kind of instruction. StepResult::Exit only before anything has changed.
+using ConcreteHandler = StepResult (*)(Machine&, const Instruction&);
+ConcreteHandler handler_of(Op op);  // nullptr: CPython's own
 
 }  // namespace vitrine::capture

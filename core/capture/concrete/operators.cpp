@@ -49,68 +49,68 @@ PyObject* boolean(int truth) {  // -1: an error is set
 
 }  // namespace
 
-Step unary_positive(Machine& m, const Instruction&) {
+StepResult unary_positive(Machine& m, const Instruction&) {
   return m.replace(1, PyNumber_Positive(m.peek(1)));
 }
-Step unary_negative(Machine& m, const Instruction&) {
+StepResult unary_negative(Machine& m, const Instruction&) {
   return m.replace(1, PyNumber_Negative(m.peek(1)));
 }
-Step unary_invert(Machine& m, const Instruction&) {
+StepResult unary_invert(Machine& m, const Instruction&) {
   return m.replace(1, PyNumber_Invert(m.peek(1)));
 }
-Step unary_not(Machine& m, const Instruction&) {
+StepResult unary_not(Machine& m, const Instruction&) {
   return m.replace(1, boolean(PyObject_Not(m.peek(1))));
 }
 
-Step binary(Machine& m, const Instruction& in) {
-  if (in.arg < 0 || in.arg >= static_cast<int>(kBinary.size())) return Step::Exit;
+StepResult binary(Machine& m, const Instruction& in) {
+  if (in.arg < 0 || in.arg >= static_cast<int>(kBinary.size())) return StepResult::Exit;
   return m.replace(2, kBinary[static_cast<size_t>(in.arg)](m.peek(2), m.peek(1)));
 }
 
-Step compare(Machine& m, const Instruction& in) {
+StepResult compare(Machine& m, const Instruction& in) {
   return m.replace(2, PyObject_RichCompare(m.peek(2), m.peek(1), in.arg));
 }
 
-Step is(Machine& m, const Instruction& in) {
+StepResult is(Machine& m, const Instruction& in) {
   return m.replace(2, boolean((m.peek(2) == m.peek(1)) != in.flag));
 }
 
-Step contains(Machine& m, const Instruction& in) {
+StepResult contains(Machine& m, const Instruction& in) {
   const int found = PySequence_Contains(m.peek(1), m.peek(2));
   return m.replace(2, found < 0 ? nullptr : boolean((found != 0) != in.flag));
 }
 
-Step subscript(Machine& m, const Instruction&) {
+StepResult subscript(Machine& m, const Instruction&) {
   return m.replace(2, PyObject_GetItem(m.peek(2), m.peek(1)));
 }
 
-Step load_slice(Machine& m, const Instruction&) {
+StepResult load_slice(Machine& m, const Instruction&) {
   PyObject* slice = PySlice_New(m.peek(2), m.peek(1), nullptr);
   PyObject* result = slice ? PyObject_GetItem(m.peek(3), slice) : nullptr;
   Py_XDECREF(slice);
   return m.replace(3, result);
 }
 
-Step store_slice(Machine& m, const Instruction&) {
+StepResult store_slice(Machine& m, const Instruction&) {
   PyObject* slice = PySlice_New(m.peek(2), m.peek(1), nullptr);
   const int status = slice ? PyObject_SetItem(m.peek(3), slice, m.peek(4)) : -1;
   Py_XDECREF(slice);
   return m.done(4, status);
 }
 
-Step store_subscript(Machine& m, const Instruction&) {
+StepResult store_subscript(Machine& m, const Instruction&) {
   return m.done(3, PyObject_SetItem(m.peek(2), m.peek(1), m.peek(3)));
 }
 
-Step delete_subscript(Machine& m, const Instruction&) {
+StepResult delete_subscript(Machine& m, const Instruction&) {
   return m.done(2, PyObject_DelItem(m.peek(2), m.peek(1)));
 }
 
-Step load_attr(Machine& m, const Instruction& in) {
+StepResult load_attr(Machine& m, const Instruction& in) {
   return m.replace(1, PyObject_GetAttr(m.peek(1), m.code.name(in.arg)));
 }
 
-Step load_method(Machine& m, const Instruction& in) {
+StepResult load_method(Machine& m, const Instruction& in) {
   PyObject* object = m.peek(1);
   PyObject* found = nullptr;
   const int unbound = _PyObject_GetMethod(object, m.code.name(in.arg), &found);
@@ -125,10 +125,10 @@ Step load_method(Machine& m, const Instruction& in) {
     m.frame.push(nullptr);
     m.frame.push(found);
   }
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step load_super_attr(Machine& m, const Instruction& in) {
+StepResult load_super_attr(Machine& m, const Instruction& in) {
   PyObject* arguments[] = {m.peek(2), m.peek(1)};
   PyObject* super = PyObject_Vectorcall(m.peek(3), arguments, in.aux == 1 ? 2 : 0, nullptr);
   PyObject* found = super ? PyObject_GetAttr(super, m.code.name(in.arg)) : nullptr;
@@ -137,27 +137,27 @@ Step load_super_attr(Machine& m, const Instruction& in) {
   m.drop(3);
   if (in.flag) m.frame.push(nullptr);
   m.frame.push(found);
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step store_attr(Machine& m, const Instruction& in) {
+StepResult store_attr(Machine& m, const Instruction& in) {
   return m.done(2, PyObject_SetAttr(m.peek(1), m.code.name(in.arg), m.peek(2)));
 }
 
-Step delete_attr(Machine& m, const Instruction& in) {
+StepResult delete_attr(Machine& m, const Instruction& in) {
   return m.done(1, PyObject_DelAttr(m.peek(1), m.code.name(in.arg)));
 }
 
-Step get_len(Machine& m, const Instruction&) {
+StepResult get_len(Machine& m, const Instruction&) {
   const Py_ssize_t length = PyObject_Length(m.peek(1));
   return m.replace(0, length < 0 ? nullptr : PyLong_FromSsize_t(length));
 }
 
-Step match_mapping(Machine& m, const Instruction&) {
+StepResult match_mapping(Machine& m, const Instruction&) {
   return m.replace(0, boolean((Py_TYPE(m.peek(1))->tp_flags & Py_TPFLAGS_MAPPING) != 0));
 }
 
-Step match_sequence(Machine& m, const Instruction&) {
+StepResult match_sequence(Machine& m, const Instruction&) {
   return m.replace(0, boolean((Py_TYPE(m.peek(1))->tp_flags & Py_TPFLAGS_SEQUENCE) != 0));
 }
 

@@ -5,10 +5,10 @@
 namespace vitrine::capture::handlers {
 namespace {
 
-Step push_borrowed(Machine& m, PyObject* value) {
-  if (!value) return Step::Exit;
+StepResult push_borrowed(Machine& m, PyObject* value) {
+  if (!value) return StepResult::Exit;
   m.frame.push(Py_NewRef(value));
-  return Step::Next;
+  return StepResult::Next;
 }
 
 // Borrowed; nullptr with or without an error set. Globals first, then builtins, as in LOAD_GLOBAL.
@@ -23,110 +23,110 @@ PyObject* find_global(Machine& m, PyObject* name) {
 
 }  // namespace
 
-Step make_cell(Machine& m, const Instruction& in) {
+StepResult make_cell(Machine& m, const Instruction& in) {
   PyObject* cell = PyCell_New(m.frame.local(in.arg));
-  if (!cell) return Step::Threw;
+  if (!cell) return StepResult::Threw;
   m.frame.set_local(in.arg, cell);
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step copy_free_vars(Machine& m, const Instruction& in) {
+StepResult copy_free_vars(Machine& m, const Instruction& in) {
   PyObject* closure = PyFunction_GET_CLOSURE(m.frame.function());
   const int first = m.frame.local_count() - in.arg;
   for (int i = 0; i < in.arg; ++i) m.frame.set_local(first + i, Py_NewRef(PyTuple_GET_ITEM(closure, i)));
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step load_const(Machine& m, const Instruction& in) {
+StepResult load_const(Machine& m, const Instruction& in) {
   return push_borrowed(m, m.code.constant(in.arg));
 }
 
-Step load_fast(Machine& m, const Instruction& in) {
+StepResult load_fast(Machine& m, const Instruction& in) {
   return push_borrowed(m, m.frame.local(in.arg));
 }
 
-Step load_fast_and_clear(Machine& m, const Instruction& in) {
+StepResult load_fast_and_clear(Machine& m, const Instruction& in) {
   m.frame.push(Py_XNewRef(m.frame.local(in.arg)));
   m.frame.set_local(in.arg, nullptr);
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step store_fast(Machine& m, const Instruction& in) {
+StepResult store_fast(Machine& m, const Instruction& in) {
   m.frame.set_local(in.arg, m.frame.pop());
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step delete_fast(Machine& m, const Instruction& in) {
-  if (!m.frame.local(in.arg)) return Step::Exit;
+StepResult delete_fast(Machine& m, const Instruction& in) {
+  if (!m.frame.local(in.arg)) return StepResult::Exit;
   m.frame.set_local(in.arg, nullptr);
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step load_closure(Machine& m, const Instruction& in) {
+StepResult load_closure(Machine& m, const Instruction& in) {
   return push_borrowed(m, m.frame.local(in.arg));
 }
 
-Step load_deref(Machine& m, const Instruction& in) {
+StepResult load_deref(Machine& m, const Instruction& in) {
   return push_borrowed(m, PyCell_GET(m.frame.local(in.arg)));
 }
 
-Step store_deref(Machine& m, const Instruction& in) {
+StepResult store_deref(Machine& m, const Instruction& in) {
   PyObject* value = m.frame.pop();
   PyCell_Set(m.frame.local(in.arg), value);
   Py_DECREF(value);
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step delete_deref(Machine& m, const Instruction& in) {
+StepResult delete_deref(Machine& m, const Instruction& in) {
   PyObject* cell = m.frame.local(in.arg);
-  if (!PyCell_GET(cell)) return Step::Exit;
+  if (!PyCell_GET(cell)) return StepResult::Exit;
   PyCell_Set(cell, nullptr);
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step load_global(Machine& m, const Instruction& in) {
+StepResult load_global(Machine& m, const Instruction& in) {
   PyObject* value = find_global(m, m.code.name(in.arg));
-  if (!value) return PyErr_Occurred() ? Step::Threw : Step::Exit;
+  if (!value) return PyErr_Occurred() ? StepResult::Threw : StepResult::Exit;
   Py_INCREF(value);
   if (in.flag) m.frame.push(nullptr);
   m.frame.push(value);
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step store_global(Machine& m, const Instruction& in) {
+StepResult store_global(Machine& m, const Instruction& in) {
   return m.done(1, PyDict_SetItem(m.frame.globals(), m.code.name(in.arg), m.peek(1)));
 }
 
-Step delete_global(Machine& m, const Instruction& in) {
+StepResult delete_global(Machine& m, const Instruction& in) {
   PyObject* name = m.code.name(in.arg);
   const int found = PyDict_Contains(m.frame.globals(), name);
-  if (found < 0) return Step::Threw;
-  if (found == 0) return Step::Exit;
+  if (found < 0) return StepResult::Threw;
+  if (found == 0) return StepResult::Exit;
   return m.done(0, PyDict_DelItem(m.frame.globals(), name));
 }
 
-Step pop_top(Machine& m, const Instruction&) {
+StepResult pop_top(Machine& m, const Instruction&) {
   m.drop(1);
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step push_null(Machine& m, const Instruction&) {
+StepResult push_null(Machine& m, const Instruction&) {
   m.frame.push(nullptr);
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step copy(Machine& m, const Instruction& in) {
+StepResult copy(Machine& m, const Instruction& in) {
   m.frame.push(Py_XNewRef(m.peek(in.arg)));
-  return Step::Next;
+  return StepResult::Next;
 }
 
-Step swap(Machine& m, const Instruction& in) {
+StepResult swap(Machine& m, const Instruction& in) {
   const int top = m.frame.depth() - 1;
   const int other = m.frame.depth() - in.arg;
   PyObject* first = Py_XNewRef(m.frame.stack(top));
   m.frame.set_stack(top, Py_XNewRef(m.frame.stack(other)));
   m.frame.set_stack(other, first);
-  return Step::Next;
+  return StepResult::Next;
 }
 
 }  // namespace vitrine::capture::handlers

@@ -14,47 +14,47 @@ namespace {
 
 // Whatever is named neither here nor in kSharedRows is Op::Unsupported. KW_NAMES and CALL are joined by the
 // decoder; END_FOR and END_SEND are stepped over by the instructions before them.
-constexpr Row kRows[] = {
+constexpr OpcodeRow kRows[] = {
     {LOAD_FAST_CHECK, Op::LoadFast},
     {LOAD_FAST_AND_CLEAR, Op::LoadFastAndClear},
-    {LOAD_ATTR, Op::LoadAttr, Shape::Shifted},
-    {LOAD_SUPER_ATTR, Op::LoadSuperAttr, Shape::Supers},
-    {COMPARE_OP, Op::Compare, Shape::Compares},
+    {LOAD_ATTR, Op::LoadAttr, OpcodeShape::Shifted},
+    {LOAD_SUPER_ATTR, Op::LoadSuperAttr, OpcodeShape::Supers},
+    {COMPARE_OP, Op::Compare, OpcodeShape::Compares},
     {BINARY_SLICE, Op::LoadSlice},
     {STORE_SLICE, Op::StoreSlice},
-    {FOR_ITER, Op::ForIter, Shape::Loops},
+    {FOR_ITER, Op::ForIter, OpcodeShape::Loops},
     {END_FOR, Op::End},
     {END_SEND, Op::End},
-    {POP_JUMP_IF_FALSE, Op::PopJumpIfFalse, Shape::Forward},
-    {POP_JUMP_IF_TRUE, Op::PopJumpIfTrue, Shape::Forward},
-    {POP_JUMP_IF_NONE, Op::PopJumpIfNone, Shape::Forward},
-    {POP_JUMP_IF_NOT_NONE, Op::PopJumpIfNotNone, Shape::Forward},
+    {POP_JUMP_IF_FALSE, Op::PopJumpIfFalse, OpcodeShape::Forward},
+    {POP_JUMP_IF_TRUE, Op::PopJumpIfTrue, OpcodeShape::Forward},
+    {POP_JUMP_IF_NONE, Op::PopJumpIfNone, OpcodeShape::Forward},
+    {POP_JUMP_IF_NOT_NONE, Op::PopJumpIfNotNone, OpcodeShape::Forward},
     {RETURN_CONST, Op::ReturnConst},
     {LOAD_LOCALS, Op::Name},
     {LOAD_FROM_DICT_OR_DEREF, Op::Name},
     {LOAD_FROM_DICT_OR_GLOBALS, Op::Name},
-    {SEND, Op::Send, Shape::Sends},
+    {SEND, Op::Send, OpcodeShape::Sends},
     {CLEANUP_THROW, Op::Generator},
 };
 
-constexpr Table kTable = by_opcode(kSharedRows, kRows);
+constexpr OpcodeTable kTable = by_opcode(kSharedRows, kRows);
 
 // The functions of CALL_INTRINSIC_1 by number; the others are Op::Unsupported.
-constexpr Row kIntrinsics[] = {
+constexpr OpcodeRow kIntrinsics[] = {
     {INTRINSIC_IMPORT_STAR, Op::Name},          {INTRINSIC_STOPITERATION_ERROR, Op::StopIterationError},
     {INTRINSIC_ASYNC_GEN_WRAP, Op::Generator},  {INTRINSIC_UNARY_POSITIVE, Op::UnaryPositive},
     {INTRINSIC_LIST_TO_TUPLE, Op::ListToTuple},
 };
 
-constexpr Table kIntrinsicTable = by_opcode(kIntrinsics);
+constexpr OpcodeTable kIntrinsicTable = by_opcode(kIntrinsics);
 
-Instruction read_intrinsic(Unit unit) {
+Instruction read_intrinsic(CodeUnit unit) {
   unit.opcode = static_cast<uint8_t>(unit.arg);
   return read_plain(kIntrinsicTable, unit);
 }
 
 // [KW_NAMES] CALL: one instruction, since the keyword names live in CPython's own C frame in between.
-Instruction read_call(const uint8_t* code, int size, Unit unit) {
+Instruction read_call(const uint8_t* code, int size, CodeUnit unit) {
   Instruction out{.pc = unit.pc, .at = unit.at, .next_pc = unit.next};
   if (unit.opcode == KW_NAMES) {
     if (unit.next >= size) return out;
@@ -75,7 +75,7 @@ bool lands_behind(const uint8_t* code, int size, const Instruction& in, uint8_t 
   return in.target - 2 >= 0 && in.target <= size && code[in.target - 2] == opcode;
 }
 
-Instruction read_instruction(const uint8_t* code, int size, const Unit& unit) {
+Instruction read_instruction(const uint8_t* code, int size, const CodeUnit& unit) {
   if (unit.opcode == KW_NAMES || unit.opcode == CALL) return read_call(code, size, unit);
   if (unit.opcode == CALL_INTRINSIC_1) return read_intrinsic(unit);
   Instruction in = read_plain(kTable, unit);

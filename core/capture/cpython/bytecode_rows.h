@@ -10,7 +10,7 @@
 
 namespace vitrine::capture {
 
-enum class Shape : uint8_t {
+enum class OpcodeShape : uint8_t {
   Plain,     // arg as it stands
   Forward,   // arg: units from the next instruction
   Backward,  // arg: units back from the next instruction
@@ -23,21 +23,21 @@ enum class Shape : uint8_t {
   Supers,    // LOAD_SUPER_ATTR: 1 is the flag, 2 says that super() has its two arguments (aux)
 };
 
-struct Row {
+struct OpcodeRow {
   uint8_t opcode;
   Op op;
-  Shape shape = Shape::Plain;
+  OpcodeShape shape = OpcodeShape::Plain;
 };
 
 // One opcode with its folded argument; caches behind it are stepped over.
-struct Unit {
+struct CodeUnit {
   uint8_t opcode;
   int32_t arg, pc, at, next;
 };
 
 constexpr uint8_t kCache = 0, kExtendedArgument = 144;
 
-inline Unit read_unit(const uint8_t* code, int size, int pc) {
+inline CodeUnit read_unit(const uint8_t* code, int size, int pc) {
   int at = pc;
   uint32_t arg = code[at + 1];
   while (code[at] == kExtendedArgument && at + 2 < size) {
@@ -49,36 +49,36 @@ inline Unit read_unit(const uint8_t* code, int size, int pc) {
   return {code[at], static_cast<int32_t>(arg), pc, at, next};
 }
 
-inline void apply_shape(Instruction& out, Shape shape) {
+inline void apply_shape(Instruction& out, OpcodeShape shape) {
   switch (shape) {
-    case Shape::Plain:
+    case OpcodeShape::Plain:
       break;
-    case Shape::Forward:
+    case OpcodeShape::Forward:
       out.target = out.next_pc + 2 * out.arg;
       break;
-    case Shape::Backward:
+    case OpcodeShape::Backward:
       out.target = out.next_pc - 2 * out.arg;
       out.backward = true;
       break;
-    case Shape::Flagged:
+    case OpcodeShape::Flagged:
       out.flag = out.arg & 1;
       break;
-    case Shape::Shifted:
+    case OpcodeShape::Shifted:
       out.flag = out.arg & 1;
       out.arg >>= 1;
       break;
-    case Shape::Formats:
+    case OpcodeShape::Formats:
       out.flag = (out.arg & 4) != 0;
       out.arg &= 3;
       break;
-    case Shape::Compares:
+    case OpcodeShape::Compares:
       out.arg >>= 4;
       break;
-    case Shape::Loops:
-    case Shape::Sends:
+    case OpcodeShape::Loops:
+    case OpcodeShape::Sends:
       out.target = out.next_pc + 2 * out.arg + 2;
       break;
-    case Shape::Supers:
+    case OpcodeShape::Supers:
       out.flag = out.arg & 1;
       out.aux = out.arg >> 1 & 1;
       out.arg >>= 2;
@@ -86,17 +86,17 @@ inline void apply_shape(Instruction& out, Shape shape) {
   }
 }
 
-using Table = std::array<Row, 256>;  // by opcode
+using OpcodeTable = std::array<OpcodeRow, 256>;  // by opcode
 
-constexpr Table by_opcode(std::span<const Row> rows, std::span<const Row> more = {}) {
-  Table table{};
-  for (const Row& row : rows) table[row.opcode] = row;
-  for (const Row& row : more) table[row.opcode] = row;
+constexpr OpcodeTable by_opcode(std::span<const OpcodeRow> rows, std::span<const OpcodeRow> more = {}) {
+  OpcodeTable table{};
+  for (const OpcodeRow& row : rows) table[row.opcode] = row;
+  for (const OpcodeRow& row : more) table[row.opcode] = row;
   return table;
 }
 
-inline Instruction read_plain(const Table& table, const Unit& unit) {
-  const Row& row = table[unit.opcode];
+inline Instruction read_plain(const OpcodeTable& table, const CodeUnit& unit) {
+  const OpcodeRow& row = table[unit.opcode];
   Instruction in{.op = row.op, .arg = unit.arg, .pc = unit.pc, .at = unit.at, .next_pc = unit.next};
   apply_shape(in, row.shape);
   return in;

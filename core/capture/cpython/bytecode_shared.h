@@ -8,7 +8,7 @@
 
 namespace vitrine::capture {
 
-inline constexpr Row kSharedRows[] = {
+inline constexpr OpcodeRow kSharedRows[] = {
     {NOP, Op::Nop},
     {RESUME, Op::Resume},
     {MAKE_CELL, Op::MakeCell},
@@ -25,7 +25,7 @@ inline constexpr Row kSharedRows[] = {
     {LOAD_DEREF, Op::LoadDeref},
     {STORE_DEREF, Op::StoreDeref},
     {DELETE_DEREF, Op::DeleteDeref},
-    {LOAD_GLOBAL, Op::LoadGlobal, Shape::Shifted},
+    {LOAD_GLOBAL, Op::LoadGlobal, OpcodeShape::Shifted},
     {STORE_GLOBAL, Op::StoreGlobal},
     {DELETE_GLOBAL, Op::DeleteGlobal},
     {STORE_ATTR, Op::StoreAttr},
@@ -34,8 +34,8 @@ inline constexpr Row kSharedRows[] = {
     {UNARY_NOT, Op::UnaryNot},
     {UNARY_INVERT, Op::UnaryInvert},
     {BINARY_OP, Op::Binary},
-    {IS_OP, Op::Is, Shape::Flagged},
-    {CONTAINS_OP, Op::Contains, Shape::Flagged},
+    {IS_OP, Op::Is, OpcodeShape::Flagged},
+    {CONTAINS_OP, Op::Contains, OpcodeShape::Flagged},
     {BINARY_SUBSCR, Op::Subscript},
     {STORE_SUBSCR, Op::StoreSubscript},
     {DELETE_SUBSCR, Op::DeleteSubscript},
@@ -55,12 +55,12 @@ inline constexpr Row kSharedRows[] = {
     {DICT_MERGE, Op::DictMerge},
     {UNPACK_SEQUENCE, Op::UnpackSequence},
     {UNPACK_EX, Op::UnpackEx},
-    {FORMAT_VALUE, Op::Format, Shape::Formats},
+    {FORMAT_VALUE, Op::Format, OpcodeShape::Formats},
     {GET_ITER, Op::GetIter},
     {GET_LEN, Op::GetLen},
-    {JUMP_FORWARD, Op::Jump, Shape::Forward},
-    {JUMP_BACKWARD, Op::Jump, Shape::Backward},
-    {CALL_FUNCTION_EX, Op::CallEx, Shape::Flagged},
+    {JUMP_FORWARD, Op::Jump, OpcodeShape::Forward},
+    {JUMP_BACKWARD, Op::Jump, OpcodeShape::Backward},
+    {CALL_FUNCTION_EX, Op::CallEx, OpcodeShape::Flagged},
     {MAKE_FUNCTION, Op::MakeFunction},
     {LOAD_BUILD_CLASS, Op::LoadBuildClass},
     {LOAD_ASSERTION_ERROR, Op::LoadAssertionError},
@@ -90,7 +90,7 @@ inline constexpr Row kSharedRows[] = {
     {GET_ANEXT, Op::Generator},
     {BEFORE_ASYNC_WITH, Op::Generator},
     {END_ASYNC_FOR, Op::Generator},
-    {JUMP_BACKWARD_NO_INTERRUPT, Op::Jump, Shape::Backward},
+    {JUMP_BACKWARD_NO_INTERRUPT, Op::Jump, OpcodeShape::Backward},
 };
 
 }  // namespace vitrine::capture

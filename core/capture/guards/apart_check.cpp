@@ -30,7 +30,7 @@ bool ApartCheck::apart_by_bytes(std::vector<Member>& all) const {
             [](const Member& a, const Member& b) { return a.place.extent.begin < b.place.extent.begin; });
   const char *end = nullptr, *end_of_changed = nullptr;
   for (const Member& m : all) {
-    const Extent& extent = m.place.extent;
+    const MemoryExtent& extent = m.place.extent;
     if (!extent.begin) continue;
     const bool changed = is_changed(m.index);
     if (extent.begin < (changed ? end : end_of_changed)) return false;

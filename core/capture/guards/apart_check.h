@@ -32,7 +32,7 @@ class ApartCheck {
   // Where a member is: an object's address, or a tensor's storage and bytes.
   struct Place {
     const void* of = nullptr;
-    Extent extent;
+    MemoryExtent extent;
     bool operator==(const Place& other) const {
       return of == other.of && extent.begin == other.extent.begin && extent.end == other.extent.end;
     }

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kLink = "vitrine.lifeline";
 
 // What is reached from an object, up to a number of objects.
-struct Walk {
+struct ReachWalk {
   static constexpr size_t kMost = 64;
   std::vector<PyObject*> open;
   size_t met = 0;
@@ -26,7 +26,7 @@ bool is_of_c(PyTypeObject* type) {
 }
 
 int visit(PyObject* o, void* to) {
-  auto& walk = *static_cast<Walk*>(to);
+  auto& walk = *static_cast<ReachWalk*>(to);
   if (PyWeakref_Check(o)) return 0;
   if (PyType_Check(o)) {
     auto* type = reinterpret_cast<PyTypeObject*>(o);
@@ -35,7 +35,7 @@ int visit(PyObject* o, void* to) {
     PyObject* self = PyCFunction_CheckExact(o) ? PyCFunction_GET_SELF(o) : o;
     walk.light = !self || (self != o && PyModule_Check(self));
   } else if (PyObject_IS_GC(o)) {
-    walk.light = ++walk.met <= Walk::kMost;
+    walk.light = ++walk.met <= ReachWalk::kMost;
     walk.open.push_back(o);
   }
   return walk.light ? 0 : 1;
@@ -44,7 +44,7 @@ int visit(PyObject* o, void* to) {
 }  // namespace
 
 bool is_light(PyObject* o) {
-  Walk walk;
+  ReachWalk walk;
   visit(o, &walk);
   while (walk.light && !walk.open.empty()) {
     PyObject* next = walk.open.back();

@@ -17,13 +17,13 @@ PyObject* intern(const char* text) {
 }
 
 // Names that are looked up again and again; made once, never freed.
-struct Names {
+struct InternedNames {
   PyObject* getattr = intern("__getattr__");
   PyObject* func = intern("__func__");
   PyObject* containers[3] = {intern("_parameters"), intern("_buffers"), intern("_modules")};
 };
-const Names& names() {
-  static const Names all;
+const InternedNames& names() {
+  static const InternedNames all;
   return all;
 }
 

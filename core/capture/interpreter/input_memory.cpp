@@ -5,7 +5,7 @@
 
 namespace vitrine::capture {
 
-void InputMemory::add(const Value* input, const Extent& extent, const void* storage) {
+void InputMemory::add(const Value* input, const MemoryExtent& extent, const void* storage) {
   const auto [first, added] = first_.try_emplace(storage, input);
   if (!added) shared_.emplace_back(input, first->second);
   if (!extent.begin) return;

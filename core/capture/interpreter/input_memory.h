@@ -16,7 +16,7 @@ struct Value;
 class InputMemory {
  public:
   using Pair = std::pair<const Value*, const Value*>;
-  void add(const Value* input, const Extent& extent, const void* storage);
+  void add(const Value* input, const MemoryExtent& extent, const void* storage);
   // Of two inputs that share memory; one pair a storage is enough, since a write to one is a write to all.
   const std::vector<Pair>& shared() const { return shared_; }
   // An input in this storage; nullptr: there is none.
@@ -25,7 +25,7 @@ class InputMemory {
  private:
   struct Input {
     const Value* value;
-    Extent extent;
+    MemoryExtent extent;
     const void* storage;
   };
   // Bytes without a gap that inputs lie in.

@@ -5,7 +5,7 @@
 
 namespace vitrine::capture {
 
-Extent extent_of(_object* tensor) {
+MemoryExtent extent_of(_object* tensor) {
   const torch_api::Handle handle = torch_api::handle_of(tensor);
   const torch_api::View v = torch_api::view(handle);
   const int64_t item = ir::dtype_bytes(ir::dtype_from_scalar_type(v.scalar_type));

@@ -5,12 +5,12 @@ struct _object;
 
 namespace vitrine::capture {
 
-struct Extent {
+struct MemoryExtent {
   const char *begin = nullptr, *end = nullptr;  // both nullptr: it has no elements
-  bool meets(const Extent& other) const {
+  bool meets(const MemoryExtent& other) const {
     return begin && other.begin && begin < other.end && other.begin < end;
   }
 };
-Extent extent_of(_object* tensor);
+MemoryExtent extent_of(_object* tensor);
 
 }  // namespace vitrine::capture

@@ -48,7 +48,7 @@ bool Segment::apply_effects(const Frame& frame, Ingredients& from, const Made& m
   return true;
 }
 
-Outcome Segment::commit(Frame& frame, Ingredients& from) {
+SegmentOutcome Segment::commit(Frame& frame, Ingredients& from) {
   Made made;
   bool ok = make_values(from, made, false);
   if (!ok && !trace_->graph_effects.writes_inputs) {  // nothing has changed yet
@@ -56,14 +56,14 @@ Outcome Segment::commit(Frame& frame, Ingredients& from) {
   }
   ok = ok && apply_effects(frame, from, made, false);
   if (ok && changes_containers_) ok = make_values(from, made, true) && apply_effects(frame, from, made, true);
-  if (!ok) return Outcome::raised();  // the user's object refused a change
-  if (trace_->end == Trace::End::Return) return Outcome::returned(made.result.release());
+  if (!ok) return SegmentOutcome::raised();  // the user's object refused a change
+  if (trace_->end == Trace::End::Return) return SegmentOutcome::returned(made.result.release());
   for (size_t i = 0; i < made.locals.size(); ++i)
     frame.set_local(trace_->locals[i].first, made.locals[i].release());
   frame.truncate(0);
   for (Owned& value : made.stack) frame.push(value.release());
   frame.set_pc(trace_->end_pc);
-  return Outcome::ran();
+  return SegmentOutcome::ran();
 }
 
 }  // namespace vitrine::capture

@@ -104,7 +104,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.sizes = &place.sizes[number_];
   if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};
   options.target = settings_->target;
-  Recording* recording = engine_.live_recording();
+  SessionRecording* recording = engine_.live_recording();
   const int64_t start = monotonic_ns();
   std::unique_ptr<Trace> found;
   try {
@@ -140,7 +140,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
 
 std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame, Place& place,
                                       const torch_api::GlobalState& state, CompilationRecord* record) {
-  Recording* recording = engine_.live_recording();
+  SessionRecording* recording = engine_.live_recording();
   const bool nothing = found->end == Trace::End::Nothing;
   const bool rest = !found->broke;
   auto made = Segment::make(std::move(found), frame, state);

@@ -7,7 +7,7 @@ namespace vitrine::capture {
 
 namespace {
 
-using Kind = Effect::Kind;
+using EffectKind = Effect::Kind;
 
 bool error(const char* what) {
   PyErr_Format(PyExc_SystemError, "an effect on %s", what);
@@ -100,7 +100,7 @@ bool make_ready(const Effect& effect, Ingredients& from, ReadyEffect& out) {
   out.effect = &effect;
   if (!make_value(effect.target, from, out.target) || !make_value(effect.key, from, out.key)) return false;
   // A call is the effect itself, and an iterator's value is only a count.
-  return effect.kind == Kind::Call || effect.kind == Kind::AdvanceIterator ||
+  return effect.kind == EffectKind::Call || effect.kind == EffectKind::AdvanceIterator ||
          make_value(effect.value, from, out.value);
 }
 
@@ -108,31 +108,32 @@ bool apply(const ReadyEffect& ready, const Frame& frame, Ingredients& from) {
   const Effect& effect = *ready.effect;
   PyObject *target = ready.target.get(), *key = ready.key.get(), *value = ready.value.get();
   Owned name(effect.name.empty() ? nullptr : PyUnicode_InternFromString(effect.name.c_str()));
-  if (!target && effect.kind != Kind::SetGlobal && effect.kind != Kind::Call) return error("nothing");
+  if (!target && effect.kind != EffectKind::SetGlobal && effect.kind != EffectKind::Call)
+    return error("nothing");
   switch (effect.kind) {
-    case Kind::SetAttr:
+    case EffectKind::SetAttr:
       return PyObject_SetAttr(target, name.get(), value) == 0;
-    case Kind::DelAttr:
+    case EffectKind::DelAttr:
       return PyObject_DelAttr(target, name.get()) == 0;
-    case Kind::SetItem:
+    case EffectKind::SetItem:
       return PyObject_SetItem(target, key, value) == 0;
-    case Kind::DelItem:
+    case EffectKind::DelItem:
       return PyObject_DelItem(target, key) == 0;
-    case Kind::ListReplace:
+    case EffectKind::ListReplace:
       return replace_list(target, value);
-    case Kind::ListExtend:
+    case EffectKind::ListExtend:
       return extend_list(target, value);
-    case Kind::DictReplace:
+    case EffectKind::DictReplace:
       return replace_dict(target, value, effect.value.index);
-    case Kind::SetReplace:
+    case EffectKind::SetReplace:
       return replace_set(target, value);
-    case Kind::SetCell:
+    case EffectKind::SetCell:
       return PyCell_Check(target) ? PyCell_Set(target, value) == 0 : error("something that is no cell");
-    case Kind::SetGlobal:
+    case EffectKind::SetGlobal:
       return set_global(ready, frame, name.get());
-    case Kind::AdvanceIterator:
+    case EffectKind::AdvanceIterator:
       return advance_iterator(target, effect.value.index);
-    case Kind::Call: {
+    case EffectKind::Call: {
       Owned dropped;
       return make_value(effect.value, from, dropped);
     }

@@ -7,7 +7,7 @@
 
 namespace vitrine::capture {
 
-int32_t Engine::number_of(const Settings& settings) {
+int32_t Engine::number_of(const CallSettingsPtr& settings) {
   PyObject *const backend = settings->backend.get(), *const observer = settings->observer.get();
   size_t place = numbered_.size();
   for (size_t i = 0; i < numbered_.size(); ++i) {
@@ -43,7 +43,7 @@ void Engine::forget(PyObject* observer) {
 }
 
 void Engine::warn(const std::string& text, const std::string& hint, const std::string& detail, Id entity) {
-  if (Recording* r = live_recording()) r->message("warning", text, hint, detail, entity);
+  if (SessionRecording* r = live_recording()) r->message("warning", text, hint, detail, entity);
   tell(text, hint, detail);
 }
 
@@ -87,7 +87,7 @@ bool Engine::profiles(Id compilation, const runtime::Plan* plan) {
 
 void Engine::note(const std::string& severity, const std::string& text, const std::string& detail,
                   Id entity) {
-  if (Recording* r = live_recording()) r->message(severity, text, "", detail, entity);
+  if (SessionRecording* r = live_recording()) r->message(severity, text, "", detail, entity);
 }
 
 runtime::CompileOptions Engine::compile_options(const CallSettings& settings) const {

@@ -36,7 +36,7 @@ class Engine {
  public:
   Config config;
   Controls controls;
-  std::unique_ptr<Recording> recording;
+  std::unique_ptr<SessionRecording> recording;
   std::set<CodeSegments*> codes;
   int observing = 0;                  // calls of vitrine.explain under way
   std::vector<ProfileEntry> profile;  // of the calls that profiles() was true for
@@ -45,7 +45,7 @@ class Engine {
   std::vector<Difference> differences;  // found by checked calls, since they were last taken
 
   // The recording, where this process may write to it.
-  Recording* live_recording() { return recording && recording->alive() ? recording.get() : nullptr; }
+  SessionRecording* live_recording() { return recording && recording->alive() ? recording.get() : nullptr; }
   // Empties the profile. calls: of each compilation the first so many have their launches noted; 0: none.
   void start_profile(int64_t calls);
   bool profiling() const { return profiled_calls_ > 0; }
@@ -57,7 +57,7 @@ class Engine {
     for (const runtime::LaunchTime& time : times) profile.push_back({compilation, time});
   }
   // The same number for settings under which the same code is made.
-  int32_t number_of(const Settings& settings);
+  int32_t number_of(const CallSettingsPtr& settings);
   // Drops all segments; those made with this observer only, if one is given.
   void forget(PyObject* observer);
   // Records a message, and warns the user the first time that this text appears.

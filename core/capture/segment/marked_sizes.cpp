@@ -11,13 +11,13 @@ namespace vitrine::capture {
 
 namespace {
 
-using Values = std::vector<int64_t>;   // by symbol
-constexpr int64_t kLargest = 1 << 20;  // of the ends of a range that are tried
+using SymbolValues = std::vector<int64_t>;  // by symbol
+constexpr int64_t kLargest = 1 << 20;       // of the ends of a range that are tried
 
 // The program for one set of other sizes, and the operator that raises.
 class Attempt : public torch_api::NewSizes {
  public:
-  Attempt(const Symbolic& symbolic, Values values, std::vector<bool> known)
+  Attempt(const Symbolic& symbolic, SymbolValues values, std::vector<bool> known)
       : values_(std::move(values)), known_(std::move(known)), answers_(symbolic, values_, known_) {}
 
   int64_t integer(int32_t number) override { return answers_.integer(number); }
@@ -31,14 +31,14 @@ class Attempt : public torch_api::NewSizes {
   std::optional<MarkError> failure;
 
  private:
-  Values values_;
+  SymbolValues values_;
   std::vector<bool> known_;
   Answers answers_;
 };
 
-class Probe {
+class SizeProbe {
  public:
-  Probe(const Trace& trace, const std::vector<PyObject*>& inputs, const std::optional<ir::Device>& as_if)
+  SizeProbe(const Trace& trace, const std::vector<PyObject*>& inputs, const std::optional<ir::Device>& as_if)
       : trace_(trace), symbolic_(*trace.symbolic), inputs_(inputs), as_if_(as_if) {
     known_.assign(symbols().size(), false);
     for (const Symbolic::Input& input : symbolic_.inputs)
@@ -59,7 +59,7 @@ class Probe {
   // Recording the program for a size asks one question; the first size that is taken ends it.
   std::optional<MarkError> judge(size_t symbol) const {
     std::optional<MarkError> failure;
-    for (const Values& values : candidates(symbol)) {
+    for (const SymbolValues& values : candidates(symbol)) {
       Attempt attempt(symbolic_, values, known_);
       const auto how = record(values, attempt);
       if (how == torch_api::Relowered::Done) return at_ends(symbol);
@@ -84,9 +84,9 @@ class Probe {
       if (known_[i] && symbols()[i].hint != s.hint) return {};
     for (const int64_t end : {range.lo, range.hi}) {
       if (end == s.hint || end < 2 || end > kLargest) continue;
-      std::vector<Values> one;
+      std::vector<SymbolValues> one;
       add(one, [&](size_t, int64_t) { return end; });
-      for (const Values& values : one) {
+      for (const SymbolValues& values : one) {
         Attempt attempt(symbolic_, values, known_);
         if (record(values, attempt) == torch_api::Relowered::Other && attempt.failure)
           return MarkError{s.source,
@@ -100,8 +100,8 @@ class Probe {
   }
 
   // Other sizes of a mark: alone, with those that are equal to it now, and with all in proportion.
-  std::vector<Values> candidates(size_t symbol) const {
-    std::vector<Values> out;
+  std::vector<SymbolValues> candidates(size_t symbol) const {
+    std::vector<SymbolValues> out;
     const int64_t now = symbols()[symbol].hint;
     for (const int64_t other : {2 * now, now - 1, now + 1, now / 2, 3 * now, now + 8, now - 2}) {
       add(out, [&](size_t i, int64_t hint) { return i == symbol ? other : hint; });
@@ -113,8 +113,8 @@ class Probe {
   }
 
   template <class Other>
-  void add(std::vector<Values>& out, Other other) const {
-    Values values;
+  void add(std::vector<SymbolValues>& out, Other other) const {
+    SymbolValues values;
     bool fits = true;
     for (size_t i = 0; i < symbols().size(); ++i) {
       values.push_back(known_[i] ? other(i, symbols()[i].hint) : 0);
@@ -127,7 +127,7 @@ class Probe {
       out.push_back(std::move(values));
   }
 
-  torch_api::Relowered record(const Values& values, Attempt& attempt) const {
+  torch_api::Relowered record(const SymbolValues& values, Attempt& attempt) const {
     using torch_api::Relowered;
     const Owned sized = resized(values);
     if (!sized || sized.get() == Py_None) return Relowered::Unsure;
@@ -139,7 +139,7 @@ class Probe {
   }
 
   // Tensors like the inputs, of these sizes; None: there are none.
-  Owned resized(const Values& values) const {
+  Owned resized(const SymbolValues& values) const {
     const Owned tensors(PyList_New(0)), sizes(PyList_New(0));
     const Owned module(PyImport_ImportModule("vitrine._sizes"));
     for (size_t i = 0; module && i < inputs_.size(); ++i) {
@@ -152,7 +152,7 @@ class Probe {
   }
 
   // By dim; -1: as it is. None: all are.
-  Owned sizes_of(const Source* source, const Values& values) const {
+  Owned sizes_of(const Source* source, const SymbolValues& values) const {
     const auto input =
         std::find_if(symbolic_.inputs.begin(), symbolic_.inputs.end(),
                      [&](const Symbolic::Input& s) { return s.source == source && s.is_tensor; });
@@ -178,7 +178,7 @@ class Probe {
 std::optional<MarkError> mark_fixed_by_operators(const Trace& trace, const std::vector<PyObject*>& inputs,
                                                  const std::optional<ir::Device>& as_if) {
   if (!trace.symbolic || !trace.graphs.captured || inputs.size() != trace.inputs.size()) return {};
-  auto found = Probe(trace, inputs, as_if).run();
+  auto found = SizeProbe(trace, inputs, as_if).run();
   PyErr_Clear();
   return found;
 }

@@ -4,7 +4,7 @@
 
 namespace vitrine::capture {
 
-bool Draws::make(std::span<Owned> sources, const std::vector<int32_t>& drawn) {
+bool PythonDraws::make(std::span<Owned> sources, const std::vector<int32_t>& drawn) {
   for (const int32_t i : drawn)
     if (!draw(sources[static_cast<size_t>(i)])) {
       PyErr_Clear();
@@ -15,7 +15,7 @@ bool Draws::make(std::span<Owned> sources, const std::vector<int32_t>& drawn) {
 }
 
 // source: a tuple of a bound method and its arguments.
-bool Draws::draw(Owned& source) {
+bool PythonDraws::draw(Owned& source) {
   PyObject* method = PyTuple_GET_ITEM(source.get(), 0);
   Owned generator(PyObject_GetAttrString(method, "__self__"));
   if (!generator) return false;
@@ -32,7 +32,7 @@ bool Draws::draw(Owned& source) {
   return true;
 }
 
-void Draws::take_back() {
+void PythonDraws::take_back() {
   ErrorAside aside;
   for (const auto& [generator, state] : before_) {
     Owned done(PyObject_CallMethod(generator.get(), "setstate", "(O)", state.get()));

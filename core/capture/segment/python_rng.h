@@ -10,7 +10,7 @@
 
 namespace vitrine::capture {
 
-class Draws {
+class PythonDraws {
  public:
   // Sources that are ways to draw (SourceKind::Drawn), by their ordinals, become the numbers, in order.
   // false: one cannot be drawn, or is no float; nothing has been drawn, and no Python error is set.

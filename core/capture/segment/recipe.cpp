@@ -8,7 +8,7 @@ namespace vitrine::capture {
 
 namespace {
 
-using Kind = Recipe::Kind;
+using RecipeKind = Recipe::Kind;
 
 // Remembers a shared value before its contents are made, so that it may contain itself.
 void remember(const Recipe& recipe, Ingredients& from, PyObject* made) {
@@ -148,31 +148,31 @@ bool make_frozenset(const Recipe& recipe, Ingredients& from, Owned& out) {
 
 bool make_new(const Recipe& recipe, Ingredients& from, Owned& out) {
   switch (recipe.kind) {
-    case Kind::List:
+    case RecipeKind::List:
       return make_container(recipe, from, out, PyList_New(0), fill_list);
-    case Kind::Set:
+    case RecipeKind::Set:
       return make_container(recipe, from, out, PySet_New(nullptr), fill_set);
-    case Kind::Dict:
+    case RecipeKind::Dict:
       return make_container(recipe, from, out, PyDict_New(), fill_dict);
-    case Kind::FrozenSet:
+    case RecipeKind::FrozenSet:
       return make_frozenset(recipe, from, out);
-    case Kind::Function:
+    case RecipeKind::Function:
       return make_function(recipe, from, out);
-    case Kind::Cell:
+    case RecipeKind::Cell:
       return make_cell(recipe, from, out);
-    case Kind::Tuple:
+    case RecipeKind::Tuple:
       out = Owned(make_tuple(recipe, from));
       break;
-    case Kind::Slice:
+    case RecipeKind::Slice:
       out = Owned(make_slice(recipe, from));
       break;
-    case Kind::Call:
+    case RecipeKind::Call:
       out = Owned(make_call(recipe, from));
       break;
-    case Kind::BoundMethod:
+    case RecipeKind::BoundMethod:
       out = Owned(make_method(recipe, from));
       break;
-    case Kind::Iterator:
+    case RecipeKind::Iterator:
       out = Owned(make_iterator(recipe, from));
       break;
     default:
@@ -190,32 +190,32 @@ int32_t RecipeSources::add(const Source* source) {
 }
 
 void RecipeSources::add(Recipe& recipe) {
-  if (recipe.kind == Kind::Source) recipe.index = add(recipe.source);
+  if (recipe.kind == RecipeKind::Source) recipe.index = add(recipe.source);
   for (Recipe& child : recipe.children) add(child);
 }
 
 bool makes_iterator(const Recipe& recipe) {
-  return recipe.kind == Kind::Iterator ||
+  return recipe.kind == RecipeKind::Iterator ||
          std::any_of(recipe.children.begin(), recipe.children.end(), makes_iterator);
 }
 
 bool make_value(const Recipe& recipe, Ingredients& from, Owned& out) {
   switch (recipe.kind) {
-    case Kind::Null:
+    case RecipeKind::Null:
       out = {};
       return true;
-    case Kind::Graph:
+    case RecipeKind::Graph:
       if (recipe.index < 0 || static_cast<size_t>(recipe.index) >= from.graph.size())
         return missing("a result of the graph");
       out = share(from.graph[recipe.index]);
       return true;
-    case Kind::Source:
+    case RecipeKind::Source:
       out = share(from.sources[recipe.index].get());
       return true;
-    case Kind::Constant:
+    case RecipeKind::Constant:
       out = share(recipe.object);
       return true;
-    case Kind::Integer:
+    case RecipeKind::Integer:
       out = share(from.integers[recipe.index].get());
       return true;
     default:

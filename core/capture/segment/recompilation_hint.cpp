@@ -9,12 +9,12 @@ namespace vitrine::capture {
 namespace {
 
 // By what was asked about a tensor or of PyTorch's state.
-struct Row {
+struct HintRow {
   std::string_view part;  // of the failure's source
   bool begins;            // with the part, or holds it anywhere
   const char* hint;
 };
-constexpr Row kRows[] = {
+constexpr HintRow kRows[] = {
     {"torch.is_grad_enabled()", true, "Each grad mode is compiled by itself, once."},
     {"torch.is_inference_mode_enabled()", true, "Each grad mode is compiled by itself, once."},
     {"torch.is_autocast", true, "Call it in one autocast mode: each is compiled by itself."},
@@ -209,7 +209,7 @@ std::string recompilation_hint(const RecompilationCause& cause) {
   if (failure.source.find(".size(") != std::string::npos) return size_hint(failure, cause.dynamic);
   for (const FirstStep& row : kFirstStep)
     if (failure.source.ends_with(row.ending) && failure.expected == row.expected) return row.hint;
-  for (const Row& row : kRows)
+  for (const HintRow& row : kRows)
     if (row.begins ? failure.source.starts_with(row.part)
                    : failure.source.find(row.part) != std::string::npos)
       return row.hint;

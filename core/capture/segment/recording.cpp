@@ -82,27 +82,27 @@ int64_t monotonic_ns() {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
-Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
+Result<std::unique_ptr<SessionRecording>> SessionRecording::open(const std::string& path) {
   auto writer = session::begin_recording(path);
   if (!writer) return writer.error();
-  std::unique_ptr<Recording> r(new Recording);
+  std::unique_ptr<SessionRecording> r(new SessionRecording);
   r->writer_ = writer.take();
   r->codes_ = std::make_unique<CodeRows>(*r->writer_);
   r->start_ns_ = monotonic_ns();
   return r;
 }
 
-Recording::~Recording() = default;
+SessionRecording::~SessionRecording() = default;
 
-bool Recording::alive() const {
+bool SessionRecording::alive() const {
   return getpid() == writer_->process();
 }
 
-int64_t Recording::now() const {
+int64_t SessionRecording::now() const {
   return monotonic_ns() - start_ns_;
 }
 
-Id Recording::frame(PyObject* code, const std::string& state, const std::string& reason) {
+Id SessionRecording::frame(PyObject* code, const std::string& state, const std::string& reason) {
   auto [it, added] = frames_.try_emplace({run_, code}, 0);
   if (!added && state != "captured") return it->second;
   if (added) it->second = writer_->next(Kind::Frame);
@@ -111,7 +111,7 @@ Id Recording::frame(PyObject* code, const std::string& state, const std::string&
   return it->second;
 }
 
-std::unique_ptr<CompilationRecord> Recording::begin(PyObject* code, int32_t pc, int32_t depth) {
+std::unique_ptr<CompilationRecord> SessionRecording::begin(PyObject* code, int32_t pc, int32_t depth) {
   auto record = std::make_unique<CompilationRecord>();
   ++compilations_;
   record->frame = frame(code, "captured", "");
@@ -141,13 +141,13 @@ std::unique_ptr<CompilationRecord> Recording::begin(PyObject* code, int32_t pc, 
   return record;
 }
 
-Id Recording::instruction_of(const Trace& trace, int32_t step) {
+Id SessionRecording::instruction_of(const Trace& trace, int32_t step) {
   if (step < 0 || static_cast<size_t>(step) >= trace.steps.size()) return 0;
   const StepRecord& s = trace.steps[step];
   return s.code ? codes_->of(s.code).instruction(s.pc) : 0;
 }
 
-void Recording::write_guards(CompilationRecord& record, const Trace& trace) {
+void SessionRecording::write_guards(CompilationRecord& record, const Trace& trace) {
   for (size_t i = 0; i < trace.guards.size(); ++i) {
     const Guard& g = trace.guards[i];
     session::GuardRow row;
@@ -183,7 +183,7 @@ std::string symbol_source(const Trace& trace, size_t i) {
 
 }  // namespace
 
-void Recording::write_symbols(const CompilationRecord& record, const Trace& trace) {
+void SessionRecording::write_symbols(const CompilationRecord& record, const Trace& trace) {
   if (!trace.symbolic) return;
   const ir::SymbolTable& table = trace.symbolic->table;
   for (size_t i = 0; i < table.symbols().size(); ++i) {
@@ -208,7 +208,7 @@ void Recording::write_symbols(const CompilationRecord& record, const Trace& trac
   }
 }
 
-void Recording::write_break(CompilationRecord& record, const Trace& trace) {
+void SessionRecording::write_break(CompilationRecord& record, const Trace& trace) {
   if (!trace.broke) return;
   PyObject* code = trace.codes.empty() ? nullptr : trace.codes.front();
   session::BreakRow& row = record.broke;
@@ -233,8 +233,9 @@ void Recording::write_break(CompilationRecord& record, const Trace& trace) {
 
 // expression -> instruction -> step -> node; the user's own expression -> node besides, where that of the
 // step is a library's.
-void Recording::write_captured(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
-                               const StepOrigins& origins, int64_t start_ns) {
+void SessionRecording::write_captured(CompilationRecord& record, const Trace& trace,
+                                      const std::vector<Id>& steps, const StepOrigins& origins,
+                                      int64_t start_ns) {
   ir::Recorder& recorder = *record.recorder;
   for (size_t i = 0; i < steps.size(); ++i) {
     const StepRecord& s = trace.steps[i];
@@ -253,8 +254,8 @@ void Recording::write_captured(CompilationRecord& record, const Trace& trace, co
     recorder.graph(trace.graphs.captured, "", "", true, start_ns, monotonic_ns() - start_ns);
 }
 
-void Recording::write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
-                            const StepOrigins& origins) {
+void SessionRecording::write_steps(CompilationRecord& record, const Trace& trace,
+                                   const std::vector<Id>& steps, const StepOrigins& origins) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const StepRecord& s = trace.steps[i];
     session::StepRow row;
@@ -277,7 +278,7 @@ void Recording::write_steps(CompilationRecord& record, const Trace& trace, const
   }
 }
 
-void Recording::trace(CompilationRecord& record, const Trace& trace, int64_t start_ns) {
+void SessionRecording::trace(CompilationRecord& record, const Trace& trace, int64_t start_ns) {
   int64_t instructions = 0, lines = 0;
   for (PyObject* code : trace.codes) {
     const CodeIds& ids = codes_->of(code);
@@ -305,7 +306,7 @@ void Recording::trace(CompilationRecord& record, const Trace& trace, int64_t sta
           : chosen + ": written out here; where the GPU is PyTorch may choose a kernel of its own");
 }
 
-void Recording::not_compiled(CompilationRecord& record, const Trace& trace, const std::string& why) {
+void SessionRecording::not_compiled(CompilationRecord& record, const Trace& trace, const std::string& why) {
   const int64_t now_ns = monotonic_ns();
   if (!trace.graphs.aten) return;
   record.recorder->graph(trace.graphs.aten, "", why, true, now_ns, 0);
@@ -318,7 +319,7 @@ void Recording::not_compiled(CompilationRecord& record, const Trace& trace, cons
   }
 }
 
-BackwardOrigin Recording::joint(CompilationRecord& record, const Trace& trace) {
+BackwardOrigin SessionRecording::joint(CompilationRecord& record, const Trace& trace) {
   const std::string derivative = "forward, then its derivative; " + gradients_sentence(*trace.joint);
   const std::pair<const ir::GraphPtr*, const char*> graphs[] = {
       {&trace.graphs.aten, "the operators that PyTorch's dispatcher would run"},
@@ -335,7 +336,7 @@ BackwardOrigin Recording::joint(CompilationRecord& record, const Trace& trace) {
   return {start_ns_, record.row, record.recorder->entities()};
 }
 
-void Recording::write_partition(const CompilationRecord& record, const Trace& trace) {
+void SessionRecording::write_partition(const CompilationRecord& record, const Trace& trace) {
   using autodiff::Crossing;
   const autodiff::Partition& halves = trace.joint->halves;
   session::PartitionRow row{record.row.id, 0, halves.saved_bytes, halves.eager_bytes, 0};
@@ -352,8 +353,8 @@ void Recording::write_partition(const CompilationRecord& record, const Trace& tr
   writer_->put(row);
 }
 
-std::unique_ptr<CompilationRecord> Recording::begin_backward(const BackwardOrigin& origin,
-                                                             const std::string& tangents) {
+std::unique_ptr<CompilationRecord> SessionRecording::begin_backward(const BackwardOrigin& origin,
+                                                                    const std::string& tangents) {
   if (origin.session != start_ns_ || !origin.forward.id) return nullptr;
   auto record = std::make_unique<CompilationRecord>();
   const int64_t ordinal = backwards_[origin.forward.id]++;
@@ -373,13 +374,13 @@ std::unique_ptr<CompilationRecord> Recording::begin_backward(const BackwardOrigi
   return record;
 }
 
-Id Recording::backward_of(Id forward, const std::string& tangents) const {
+Id SessionRecording::backward_of(Id forward, const std::string& tangents) const {
   const auto it = backward_of_.find({forward, tangents});
   return it == backward_of_.end() ? 0 : it->second;
 }
 
-void Recording::finish(CompilationRecord& record, const Trace* trace, const std::string& status,
-                       const std::string& message) {
+void SessionRecording::finish(CompilationRecord& record, const Trace* trace, const std::string& status,
+                              const std::string& message) {
   session::CompilationRow& row = record.row;
   row.status = status;
   row.message = message;
@@ -396,8 +397,8 @@ void Recording::finish(CompilationRecord& record, const Trace* trace, const std:
   commit();
 }
 
-void Recording::watch(CompilationRecord& record, std::shared_ptr<Segment> segment,
-                      const std::vector<double>& costs) {
+void SessionRecording::watch(CompilationRecord& record, std::shared_ptr<Segment> segment,
+                             const std::vector<double>& costs) {
   for (size_t i = 0; i < record.guards.size() && i < costs.size(); ++i) {
     record.guards[i].cost_ns = costs[i];
     writer_->put(record.guards[i]);
@@ -407,8 +408,9 @@ void Recording::watch(CompilationRecord& record, std::shared_ptr<Segment> segmen
   watched_.push_back({std::move(segment), record.row, std::move(record.guards), record.broke});
 }
 
-void Recording::recompilation(const CompilationRecord& record, Id previous, const GuardFailure& failure,
-                              const std::string& hint, const std::string& call_site) {
+void SessionRecording::recompilation(const CompilationRecord& record, Id previous,
+                                     const GuardFailure& failure, const std::string& hint,
+                                     const std::string& call_site) {
   session::RecompilationRow row;
   row.id = writer_->next(Kind::Recompilation);
   row.compilation = record.row.id;
@@ -430,7 +432,7 @@ void Recording::recompilation(const CompilationRecord& record, Id previous, cons
 }
 
 // One that held others ends after them.
-void Recording::tell(Interval interval) {
+void SessionRecording::tell(Interval interval) {
   while (!told_.empty() && told_.back().start_ns >= interval.start_ns) {
     recorded_ns_ -= told_.back().duration_ns;
     told_.pop_back();
@@ -440,7 +442,7 @@ void Recording::tell(Interval interval) {
   told_.push_back(interval);
 }
 
-void Recording::call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns) {
+void SessionRecording::call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns) {
   tell({start_ns, duration_ns});
   ++calls_;
   if (++recorded_calls_[compilation] > kCallsRecorded) return;
@@ -448,12 +450,12 @@ void Recording::call(Id compilation, const char* kind, int64_t start_ns, int64_t
       session::CallRow{writer_->next(Kind::Call), run_, calls_, compilation, kind, start_ns, duration_ns});
 }
 
-void Recording::break_begins(const Frame& frame, std::shared_ptr<Segment> segment, bool steady) {
+void SessionRecording::break_begins(const Frame& frame, std::shared_ptr<Segment> segment, bool steady) {
   running_breaks_[frame.raw()] = {std::move(segment), frame.code(), now(),
                                   recorded_ns_,       steady,       compilations_};
 }
 
-void Recording::frame_asks(const Frame& frame, bool at_start) {
+void SessionRecording::frame_asks(const Frame& frame, bool at_start) {
   auto it = running_breaks_.find(frame.raw());
   if (it == running_breaks_.end()) return;
   // A new frame may lie where another was.
@@ -467,17 +469,17 @@ void Recording::frame_asks(const Frame& frame, bool at_start) {
   running_breaks_.erase(it);
 }
 
-void Recording::message(const std::string& severity, const std::string& text, const std::string& hint,
-                        const std::string& detail, Id entity) {
+void SessionRecording::message(const std::string& severity, const std::string& text, const std::string& hint,
+                               const std::string& detail, Id entity) {
   writer_->put(session::MessageRow{writer_->next(Kind::Message), run_, now(), severity, "vitrine", text, hint,
                                    detail, entity});
 }
 
-void Recording::eager_code(PyObject* code, const std::string& reason) {
+void SessionRecording::eager_code(PyObject* code, const std::string& reason) {
   frame(code, "eager", reason);
 }
 
-void Recording::write_graph(const Watched& w) {
+void SessionRecording::write_graph(const Watched& w) {
   std::vector<std::pair<Id, runtime::GraphFacts>> graphs;
   if (const runtime::Plan* plan = w.segment->plan()) graphs.emplace_back(w.row.id, plan->graph_facts());
   if (PyObject* region = w.segment->training()) graphs = region_graphs(region, w.row.id);
@@ -488,7 +490,7 @@ void Recording::write_graph(const Watched& w) {
                                          f.results_copied, f.results_lent, f.bytes_copied});
 }
 
-void Recording::write_counts() {
+void SessionRecording::write_counts() {
   for (auto& [compilation, row] : backward_rows_) {
     row.calls = recorded_calls_[compilation];
     writer_->put(row);
@@ -512,11 +514,11 @@ void Recording::write_counts() {
   }
 }
 
-void Recording::commit() {
+void SessionRecording::commit() {
   writer_->commit();
 }
 
-void Recording::close(const std::string& status) {
+void SessionRecording::close(const std::string& status) {
   write_counts();
   for (Watched& w : watched_) w.segment->guards().counting = false;
   writer_->finish(status);

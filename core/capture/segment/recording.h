@@ -40,10 +40,10 @@ struct BackwardOrigin {
 constexpr size_t kIntervalsHeld = 1024;
 constexpr int64_t kCallsRecorded = 64;  // rows of `call` a compilation; further calls are only counted
 
-class Recording {
+class SessionRecording {
  public:
-  static Result<std::unique_ptr<Recording>> open(const std::string& path);
-  ~Recording();
+  static Result<std::unique_ptr<SessionRecording>> open(const std::string& path);
+  ~SessionRecording();
 
   // False in a forked child, which must not write.
   bool alive() const;
@@ -94,7 +94,7 @@ class Recording {
   void close(const std::string& status);
 
  private:
-  Recording() = default;
+  SessionRecording() = default;
   struct Place {
     Id segment = 0;
     int64_t ordinal = 0, compilations = 0;

@@ -378,29 +378,29 @@ bool Segment::add_inputs(std::span<const Owned> sources, std::vector<PyObject*>&
 
 // What the user's own code raises is the user's. Modes that it leaves on are not: those of the program
 // follow.
-Outcome Segment::run_backend(std::span<const Owned> sources, const std::vector<int64_t>& values,
-                             std::vector<PyObject*>& results) {
+SegmentOutcome Segment::run_backend(std::span<const Owned> sources, const std::vector<int64_t>& values,
+                                    std::vector<PyObject*>& results) {
   std::vector<PyObject*> inputs;
   std::vector<Owned> numbers;
   numbers.reserve(backend_symbols_.size() + inputs_.size());
   for (int32_t symbol : backend_symbols_)
     inputs.push_back(numbers.emplace_back(PyLong_FromLongLong(values.at(static_cast<size_t>(symbol)))).get());
-  if (!add_inputs(sources, inputs, numbers)) return Outcome::raised();
+  if (!add_inputs(sources, inputs, numbers)) return SegmentOutcome::raised();
   const size_t expected = trace_->graphs.captured->results().size();
   const torch_api::ModesAsBefore modes;
-  if (run_by_backend(backend_.get(), inputs, expected, results)) return Outcome::ran();
-  return is_refuted() ? failed() : Outcome::raised();
+  if (run_by_backend(backend_.get(), inputs, expected, results)) return SegmentOutcome::ran();
+  return is_refuted() ? failed() : SegmentOutcome::raised();
 }
 
-Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
-                           std::vector<PyObject*>& results, std::vector<runtime::LaunchTime>* times,
-                           Check* check) {
+SegmentOutcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
+                                  std::vector<PyObject*>& results, std::vector<runtime::LaunchTime>* times,
+                                  Check* check) {
   std::vector<PyObject*> inputs;
   const torch_api::Lowering::Graphs& graphs = instance.graphs;
   const std::shared_ptr<runtime::Plan> plan = instance.plan;  // alive, whatever its run does
   inputs.reserve(inputs_.size() + graphs.constants.size());
   std::vector<Owned> numbers;
-  if (!add_inputs(sources, inputs, numbers)) return Outcome::raised();
+  if (!add_inputs(sources, inputs, numbers)) return SegmentOutcome::raised();
   inputs.insert(inputs.end(), graphs.constants.begin(), graphs.constants.end());
   // Its constants come first among them.
   const auto captured = [&] { return static_cast<long>(graphs.captured->inputs().size()); };
@@ -411,20 +411,20 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
     switch (run_checked(call, results, *check)) {
       case Checked::Ran:
         check->compared = true;
-        return use_up(*trace_, inputs, results) ? Outcome::ran() : Outcome::raised();
+        return use_up(*trace_, inputs, results) ? SegmentOutcome::ran() : SegmentOutcome::raised();
       case Checked::Raised:
-        return is_refuted() ? failed() : Outcome::raised();
+        return is_refuted() ? failed() : SegmentOutcome::raised();
       case Checked::Failed:
         ++failures;
-        return Outcome::none();
+        return SegmentOutcome::none();
       case Checked::Impossible:
         break;
     }
   }
   if (plan) {
     if (run_plan(*plan, *trace_, inputs, results, times))
-      return finish_results(*trace_, graphs.views.get(), inputs, results) ? Outcome::ran()
-                                                                          : Outcome::raised();
+      return finish_results(*trace_, graphs.views.get(), inputs, results) ? SegmentOutcome::ran()
+                                                                          : SegmentOutcome::raised();
     return failed();
   }
   if (instance.training) {
@@ -470,20 +470,21 @@ bool Segment::is_refuted() const {
 
 // Nothing was written: eager raises it again, at the line it belongs to. What a signal's handler has raised
 // would not come again.
-Outcome Segment::failed() {
+SegmentOutcome Segment::failed() {
   refuted = refuted || is_refuted();
-  if (is_of_signal() && !raise_soon()) return Outcome::raised();
+  if (is_of_signal() && !raise_soon()) return SegmentOutcome::raised();
   PyErr_Clear();
   ++failures;
-  return Outcome::none();
+  return SegmentOutcome::none();
 }
 
 // A forward plan that fails has written nothing. What fails behind it may have been preceded by writes.
-Outcome Segment::run_training(Instance& instance, const std::vector<PyObject*>& inputs,
-                              std::vector<PyObject*>& results) {
+SegmentOutcome Segment::run_training(Instance& instance, const std::vector<PyObject*>& inputs,
+                                     std::vector<PyObject*>& results) {
   if (run_by_backend(instance.training.get(), inputs, instance.graphs.captured->results().size(), results))
-    return Outcome::ran();
-  if (trace_->graph_effects.writes_inputs && forward_ran(instance.training.get())) return Outcome::raised();
+    return SegmentOutcome::ran();
+  if (trace_->graph_effects.writes_inputs && forward_ran(instance.training.get()))
+    return SegmentOutcome::raised();
   {
     const ErrorAside aside;  // dropping a tensor may run Python
     for (PyObject* o : results) Py_DECREF(o);
@@ -492,19 +493,20 @@ Outcome Segment::run_training(Instance& instance, const std::vector<PyObject*>& 
   return failed();
 }
 
-Outcome Segment::replay(Instance& instance, const std::vector<PyObject*>& inputs,
-                        std::vector<PyObject*>& results) {
+SegmentOutcome Segment::replay(Instance& instance, const std::vector<PyObject*>& inputs,
+                               std::vector<PyObject*>& results) {
   RandomState random(trace_->graph_effects.random);
-  if (instance.replayer->run(inputs, results)) return Outcome::ran();
-  if (trace_->graph_effects.writes_inputs && !is_refuted()) return Outcome::raised();
-  const Outcome outcome = failed();
+  if (instance.replayer->run(inputs, results)) return SegmentOutcome::ran();
+  if (trace_->graph_effects.writes_inputs && !is_refuted()) return SegmentOutcome::raised();
+  const SegmentOutcome outcome = failed();
   const ErrorAside aside;
   random.restore();
   return outcome;
 }
 
-Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Check* check) {
-  if (trace_->end == Trace::End::Nothing) return trace_->broke ? Outcome::none() : Outcome::eager();
+SegmentOutcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Check* check) {
+  if (trace_->end == Trace::End::Nothing)
+    return trace_->broke ? SegmentOutcome::none() : SegmentOutcome::eager();
   Sources sources(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) sources[i] = share(guards_.value(nodes_[i]));
   guards_.drop_temporaries();
@@ -518,16 +520,16 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
     values = symbol_values(*trace_->symbolic, call_, *instance);
   else if (backend_)
     values = instance->values;
-  if (own && !make_integers(*trace_->symbolic, values, integers)) return Outcome::none();
-  if (!compute_floats(sources.all(), own ? integers : instance->integers)) return Outcome::none();
-  Draws draws;
-  if (!drawn_.empty() && !draws.make(sources.all(), drawn_)) return Outcome::none();
+  if (own && !make_integers(*trace_->symbolic, values, integers)) return SegmentOutcome::none();
+  if (!compute_floats(sources.all(), own ? integers : instance->integers)) return SegmentOutcome::none();
+  PythonDraws draws;
+  if (!drawn_.empty() && !draws.make(sources.all(), drawn_)) return SegmentOutcome::none();
   if (!freed_.empty() && !check) free_gradients(sources.all());
   if (instance->replayer) {
-    Outcome outcome = backend_ ? run_backend(sources.all(), values, results.all)
-                               : run_graph(*instance, sources.all(), results.all, times, check);
-    if (outcome.kind == Outcome::Kind::None) draws.take_back();
-    if (outcome.kind != Outcome::Kind::Ran) return outcome;
+    SegmentOutcome outcome = backend_ ? run_backend(sources.all(), values, results.all)
+                                      : run_graph(*instance, sources.all(), results.all, times, check);
+    if (outcome.kind == SegmentOutcome::Kind::None) draws.take_back();
+    if (outcome.kind != SegmentOutcome::Kind::Ran) return outcome;
   }
   Ingredients from{results.all, sources.all(), own ? integers : instance->integers, {}};
   return commit(frame, from);

@@ -67,7 +67,7 @@ class Segment {
   // Right after a check that passed. Outcome::None: the graph failed with nothing written; eager raises what
   // there is to raise. `times` (may be null) receives one entry a launch. `check` (may be null): the graph is
   // compared with eager, whose results are used where they differ.
-  Outcome run(Frame& frame, std::vector<runtime::LaunchTime>* times, Check* check = nullptr);
+  SegmentOutcome run(Frame& frame, std::vector<runtime::LaunchTime>* times, Check* check = nullptr);
 
   const Trace& trace() const { return *trace_; }
   GuardTree& guards() { return guards_; }
@@ -100,22 +100,24 @@ class Segment {
   GuardFailure find_failure(const Frame& frame, const torch_api::GlobalState& state);
   bool choose_instance();  // for the sizes of the check; false: there is none yet
   bool is_rare();          // whether sizes without an instance come less often than those that have one
-  Outcome run_graph(Instance& instance, std::span<const Owned> sources, std::vector<PyObject*>& results,
-                    std::vector<runtime::LaunchTime>* times, Check* check);
-  Outcome replay(Instance& instance, const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
-  Outcome failed();  // an error is set
+  SegmentOutcome run_graph(Instance& instance, std::span<const Owned> sources,
+                           std::vector<PyObject*>& results, std::vector<runtime::LaunchTime>* times,
+                           Check* check);
+  SegmentOutcome replay(Instance& instance, const std::vector<PyObject*>& inputs,
+                        std::vector<PyObject*>& results);
+  SegmentOutcome failed();  // an error is set
   bool is_refuted() const;
-  Outcome run_training(Instance& instance, const std::vector<PyObject*>& inputs,
-                       std::vector<PyObject*>& results);
+  SegmentOutcome run_training(Instance& instance, const std::vector<PyObject*>& inputs,
+                              std::vector<PyObject*>& results);
   // The graph's inputs of a call, constants left out. `numbers` keeps alive what is made of a float. false: a
   // Python error is set.
   bool add_inputs(std::span<const Owned> sources, std::vector<PyObject*>& inputs,
                   std::vector<Owned>& numbers) const;
-  Outcome run_backend(std::span<const Owned> sources, const std::vector<int64_t>& values,
-                      std::vector<PyObject*>& results);
+  SegmentOutcome run_backend(std::span<const Owned> sources, const std::vector<int64_t>& values,
+                             std::vector<PyObject*>& results);
   // Whether inputs of these sizes lie in memory as the backend was told.
   bool has_backend_strides(const std::vector<int64_t>& values) const;
-  Outcome commit(Frame& frame, Ingredients& from);
+  SegmentOutcome commit(Frame& frame, Ingredients& from);
   struct Made;
   bool waits(const Recipe& recipe) const;  // for the containers that effects change
   bool waits(const Effect& effect) const;

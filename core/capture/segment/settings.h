@@ -46,7 +46,7 @@ struct CallSettings : PlainSettings {
   Owned observer;  // a list that receives one dict a compilation (vitrine.explain), or nothing
 };
 
-using Settings = std::shared_ptr<const CallSettings>;
+using CallSettingsPtr = std::shared_ptr<const CallSettings>;
 
 // vitrine.config.
 struct Config {

@@ -89,7 +89,7 @@ void raise_recompile(Frame& frame, const std::string& failed) {
 
 }  // namespace
 
-Store::Store(Engine& engine, Settings settings)
+Store::Store(Engine& engine, CallSettingsPtr settings)
     : engine_(engine), settings_(std::move(settings)), number_(engine.number_of(settings_)) {}
 
 CodeSegments& Store::segments_of(PyObject* code) {
@@ -98,12 +98,14 @@ CodeSegments& Store::segments_of(PyObject* code) {
   return static_cast<CodeSegments&>(*entry.data);
 }
 
-Outcome Store::at(Frame& frame) {
+SegmentOutcome Store::at(Frame& frame) {
   CodeSegments& code = segments_of(frame.code());
   Place& place = code.place(frame.pc(), frame.depth());
-  if (Recording* recording = engine_.live_recording()) recording->frame_asks(frame, code.begins_at(place));
-  if (place.tracing || capture_is_off()) return Outcome::none();
-  if (place.eager && place.segments.empty()) return place.eager_rest ? Outcome::eager() : Outcome::none();
+  if (SessionRecording* recording = engine_.live_recording())
+    recording->frame_asks(frame, code.begins_at(place));
+  if (place.tracing || capture_is_off()) return SegmentOutcome::none();
+  if (place.eager && place.segments.empty())
+    return place.eager_rest ? SegmentOutcome::eager() : SegmentOutcome::none();
   try {
     return look_up(frame, code, place);
   } catch (const std::exception& error) {
@@ -113,17 +115,17 @@ Outcome Store::at(Frame& frame) {
   }
 }
 
-Outcome Store::give_up(Frame& frame, Place& place, const char* why) {
+SegmentOutcome Store::give_up(Frame& frame, Place& place, const char* why) {
   PyErr_Clear();
   place.eager = true;
   engine_.warn("an error inside Vitrine; " + place_text(frame) + " runs eagerly.", "Please report it.", why,
                0);
-  return Outcome::none();
+  return SegmentOutcome::none();
 }
 
 // What is planned for a call's sizes comes before what could be: a loop whose last batch was smaller goes on
 // with what was compiled for the others.
-Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
+SegmentOutcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
   const torch_api::GlobalState state = torch_api::global_state();
   std::vector<std::shared_ptr<Segment>>& all = place.segments;
   std::vector<std::shared_ptr<Segment>> for_other_sizes;
@@ -138,29 +140,29 @@ Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
   return look_up_new_sizes(frame, code, place, state, for_other_sizes);
 }
 
-Outcome Store::look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
-                                 const torch_api::GlobalState& state,
-                                 const std::vector<std::shared_ptr<Segment>>& candidates) {
+SegmentOutcome Store::look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
+                                        const torch_api::GlobalState& state,
+                                        const std::vector<std::shared_ptr<Segment>>& candidates) {
   for (const std::shared_ptr<Segment>& segment : candidates) {
     const Segment::Fit fit = segment->fits(frame, state);
-    Recording* recording = engine_.live_recording();
+    SessionRecording* recording = engine_.live_recording();
     if (fit == Segment::Fit::Rare) {
       if (recording) recording->call(segment->compilation, "eager", recording->now(), 0);
-      return Outcome::eager_throughout();
+      return SegmentOutcome::eager_throughout();
     }
     if (fit == Segment::Fit::No) continue;
     const bool known = fit == Segment::Fit::Yes;  // by now: another thread has planned for them
     const int64_t start = recording && !known ? recording->now() : -1;
     const bool extended = !known && extend(*segment, place);
-    if (PyErr_Occurred()) return Outcome::raised();  // a signal's handler
+    if (PyErr_Occurred()) return SegmentOutcome::raised();  // a signal's handler
     if (known || (extended && segment->fits(frame, state) == Segment::Fit::Yes))
       return enter_fitting(frame, place, segment, known ? "hit" : "sizes", start);
   }
   return miss(frame, code, place, state);
 }
 
-Outcome Store::enter_fitting(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment,
-                             const char* how, int64_t start) {
+SegmentOutcome Store::enter_fitting(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment,
+                                    const char* how, int64_t start) {
   // Where it stands now: making an instance may have let other threads run.
   std::vector<std::shared_ptr<Segment>>& all = place.segments;
   const auto at = std::find(all.begin(), all.end(), segment);
@@ -173,45 +175,45 @@ bool Store::breaks_full_graph(const Trace& trace) const {
 }
 
 // Whether it was compiled for a GPU that need not be here, and whole: it is not captured again in parts.
-bool Store::only_compiled(const Segment& segment, const Outcome& outcome) const {
-  return !settings_->target.empty() && outcome.kind == Outcome::Kind::None &&
+bool Store::only_compiled(const Segment& segment, const SegmentOutcome& outcome) const {
+  return !settings_->target.empty() && outcome.kind == SegmentOutcome::Kind::None &&
          segment.trace().end == Trace::End::Return;
 }
 
-Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how,
-                     int64_t compile_start) {
+SegmentOutcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how,
+                            int64_t compile_start) {
   const bool first = ++segment->calls == 1;
-  Recording* recording = engine_.live_recording();
+  SessionRecording* recording = engine_.live_recording();
   if (breaks_full_graph(segment->trace())) {
     if (first && segment->trace().fills_caches) {
       if (recording) recording->call(segment->compilation, "eager", recording->now(), 0);
-      return Outcome::eager_throughout();
+      return SegmentOutcome::eager_throughout();
     }
     // Captured without fullgraph, which ends where it need not: it is one graph to PyTorch's autograd.
-    if (segment->trace().broke->kind == kUpdateBreak) return Outcome::eager_throughout();
+    if (segment->trace().broke->kind == kUpdateBreak) return SegmentOutcome::eager_throughout();
     raise_graph_break(*segment->trace().broke);
-    return Outcome::raised();
+    return SegmentOutcome::raised();
   }
   const bool checked = engine_.config.check && segment->plan();
   if (!recording && !engine_.profiling() && !checked) {
-    const Outcome outcome = segment->run(frame, nullptr);
-    return only_compiled(*segment, outcome) ? Outcome::eager_throughout() : outcome;
+    const SegmentOutcome outcome = segment->run(frame, nullptr);
+    return only_compiled(*segment, outcome) ? SegmentOutcome::eager_throughout() : outcome;
   }
   const int64_t start = !recording ? 0 : compile_start >= 0 ? compile_start : recording->now();
   std::vector<runtime::LaunchTime> times;
   Check check;
   if (checked) check.cache_dir = engine_.config.cache_dir;
-  Outcome outcome =
+  SegmentOutcome outcome =
       segment->run(frame, engine_.profiles(segment->compilation, segment->plan()) ? &times : nullptr,
                    checked ? &check : nullptr);
-  if (only_compiled(*segment, outcome)) outcome = Outcome::eager_throughout();
+  if (only_compiled(*segment, outcome)) outcome = SegmentOutcome::eager_throughout();
   segment->checked += check.compared;
   report(frame, *segment, check);
   engine_.note_launches(segment->compilation, times);
   if (!recording) return outcome;
-  const bool eager = outcome.kind == Outcome::Kind::None;
+  const bool eager = outcome.kind == SegmentOutcome::Kind::None;
   recording->call(segment->compilation, eager ? "eager" : how, start, recording->now() - start);
-  if (segment->trace().broke && (eager || outcome.kind == Outcome::Kind::Ran))
+  if (segment->trace().broke && (eager || outcome.kind == SegmentOutcome::Kind::Ran))
     recording->break_begins(frame, segment, std::string_view(how) == "hit");
   return outcome;
 }
@@ -231,11 +233,11 @@ void Store::report(Frame& frame, Segment& segment, const Check& check) {
 
 // What the segment took for granted does not hold: the place does without from now on. Where a break is an
 // error, such a call is eager's, and others go on as before.
-Outcome Store::entered(Place& place, const std::shared_ptr<Segment>& segment, Outcome outcome) {
+SegmentOutcome Store::entered(Place& place, const std::shared_ptr<Segment>& segment, SegmentOutcome outcome) {
   // What fills a cache is not called again like that: it is not worth a capture of its own.
   outcome.plain_call = segment->trace().fills_caches;
-  if (!segment->refuted || outcome.kind != Outcome::Kind::None) return outcome;
-  if (settings_->fullgraph) return Outcome::eager_throughout();
+  if (!segment->refuted || outcome.kind != SegmentOutcome::Kind::None) return outcome;
+  if (settings_->fullgraph) return SegmentOutcome::eager_throughout();
   place.speculates = false;
   place.take([&](const auto& s) { return s == segment; });
   return outcome;
@@ -273,17 +275,17 @@ bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place,
   return true;
 }
 
-std::optional<Outcome> Store::held_back(Frame& frame, const Place& place,
-                                        const torch_api::GlobalState& state) {
+std::optional<SegmentOutcome> Store::held_back(Frame& frame, const Place& place,
+                                               const torch_api::GlobalState& state) {
   const Stance stance = engine_.controls.stance();
-  if (stance == Stance::EagerOnRecompile) return Outcome::eager();
+  if (stance == Stance::EagerOnRecompile) return SegmentOutcome::eager();
   if (stance != Stance::FailOnRecompile) return {};
   const std::shared_ptr<Segment> previous = newest(place);
   const bool known = previous != nullptr;
   const CodeEntry* entry = find_entry(frame.code());
-  if (!known && !(entry && entry->chosen) && !holds_tensors(frame)) return Outcome::none();
+  if (!known && !(entry && entry->chosen) && !holds_tensors(frame)) return SegmentOutcome::none();
   raise_recompile(frame, known ? previous->explain(frame, state).text() : "");
-  return Outcome::raised();
+  return SegmentOutcome::raised();
 }
 
 RecompilationCause Store::cause_of(Frame& frame, const CodeSegments& code, const Place& place,
@@ -311,19 +313,21 @@ RecompilationCause Store::cause_of(Frame& frame, const CodeSegments& code, const
   return out;
 }
 
-Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_api::GlobalState& state) {
-  if (place.eager) return place.eager_rest ? Outcome::eager() : Outcome::none();
-  if (std::string why = torch_api::unsupported_state(); !why.empty()) return Outcome::eager();
-  if (const std::optional<Outcome> outcome = held_back(frame, place, state)) return *outcome;
-  if (limited(frame, code, place, state)) return PyErr_Occurred() ? Outcome::raised() : Outcome::none();
+SegmentOutcome Store::miss(Frame& frame, CodeSegments& code, Place& place,
+                           const torch_api::GlobalState& state) {
+  if (place.eager) return place.eager_rest ? SegmentOutcome::eager() : SegmentOutcome::none();
+  if (std::string why = torch_api::unsupported_state(); !why.empty()) return SegmentOutcome::eager();
+  if (const std::optional<SegmentOutcome> outcome = held_back(frame, place, state)) return *outcome;
+  if (limited(frame, code, place, state))
+    return PyErr_Occurred() ? SegmentOutcome::raised() : SegmentOutcome::none();
   const bool off = engine_.controls.switched_off();
   const std::vector<std::string> sentences =
       off ? std::vector<std::string>{} : engine_.controls.not_followed();
-  if (PyErr_Occurred()) return Outcome::raised();
-  if (off) return Outcome::eager();
+  if (PyErr_Occurred()) return SegmentOutcome::raised();
+  if (off) return SegmentOutcome::eager();
   for (const std::string& sentence : sentences) engine_.warn(sentence, "", "", 0);
   const std::shared_ptr<Segment> previous = newest(place);
-  Recording* recording = engine_.live_recording();
+  SessionRecording* recording = engine_.live_recording();
   const int64_t start = recording ? recording->now() : 0;
   std::unique_ptr<CompilationRecord> record;
   if (recording) record = recording->begin(frame.code(), frame.pc(), frame.depth());
@@ -344,9 +348,11 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
     if (!signals.raised()) segment = compile(frame, place, state, record.get());
     interrupted = signals.raised();
   }
-  if (interrupted) return Outcome::raised();
+  if (interrupted) return SegmentOutcome::raised();
   if (!segment)
-    return PyErr_Occurred() ? Outcome::raised() : place.eager_rest ? Outcome::eager() : Outcome::none();
+    return PyErr_Occurred()   ? SegmentOutcome::raised()
+           : place.eager_rest ? SegmentOutcome::eager()
+                              : SegmentOutcome::none();
   ++code.compilations;
   segment->settings = number_;
   segment->owner = Owner::of(frame);
@@ -354,7 +360,7 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
   segment->let_go();
   if (!segment->is_over()) place.add(segment);
   // Compiling may have let other threads run.
-  if (!segment->check(frame, torch_api::global_state())) return Outcome::none();
+  if (!segment->check(frame, torch_api::global_state())) return SegmentOutcome::none();
   return entered(place, segment, enter(frame, segment, "compile", start));
 }
 

@@ -14,30 +14,31 @@ namespace vitrine::capture {
 
 class Store : public SegmentStore {
  public:
-  Store(Engine& engine, Settings settings);
-  Outcome at(Frame& frame) override;
+  Store(Engine& engine, CallSettingsPtr settings);
+  SegmentOutcome at(Frame& frame) override;
   const CallSettings& settings() const { return *settings_; }
 
  private:
   CodeSegments& segments_of(PyObject* code);
-  Outcome look_up(Frame& frame, CodeSegments& code, Place& place);
+  SegmentOutcome look_up(Frame& frame, CodeSegments& code, Place& place);
   // None is planned for this call's sizes: one of the candidates, whose guards hold, or a new one.
-  Outcome look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
-                            const torch_api::GlobalState& state,
-                            const std::vector<std::shared_ptr<Segment>>& candidates);
-  Outcome enter_fitting(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment, const char* how,
-                        int64_t start = -1);
+  SegmentOutcome look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
+                                   const torch_api::GlobalState& state,
+                                   const std::vector<std::shared_ptr<Segment>>& candidates);
+  SegmentOutcome enter_fitting(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment,
+                               const char* how, int64_t start = -1);
   // compile_start: when this entry began, if it compiled first; else -1.
-  Outcome enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how,
-                int64_t compile_start = -1);
+  SegmentOutcome enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how,
+                       int64_t compile_start = -1);
   // A checked call that found a difference: recorded, told, and the segment runs through PyTorch from then
   // on.
   void report(Frame& frame, Segment& segment, const Check& check);
   // What a stance says that lets nothing be compiled now; nothing: it lets it.
-  std::optional<Outcome> held_back(Frame& frame, const Place& place, const torch_api::GlobalState& state);
-  Outcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_api::GlobalState& state);
+  std::optional<SegmentOutcome> held_back(Frame& frame, const Place& place,
+                                          const torch_api::GlobalState& state);
+  SegmentOutcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_api::GlobalState& state);
   // Whether it was compiled as often as it may be. That is told once, and under fullgraph an error is set.
-  Outcome entered(Place& place, const std::shared_ptr<Segment>& segment, Outcome outcome);
+  SegmentOutcome entered(Place& place, const std::shared_ptr<Segment>& segment, SegmentOutcome outcome);
   bool limited(Frame& frame, const CodeSegments& code, const Place& place,
                const torch_api::GlobalState& state);
   // What was compiled last for the place under these settings; nullptr: nothing.
@@ -59,19 +60,19 @@ class Store : public SegmentStore {
                  std::string& message);
   // The segment is asked for sizes that it meets for the first time. false: it does not fit them.
   bool extend(Segment& segment, Place& place);
-  Outcome give_up(Frame& frame, Place& place, const char* why);
+  SegmentOutcome give_up(Frame& frame, Place& place, const char* why);
   bool breaks_full_graph(const Trace& trace) const;
-  bool only_compiled(const Segment& segment, const Outcome& outcome) const;
+  bool only_compiled(const Segment& segment, const SegmentOutcome& outcome) const;
 
   Engine& engine_;
-  Settings settings_;
+  CallSettingsPtr settings_;
   int32_t number_;
 };
 
 // Offers frames of the user's code to a store.
 class CaptureHandler : public FrameHandler {
  public:
-  CaptureHandler(Engine& engine, Settings settings)
+  CaptureHandler(Engine& engine, CallSettingsPtr settings)
       : FrameHandler(kPolicy), store_(engine, std::move(settings)) {}
   bool wants(PyObject* code) override;
   PyObject* run(_ts* thread, _PyInterpreterFrame* frame) noexcept override;

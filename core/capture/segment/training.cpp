@@ -28,16 +28,16 @@ struct Backward {
 };
 
 // Which backward graph.
-struct Asked {
+struct BackwardVariant {
   std::vector<bool> defined;  // by tangent
   bool cut = false;           // at the results that others are computed from
-  auto operator<=>(const Asked&) const = default;
+  auto operator<=>(const BackwardVariant&) const = default;
 };
 
 struct Plans {
   std::shared_ptr<const Joint> joint;
   std::shared_ptr<runtime::Plan> forward;
-  std::map<Asked, Backward> backward;  // each compiled at its first use
+  std::map<BackwardVariant, Backward> backward;  // each compiled at its first use
   runtime::CompileOptions options;
   RegionPlace place;
   bool forward_ran = false;  // at the last call
@@ -103,7 +103,7 @@ const ir::GraphPtr& whole_backward(const Joint& joint, bool cut) {
 }
 
 // The backward graph for calls where only these tangents are defined.
-ir::GraphPtr backward_of(const Joint& joint, const Asked& asked) {
+ir::GraphPtr backward_of(const Joint& joint, const BackwardVariant& asked) {
   const ir::GraphPtr& backward = whole_backward(joint, asked.cut);
   const std::vector<const ir::Node*> inputs = backward->inputs();
   const size_t first = joint.halves.handed_over();
@@ -149,7 +149,7 @@ PyObject* run_changed(const Plans& plans, const ir::GraphPtr& graph, PyObject* g
 
 // "all", or the results whose gradients are defined: "0, 2"; and whether it goes no further than to other
 // results: "2, a piece".
-std::string tangents_text(const Joint& joint, const Asked& asked) {
+std::string tangents_text(const Joint& joint, const BackwardVariant& asked) {
   const std::vector<bool>& defined = asked.defined;
   std::string out;
   size_t tangent = 0;
@@ -162,9 +162,9 @@ std::string tangents_text(const Joint& joint, const Asked& asked) {
 }
 
 // Errors: a Python error is set, and nothing is returned.
-Backward compile_backward(const Plans& plans, const Asked& asked) {
+Backward compile_backward(const Plans& plans, const BackwardVariant& asked) {
   const torch_api::ObservedOperators unseen(false);
-  Recording* recording = plans.place.engine.live_recording();
+  SessionRecording* recording = plans.place.engine.live_recording();
   std::unique_ptr<CompilationRecord> record;
   const std::string tangents = tangents_text(*plans.joint, asked);
   if (recording) record = recording->begin_backward(plans.place.origin, tangents);
@@ -200,9 +200,9 @@ std::vector<bool> used_up(const Joint& joint, PyObject* given, bool keep) {
   return own;
 }
 
-PyObject* run_recorded(Plans& plans, const Asked& asked, PyObject* given, bool keep) {
+PyObject* run_recorded(Plans& plans, const BackwardVariant& asked, PyObject* given, bool keep) {
   Engine& engine = plans.place.engine;
-  Recording* recording = engine.live_recording();
+  SessionRecording* recording = engine.live_recording();
   const int64_t start = recording ? recording->now() : 0;
   Backward& backward = plans.backward[asked];
   const bool first = !backward.plan;
@@ -237,7 +237,7 @@ PyObject* run_backward(PyObject* self, PyObject* arguments) {
   int keep = 1, cut = 0;
   if (!plans || !PyArg_ParseTuple(arguments, "OO!pp", &inputs, &PyTuple_Type, &flags, &keep, &cut))
     return nullptr;
-  Asked asked{{}, cut != 0};
+  BackwardVariant asked{{}, cut != 0};
   asked.defined = truths(flags);
   Owned given(PySequence_Fast(inputs, "inputs of a plan"));
   if (!given) return nullptr;

@@ -111,7 +111,7 @@ class Emitter : VectorText {
     row_values(0);
     line("const i64 start = begin * " + block + ", stop = end * " + block + " < " + n + " ? end * " + block +
          " : " + n + ";");
-    for (const Segment& segment : segments_) {
+    for (const ColumnSegment& segment : segments_) {
       const std::string from = size(segment.from), to = size(segment.to);
       segment_body(segment);
       open("{");
@@ -122,7 +122,7 @@ class Emitter : VectorText {
     }
   }
   void row_in_segments() {
-    for (const Segment& segment : segments_) {
+    for (const ColumnSegment& segment : segments_) {
       segment_body(segment);
       const int64_t rest = (segment.to - segment.from) % lanes_, whole = segment.to - rest;
       if (any_length()) {
@@ -138,10 +138,10 @@ class Emitter : VectorText {
       if (rest > 0) line(name(segment) + "(" + to + ", first<" + std::to_string(rest) + ">);");
     }
   }
-  std::string name(const Segment& segment) const {
+  std::string name(const ColumnSegment& segment) const {
     return "part" + std::to_string(&segment - segments_.data());
   }
-  void segment_body(const Segment& segment) {
+  void segment_body(const ColumnSegment& segment) {
     segment_ = &segment;
     open("auto " + name(segment) + " = [&](i64 c, auto n) INLINE {");
     phase_body(0, s_.phases[0], "n");
@@ -227,7 +227,7 @@ class Emitter : VectorText {
     if (walks()) phase(static_cast<int>(launch_));
     close();
   }
-  void add_parts(const Value& v) {
+  void add_parts(const ScheduledValue& v) {
     line(vector_type(v) + " acc_" + v.name + " = " + start_text(v) + ";", v.node);
     line("for (i64 t = 0; t < " + size(s_.parts) + "; ++t) acc_" + v.name + " = " +
              joined(v, "acc_" + v.name, "load1(" + part(v) + " + r * " + size(s_.parts) + " + t)") + ";",
@@ -238,7 +238,7 @@ class Emitter : VectorText {
     int64_t columns = (s_.columns() + lanes_ - 1) / lanes_ * lanes_ + lanes_;
     // An array's length is a number; one text serves many sizes.
     if (target_.sizes) columns = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(columns)));
-    for (const Value& v : s_.values)
+    for (const ScheduledValue& v : s_.values)
       if (v.scratch >= 0)
         line("alignas(64) " + memory_type(lane_of(v)) + " row_" + v.name + "[" + std::to_string(columns) +
                  "];",
@@ -263,7 +263,7 @@ class Emitter : VectorText {
     for (const Load& l : s_.loads) {
       if (!l.per_row && !l.gathered_by_row && !s_.turned(l)) row_pointer(l);
     }
-    for (const Value& v : s_.values)
+    for (const ScheduledValue& v : s_.values)
       if (v.store >= 0 && !v.per_row)
         line(memory_type(argument(v.store).dtype) + "* q_" + v.name + " = " + pointer(argument(v.store)) +
                  index_.row(v.store_strides, 0) + ";",
@@ -276,13 +276,13 @@ class Emitter : VectorText {
 
   // What is known of a row before phase `p`.
   void row_values(int p) {
-    for (const Source& s : s_.once(p)) {
-      if (s.kind == Source::Kind::load) {
+    for (const OperandSource& s : s_.once(p)) {
+      if (s.kind == OperandSource::Kind::load) {
         const Load& l = s_.loads[static_cast<size_t>(s.index)];
         line(vector_type(fusion::lane_dtype(l.dtype)) + " " + l.name + " = " + loads_.once(l) + ";", l.node);
         continue;
       }
-      const Value& v = value(s.index);
+      const ScheduledValue& v = value(s.index);
       line(vector_type(v) + " " + v.name + " = " + value_text(v) + ";", v.node);
       store_once(v, static_cast<size_t>(p));
     }
@@ -290,7 +290,7 @@ class Emitter : VectorText {
       if (l.gathered_by_row && !l.per_row && l.phase == p) row_pointer(l);
   }
   // known: the first phase before which the value is known. With parts, the launch of that phase stores it.
-  void store_once(const Value& v, size_t known) {
+  void store_once(const ScheduledValue& v, size_t known) {
     if (v.store < 0 || (s_.parts > 1 && known != launch_)) return;
     line(std::string(s_.parts > 1 && walks() ? "if (part == 0) " : "") + "store1(" +
              pointer(argument(v.store)) + index_.row(v.store_strides, 0) + ", " + v.name + ");",
@@ -351,11 +351,11 @@ class Emitter : VectorText {
   std::string to(int64_t whole) const { return splits_columns() ? "to" : size(whole); }
 
   static std::string sum_name(int i) { return "acc" + std::to_string(i); }
-  std::string acc(const Value& v, int way) const {
+  std::string acc(const ScheduledValue& v, int way) const {
     return "acc_" + v.name + "_" + static_cast<char>('a' + way);
   }
 
-  void accumulators(const Value& v, int ways) {
+  void accumulators(const ScheduledValue& v, int ways) {
     std::string list;
     for (int w = 0; w < ways; ++w) list += (w ? ", " : "") + acc(v, w) + " = " + start_text(v);
     line(vector_type(v) + " " + list + ";", v.node);
@@ -404,7 +404,7 @@ class Emitter : VectorText {
     if (splits_columns()) close();
     close();
   }
-  void fold(const Value& v, int ways) {
+  void fold(const ScheduledValue& v, int ways) {
     auto join = [&](const std::string& a, const std::string& b) { return joined(v, a, b); };
     std::string all = acc(v, 0);
     if (ways == 2) all = join(acc(v, 0), acc(v, 1));
@@ -412,19 +412,19 @@ class Emitter : VectorText {
     if (s_.parts == 1) return define_sum(v, "splat(" + folded(v, all) + ")");
     line("store1(" + part(v) + " + item, splat(" + folded(v, all) + "));", v.node);
   }
-  void define_sum(const Value& v, const std::string& sum) {
+  void define_sum(const ScheduledValue& v, const std::string& sum) {
     line(vector_type(v) + " " + v.name + " = " +
              (v.statement->output >= 0 ? narrowed(sum, v.statement->dtype) : sum) + ";",
          v.node);
     bool inverted = std::any_of(s_.values.begin(), s_.values.end(),
-                                [&](const Value& w) { return s_.exponential_sum(w) == &v; });
+                                [&](const ScheduledValue& w) { return s_.exponential_sum(w) == &v; });
     if (inverted) line(vector_type(v) + " " + v.inverse + " = 1.0f / " + v.name + ";", v.node);
     store_once(v, static_cast<size_t>(v.phase) + 1);
   }
 
-  std::string scratch_at(const Value& v) const {
+  std::string scratch_at(const ScheduledValue& v) const {
     if (v.host >= 0) {
-      const Value& host = s_.values[static_cast<size_t>(v.host)];
+      const ScheduledValue& host = s_.values[static_cast<size_t>(v.host)];
       return "q_" + host.name + index_.column(host.store_strides);
     }
     std::string at = "row_" + v.name;
@@ -440,7 +440,7 @@ class Emitter : VectorText {
   void phase_body(int index, const Phase& p, const std::string& part) {
     for (int i : p.loads) load(i, part);
     for (int i : p.from_scratch) {
-      const Value& v = s_.values[static_cast<size_t>(i)];
+      const ScheduledValue& v = s_.values[static_cast<size_t>(i)];
       line(vector_type(lane_of(v)) + " " + v.name + " = load(" + scratch_at(v) + ", " + part + ");", v.node);
     }
     for (size_t k = 0; k < p.values.size(); ++k) {
@@ -464,7 +464,7 @@ class Emitter : VectorText {
          l.node);
   }
   void compute(int phase_index, int i, const std::string& part) {
-    const Value& v = s_.values[static_cast<size_t>(i)];
+    const ScheduledValue& v = s_.values[static_cast<size_t>(i)];
     const fusion::ExprPtr& expr = segment_ ? segment_->values[static_cast<size_t>(i)] : v.statement->expr;
     if (!expr) return;
     std::string type = vector_type(lane_of(v));
@@ -490,12 +490,12 @@ class Emitter : VectorText {
   }
   // Whole lines of memory that the kernel does not read itself: fresh buffers begin at a line.
   bool streamed(int value) {
-    const Value& v = s_.values[static_cast<size_t>(value)];
+    const ScheduledValue& v = s_.values[static_cast<size_t>(value)];
     const Argument& a = argument(v.store);
     bool whole_lines = v.store_strides.back() == 1 && (s_.block > 0 || inner() % lanes_ == 0) &&
                        whole_segments() && (a.dtype == DType::f32 || a.dtype == DType::i32);
-    bool hosts =
-        std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& w) { return w.host == value; });
+    bool hosts = std::any_of(s_.values.begin(), s_.values.end(),
+                             [&](const ScheduledValue& w) { return w.host == value; });
     bool streams = target_.stream_bytes > 0 && kernel_.bytes >= target_.stream_bytes && whole_lines &&
                    !hosts && a.last_read < 0;
     streams_ = streams_ || streams;
@@ -503,11 +503,11 @@ class Emitter : VectorText {
   }
   bool whole_segments() const {
     return std::all_of(segments_.begin(), segments_.end(),
-                       [&](const Segment& s) { return s.from % lanes_ == 0 && !any_length(); });
+                       [&](const ColumnSegment& s) { return s.from % lanes_ == 0 && !any_length(); });
   }
   bool streams_ = false;  // a store went past the cache
-  const std::vector<Segment> segments_;
-  const Segment* segment_ = nullptr;  // the one that is written
+  const std::vector<ColumnSegment> segments_;
+  const ColumnSegment* segment_ = nullptr;  // the one that is written
 };
 
 }  // namespace

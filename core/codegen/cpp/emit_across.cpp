@@ -24,7 +24,8 @@ std::string num(int64_t n) {
 }
 
 // Loads and values that an expression reads.
-void sources_of(const fusion::ExprPtr& e, const Value& v, const std::function<void(Source)>& f) {
+void sources_of(const fusion::ExprPtr& e, const ScheduledValue& v,
+                const std::function<void(OperandSource)>& f) {
   if (e->kind == fusion::Expr::Kind::operand) f(v.sources[static_cast<size_t>(e->operand)]);
   for (const fusion::ExprPtr& a : e->args) sources_of(a, v, f);
 }
@@ -113,7 +114,7 @@ class Across : VectorText {
       line("const " + memory_type(argument(l.argument).dtype) + "* p_" + l.name + " = " +
                pointer(argument(l.argument)) + tile_offset(l.strides, l.offset) + ";",
            l.node);
-    for (const Value& v : s_.values)
+    for (const ScheduledValue& v : s_.values)
       if (v.store >= 0)
         line(memory_type(argument(v.store).dtype) + "* q_" + v.name + " = " + pointer(argument(v.store)) +
                  tile_offset(v.store_strides, 0) + ";",
@@ -153,26 +154,27 @@ class Across : VectorText {
     line(vector_type(fusion::lane_dtype(argument(l.argument).dtype)) + " " + l.name + " = " + get + ";",
          l.node);
   }
-  void put(const Value& v, const Dims& strides, const std::string& n, const std::string& guard = "") {
+  void put(const ScheduledValue& v, const Dims& strides, const std::string& n,
+           const std::string& guard = "") {
     const std::string at = "q_" + v.name + column_offset(strides) + lane_offset(strides);
     const int64_t stride = strides[lane_dim_];
     line(guard + (stride == 1 ? "store(" + at + ", " + v.name + ", " + n + ");"
                               : "scatter(" + at + ", " + size(stride) + ", " + v.name + ", " + n + ");"),
          v.node);
   }
-  static std::string array(const Value& v) { return (reduces(v) ? "acc_" : "row_") + v.name; }
-  void declare_array(const std::string& name, const Value& v) {
+  static std::string array(const ScheduledValue& v) { return (reduces(v) ? "acc_" : "row_") + v.name; }
+  void declare_array(const std::string& name, const ScheduledValue& v) {
     line("alignas(64) " + lane_memory(lane_of(v)) + " " + name + "[" + num(width_) + "];", v.node);
   }
-  void from_array(const Value& v) {
+  void from_array(const ScheduledValue& v) {
     line(vector_type(v) + " " + v.name + " = load(" + array(v) + " + j, all);", v.node);
   }
   // What is one a row and read by these values: loads again, values from their arrays.
   void row_sources(const std::vector<int>& values, const std::string& n, std::set<int> known = {}) {
     std::set<int> loads;
     for (int i : values)
-      sources_of(value(i).statement->expr, value(i), [&](Source s) {
-        const bool loaded = s.kind == Source::Kind::load;
+      sources_of(value(i).statement->expr, value(i), [&](OperandSource s) {
+        const bool loaded = s.kind == OperandSource::Kind::load;
         if (loaded ? !s_.loads[static_cast<size_t>(s.index)].per_row : !value(s.index).per_row) return;
         if (!(loaded ? loads : known).insert(s.index).second) return;
         loaded ? load(s_.loads[static_cast<size_t>(s.index)], n) : from_array(value(s.index));
@@ -195,7 +197,7 @@ class Across : VectorText {
     for (int i : values) declare_array(array(value(i)), value(i));
     each_vector("known" + num(static_cast<int64_t>(p)), [&](const std::string& n) {
       for (int i : sums) {
-        const Value& v = value(i);
+        const ScheduledValue& v = value(i);
         line(vector_type(v) + " " + v.name + " = " +
                  narrowed("load(" + array(v) + " + j, all)", v.statement->dtype) + ";",
              v.node);
@@ -206,7 +208,7 @@ class Across : VectorText {
       known.insert(values.begin(), values.end());
       row_sources(values, n, known);
       for (int i : values) {
-        const Value& v = value(i);
+        const ScheduledValue& v = value(i);
         line(vector_type(v) + " " + v.name + " = " + value_text(v) + ";", v.node);
         line("store(" + array(v) + " + j, " + v.name + ", all);", v.node);
         put_row(v, p, n);
@@ -214,13 +216,13 @@ class Across : VectorText {
     });
   }
   // With parts, by the first launch that knows the value, once.
-  void put_row(const Value& v, size_t p, const std::string& n) {
+  void put_row(const ScheduledValue& v, size_t p, const std::string& n) {
     if (v.store < 0 || (s_.parts > 1 && p != launch_)) return;
     put(v, v.store_strides, n, parts_ > 1 ? "if (part == 0) " : "");
   }
 
   // ---- phases ----------------------------------------------------------------------------------------
-  bool in_subtotals(const Value& v) const {
+  bool in_subtotals(const ScheduledValue& v) const {
     return v.statement->reduce == Statement::Reduce::sum && ir::is_float(lane_of(v)) &&
            s_.columns() / parts_ > 4 * kSubtotal;
   }
@@ -230,7 +232,7 @@ class Across : VectorText {
     comment(p);
     bool subtotals = false;
     for (int i : sums) {
-      const Value& v = value(i);
+      const ScheduledValue& v = value(i);
       start(v, array(v));
       if (in_subtotals(v)) start(v, "sub_" + v.name);
       subtotals |= in_subtotals(v);
@@ -249,7 +251,7 @@ class Across : VectorText {
     for (size_t k = s_.rows; k < s_.dims.size(); ++k) close();
     if (subtotals) line(settle + "();");
   }
-  void start(const Value& v, const std::string& name) {
+  void start(const ScheduledValue& v, const std::string& name) {
     declare_array(name, v);
     each_array_vector("store(" + name + " + j, " + start_text(v) + ", all);", v.node);
   }
@@ -258,7 +260,7 @@ class Across : VectorText {
     open("auto " + name + " = [&]() INLINE {");
     open("for (i64 j = 0; j < " + num(width_) + "; j += " + num(lanes_) + ") {");
     for (int i : sums) {
-      const Value& v = value(i);
+      const ScheduledValue& v = value(i);
       if (!in_subtotals(v)) continue;
       line("store(" + array(v) + " + j, load(" + array(v) + " + j, all) + load(sub_" + v.name +
                " + j, all), all);",
@@ -273,7 +275,7 @@ class Across : VectorText {
     const Phase& phase = s_.phases[p];
     for (int l : phase.loads) load(s_.loads[static_cast<size_t>(l)], n);
     for (int i : phase.from_scratch) {
-      const Value &v = value(i), &host = value(v.host);
+      const ScheduledValue &v = value(i), &host = value(v.host);
       line(vector_type(v) + " " + v.name + " = load(q_" + host.name + column_offset(host.store_strides) +
                lane_offset(host.store_strides) + ", " + n + ");",
            v.node);
@@ -282,7 +284,7 @@ class Across : VectorText {
     for (int i : phase.values) compute(p, i, n);
   }
   void compute(size_t p, int i, const std::string& n) {
-    const Value& v = value(i);
+    const ScheduledValue& v = value(i);
     if (reduces(v)) {
       const std::string to = (in_subtotals(v) ? "sub_" + v.name : array(v)) + " + j";
       return line("store(" + to + ", " + joined(v, "load(" + to + ", all)", value_text(v)) + ", all);",
@@ -291,7 +293,7 @@ class Across : VectorText {
     line(vector_type(v) + " " + v.name + " = " + value_text(v) + ";", v.node);
     if (first_phase(i) != static_cast<int>(p)) return;
     if (v.host >= 0 && v.host != i) {
-      const Value& host = value(v.host);
+      const ScheduledValue& host = value(v.host);
       line("store(q_" + host.name + column_offset(host.store_strides) + lane_offset(host.store_strides) +
                ", " + v.name + ", " + n + ");",
            v.node);
@@ -303,7 +305,7 @@ class Across : VectorText {
   void put_parts(size_t p) {
     const std::string at = " + part * " + size(s_.row_count()) + " + place + j";
     for (int i : reductions(p)) {
-      const Value& v = value(i);
+      const ScheduledValue& v = value(i);
       each_vector("into_" + v.name, [&](const std::string& n) {
         line("store(" + part(v) + at + ", load(" + array(v) + " + j, all), " + n + ");", v.node);
       });
@@ -311,7 +313,7 @@ class Across : VectorText {
   }
   void add_parts(size_t p) {
     for (int i : reductions(p)) {
-      const Value& v = value(i);
+      const ScheduledValue& v = value(i);
       start(v, array(v));
       open("for (i64 t = 0; t < " + size(s_.parts) + "; ++t) {");
       each_vector("more_" + v.name, [&](const std::string& n) {

@@ -77,8 +77,8 @@ class HorizontalText : VectorText {
     }
   }
   void once() {
-    for (const Source& s : s_.once(0)) {
-      if (s.kind == Source::Kind::load) {
+    for (const OperandSource& s : s_.once(0)) {
+      if (s.kind == OperandSource::Kind::load) {
         const Load& l = s_.loads[static_cast<size_t>(s.index)];
         line(vector_type(fusion::lane_dtype(l.dtype)) + " " + l.name + " = " + loads_.once(l) + ";", l.node);
       } else {
@@ -97,7 +97,7 @@ class HorizontalText : VectorText {
            l.node);
     }
     for (int i : s_.phases[0].values) {
-      const Value& v = value(i);
+      const ScheduledValue& v = value(i);
       line(vector_type(v) + " " + v.name + " = " + value_text(v) + ";", v.node);
       if (v.store >= 0) line("store(" + pointer(argument(v.store)) + " + c, " + v.name + ", n);", v.node);
     }

@@ -29,9 +29,9 @@ std::optional<Strides> over_product(const ir::Dims& dims, const ir::Dims& stride
   return out;
 }
 
-class Writer {
+class EpilogueWriter {
  public:
-  Writer(const Schedule& s, ir::Ref product, const ProductSpace& p, int lanes, size_t first)
+  EpilogueWriter(const Schedule& s, ir::Ref product, const ProductSpace& p, int lanes, size_t first)
       : s_(s), product_(product), space_{p.outer, p.inner, p.m, p.n}, lanes_(lanes), first_(first) {}
 
   std::optional<Epilogue> write() {
@@ -141,7 +141,7 @@ class Writer {
       pointer(l.name, l.argument, *strides, l.offset, false);
     }
     for (int i : s_.phases[0].values) {
-      const Value& v = s_.values[static_cast<size_t>(i)];
+      const ScheduledValue& v = s_.values[static_cast<size_t>(i)];
       if (v.per_row || v.kept() || v.statement->reduce != fusion::Statement::Reduce::none) return false;
       if (v.store < 0) continue;
       auto strides = over_product(s_.dims, v.store_strides, space_);
@@ -151,13 +151,13 @@ class Writer {
     return true;
   }
 
-  Typed operand(const Value& v, int i) const {
-    const Source& s = v.sources[static_cast<size_t>(i)];
-    if (s.kind == Source::Kind::load) {
+  Typed operand(const ScheduledValue& v, int i) const {
+    const OperandSource& s = v.sources[static_cast<size_t>(i)];
+    if (s.kind == OperandSource::Kind::load) {
       const Load& l = s_.loads[static_cast<size_t>(s.index)];
       return {l.name, fusion::lane_dtype(argument(l.argument).dtype), true};
     }
-    const Value& from = s_.values[static_cast<size_t>(s.index)];
+    const ScheduledValue& from = s_.values[static_cast<size_t>(s.index)];
     return {from.name, fusion::lane_dtype(from.statement->dtype), true};
   }
   // What stands beside the product, perhaps far away, is on its way while the product is computed.
@@ -176,19 +176,19 @@ class Writer {
   void find_numbers_of_rows() {
     of_row_.assign(s_.values.size(), false);
     each_value([&](size_t i) {
-      const Value& v = s_.values[i];
+      const ScheduledValue& v = s_.values[i];
       of_row_[i] = v.store < 0;
-      for (const Source& from : v.sources)
+      for (const OperandSource& from : v.sources)
         of_row_[i] =
-            of_row_[i] && (from.kind == Source::Kind::load ? !columns_[static_cast<size_t>(from.index)]
-                                                           : of_row_[static_cast<size_t>(from.index)]);
+            of_row_[i] && (from.kind == OperandSource::Kind::load ? !columns_[static_cast<size_t>(from.index)]
+                                                                  : of_row_[static_cast<size_t>(from.index)]);
     });
     body(true, "  ");
     each_value([&](size_t i) {
       if (of_row_[i]) return;
-      for (const Source& from : s_.values[i].sources) {
+      for (const OperandSource& from : s_.values[i].sources) {
         const auto at = static_cast<size_t>(from.index);
-        if (from.kind != Source::Kind::load) {
+        if (from.kind != OperandSource::Kind::load) {
           if (of_row_[at]) spread(s_.values[at].name, fusion::lane_dtype(s_.values[at].statement->dtype));
         } else if (!columns_[at]) {
           spread(s_.loads[at].name, fusion::lane_dtype(argument(s_.loads[at].argument).dtype));
@@ -224,7 +224,7 @@ class Writer {
       if (of_row_[i] == of_row) value(s_.values[i], indent);
     });
   }
-  void value(const Value& v, const std::string& indent) {
+  void value(const ScheduledValue& v, const std::string& indent) {
     const fusion::Statement& st = *v.statement;
     const ir::DType lane = fusion::lane_dtype(st.dtype);
     std::string text = expr_text(st.expr, st.compute, lane, [&](int k) { return operand(v, k); }).text;
@@ -267,7 +267,7 @@ class Writer {
 
 std::optional<Epilogue> make_epilogue(const Schedule& schedule, ir::Ref product, const ProductSpace& space,
                                       int lanes, size_t first) {
-  return Writer(schedule, product, space, lanes, first).write();
+  return EpilogueWriter(schedule, product, space, lanes, first).write();
 }
 
 }  // namespace vitrine::codegen::cpp

@@ -10,7 +10,7 @@ namespace vitrine::codegen::cpp {
 class LoadText {
  public:
   // name: of a source, and its lane.
-  LoadText(const Schedule& schedule, const IndexText& index, std::function<Typed(const Source&)> name)
+  LoadText(const Schedule& schedule, const IndexText& index, std::function<Typed(const OperandSource&)> name)
       : s_(schedule), index_(index), name_(std::move(name)) {}
 
   // The value of a load that is done once a row.
@@ -32,7 +32,7 @@ class LoadText {
 
   const Schedule& s_;
   const IndexText& index_;
-  std::function<Typed(const Source&)> name_;
+  std::function<Typed(const OperandSource&)> name_;
 };
 
 }  // namespace vitrine::codegen::cpp

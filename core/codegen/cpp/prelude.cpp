@@ -11,7 +11,7 @@ namespace vitrine::codegen::cpp {
 namespace {
 
 // A part may use the parts above it.
-constexpr Part kParts[] = {
+constexpr PreludePart kParts[] = {
     {"", R"(typedef float f32; typedef double f64; typedef _Float16 f16; struct bf16 { unsigned short bits; };
 typedef signed char i8; typedef short i16; typedef int i32; typedef long i64;
 typedef unsigned char u8; typedef unsigned short u16; typedef unsigned u32;
@@ -381,9 +381,9 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 std::vector<std::string_view> prelude_names() {
   std::vector<std::string_view> out;
-  for (const Part& part : kParts) out.push_back(part.names);
-  for (const Part& part : kFunctionParts) out.push_back(part.names);
-  for (const Part& part : kDoubleParts) out.push_back(part.names);
+  for (const PreludePart& part : kParts) out.push_back(part.names);
+  for (const PreludePart& part : kFunctionParts) out.push_back(part.names);
+  for (const PreludePart& part : kDoubleParts) out.push_back(part.names);
   return out;
 }
 
@@ -391,7 +391,7 @@ std::string prelude_text(std::string_view body, int lanes) {
   // From the last part to the first: what an included part uses is found in its text.
   std::string used(body);
   std::vector<std::string_view> parts;
-  const auto take = [&](const Part& part) {
+  const auto take = [&](const PreludePart& part) {
     if (!part.names.empty() && !any_used(used, part.names)) return;
     parts.push_back(part.text);
     if (!part.names.empty()) used += part.text;

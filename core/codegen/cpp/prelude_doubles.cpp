@@ -3,7 +3,7 @@
 
 namespace vitrine::codegen::cpp {
 
-const std::vector<Part> kDoubleParts = {
+const std::vector<PreludePart> kDoubleParts = {
     {"fmad", R"(static inline d16 fmad(d16 a, d16 b, d16 c) { return __builtin_elementwise_fma(a, b, c); }
 )"},
     {"dexp_sum", R"(static inline d16 dexp_sum(d16 r) {  // (e^r - 1 - r) / r^2, |r| <= 0.35

@@ -3,7 +3,7 @@
 
 namespace vitrine::codegen::cpp {
 
-const std::vector<Part> kFunctionParts = {
+const std::vector<PreludePart> kFunctionParts = {
     {"fma", R"(static inline v16 fma(v16 a, v16 b, v16 c) { return __builtin_elementwise_fma(a, b, c); }
 )"},
     {"exp_rest exp_sum", R"(static inline v16 exp_rest(v16 x, v16 n) {  // r of x = n ln 2 + r

@@ -28,7 +28,7 @@ VectorText::VectorText(const fusion::LoopProgram& program, const fusion::Unit& u
       lanes_(target.lanes),
       launch_(launch),
       index_(s, [this](int64_t n) { return size(n); }),
-      loads_(s, index_, [this](const Source& from) { return named(from); }) {}
+      loads_(s, index_, [this](const OperandSource& from) { return named(from); }) {}
 
 void VectorText::begin_kernel() {
   kernel_.name = kernel_name(program_, unit_);
@@ -64,7 +64,7 @@ std::string VectorText::vector_type(DType lane) const {
   char letter = lane == DType::f64 ? 'd' : lane == DType::i64 ? 'l' : lane == DType::f32 ? 'v' : 'n';
   return letter + std::to_string(lanes_);
 }
-DType VectorText::lane_of(const Value& v) {
+DType VectorText::lane_of(const ScheduledValue& v) {
   return fusion::lane_dtype(v.statement->dtype);
 }
 std::string VectorText::size(int64_t n) const {
@@ -96,28 +96,28 @@ void VectorText::open_function() {
     line("i64* bad = (i64*)args[" + std::to_string(at + 1) + "];  // becomes 1: an index is out of range");
 }
 
-Typed VectorText::operand(const Value& v, int i) const {
+Typed VectorText::operand(const ScheduledValue& v, int i) const {
   return named(v.sources[static_cast<size_t>(i)]);
 }
-Typed VectorText::named(const Source& s) const {
-  if (s.kind == Source::Kind::load) {
+Typed VectorText::named(const OperandSource& s) const {
+  if (s.kind == OperandSource::Kind::load) {
     const Load& l = s_.loads[static_cast<size_t>(s.index)];
     return {l.name, fusion::lane_dtype(l.dtype), true};
   }
   return {value(s.index).name, lane_of(value(s.index)), true};
 }
-std::string VectorText::value_text(const Value& v, const fusion::ExprPtr& expr) const {
+std::string VectorText::value_text(const ScheduledValue& v, const fusion::ExprPtr& expr) const {
   const Statement& s = *v.statement;
   DType lane = lane_of(v);
   Typed t = expr_text(expr, s.compute, lane, [&](int i) { return operand(v, i); }, target_.sizes != nullptr);
-  if (const Value* sum = s_.exponential_sum(v))
+  if (const ScheduledValue* sum = s_.exponential_sum(v))
     t = {operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse, lane, false};
   // Every operator's result is what memory would hold: narrow integers wrap, short floats are rounded, as
   // eager does between operators. Sums inside one operator stay in f32.
   return s.is_result() && !s_.only_moves(v) ? narrowed(t.text, s.dtype) : t.text;
 }
 
-std::string VectorText::start_text(const Value& v) {
+std::string VectorText::start_text(const ScheduledValue& v) {
   const DType lane = lane_of(v);
   const bool wide = lane == DType::i64, whole = !ir::is_float(lane);
   const double inf = std::numeric_limits<double>::infinity();
@@ -139,7 +139,7 @@ std::string VectorText::start_text(const Value& v) {
     }
   }
 }
-std::string VectorText::joined(const Value& v, const std::string& a, const std::string& b) {
+std::string VectorText::joined(const ScheduledValue& v, const std::string& a, const std::string& b) {
   auto side = [](const std::string& t) { return t.find(' ') == std::string::npos ? t : "(" + t + ")"; };
   switch (v.statement->reduce) {
     case Statement::Reduce::max:
@@ -152,7 +152,7 @@ std::string VectorText::joined(const Value& v, const std::string& a, const std::
       return side(a) + " + " + side(b);
   }
 }
-std::string VectorText::folded(const Value& v, const std::string& vector) {
+std::string VectorText::folded(const ScheduledValue& v, const std::string& vector) {
   static constexpr const char* kFolds[] = {"", "fold_add", "fold_mul", "fold_max", "fold_min"};
   return std::string(kFolds[static_cast<size_t>(v.statement->reduce)]) + "(" + vector + ")";
 }

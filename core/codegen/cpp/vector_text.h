@@ -26,13 +26,13 @@ class VectorText : protected KernelText {
   // Header and prelude before the body, sizes that change as arguments.
   void assemble();
 
-  static ir::DType lane_of(const Value& v);
-  const Value& value(int i) const { return s_.values[static_cast<size_t>(i)]; }
+  static ir::DType lane_of(const ScheduledValue& v);
+  const ScheduledValue& value(int i) const { return s_.values[static_cast<size_t>(i)]; }
   const Argument& argument(int i) const { return s_.arguments[static_cast<size_t>(i)]; }
   std::string vector_type(ir::DType lane) const;
-  std::string vector_type(const Value& v) const { return vector_type(lane_of(v)); }
+  std::string vector_type(const ScheduledValue& v) const { return vector_type(lane_of(v)); }
   static std::string pointer(const Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
-  static std::string part(const Value& v) { return "part_" + v.name; }
+  static std::string part(const ScheduledValue& v) { return "part_" + v.name; }
   // A number of the text that another size may change.
   std::string size(int64_t n) const;
   std::string times(const std::string& i, int64_t stride) const;
@@ -43,14 +43,16 @@ class VectorText : protected KernelText {
   int64_t inner() const { return s_.dims.back(); }
 
   // The value of `v` from its operands' names, as memory would hold it where it is an operator's result.
-  std::string value_text(const Value& v) const { return value_text(v, v.statement->expr); }
+  std::string value_text(const ScheduledValue& v) const { return value_text(v, v.statement->expr); }
   // The same, where it is known to be another expression.
-  std::string value_text(const Value& v, const fusion::ExprPtr& expr) const;
+  std::string value_text(const ScheduledValue& v, const fusion::ExprPtr& expr) const;
   // Of a reduction: where it starts, one step, the values of a vector's lanes together.
-  static std::string start_text(const Value& v);
-  static std::string joined(const Value& v, const std::string& a, const std::string& b);
-  static std::string folded(const Value& v, const std::string& vector);
-  static bool reduces(const Value& v) { return v.statement->reduce != fusion::Statement::Reduce::none; }
+  static std::string start_text(const ScheduledValue& v);
+  static std::string joined(const ScheduledValue& v, const std::string& a, const std::string& b);
+  static std::string folded(const ScheduledValue& v, const std::string& vector);
+  static bool reduces(const ScheduledValue& v) {
+    return v.statement->reduce != fusion::Statement::Reduce::none;
+  }
   std::vector<int> reductions(size_t phase) const;
   // "// pass 2 of 3 over the row: sum", where there are several.
   void comment(size_t phase);
@@ -68,8 +70,8 @@ class VectorText : protected KernelText {
   const LoadText loads_;
 
  private:
-  Typed named(const Source& source) const;
-  Typed operand(const Value& v, int i) const;
+  Typed named(const OperandSource& source) const;
+  Typed operand(const ScheduledValue& v, int i) const;
   std::string space() const;
   std::string space_text() const;
 };

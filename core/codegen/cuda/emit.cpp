@@ -18,8 +18,8 @@ namespace {
 // Elements, or whole rows of a group of threads each.
 class Emitter : ThreadText {
  public:
-  Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
-          SizeMemory* sizes)
+  Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
+          const LaunchShape& shape, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, 0, sizes) {
     find_kept();
   }
@@ -45,11 +45,11 @@ class Emitter : ThreadText {
   // ---- values ----------------------------------------------------------------------------------------
   // What is known of a row before phase `p`.
   void row_values(int p, const std::string& condition) {
-    values_of_row(p, [&](const Value& v) { store_once(v, condition); });
+    values_of_row(p, [&](const ScheduledValue& v) { store_once(v, condition); });
     for (const Load& l : s_.loads)
       if (l.gathered_by_row && !l.per_row && l.phase == p) line(loads_.row_begin(l), l.node);
   }
-  void store_once(const Value& v, const std::string& condition) {
+  void store_once(const ScheduledValue& v, const std::string& condition) {
     if (v.store >= 0) put_row(v, condition);
   }
 
@@ -138,7 +138,7 @@ class Emitter : ThreadText {
   }
   // A value of one element: into its name, the accumulator it feeds, or memory.
   void compute(size_t phase, int i, const std::string& kept_at) {
-    const Value& v = value(i);
+    const ScheduledValue& v = value(i);
     if (const Pair* pair = first_of(i)) return put_run(*pair);
     if (second_of(i)) return;
     if (reduces(v)) {
@@ -198,7 +198,7 @@ class Emitter : ThreadText {
     for (size_t l = 0; l < s_.loads.size(); ++l)
       if (kept_[l])
         line(lane_type(s_.loads[l].dtype) + " row_" + s_.loads[l].name + size() + ";", s_.loads[l].node);
-    for (const Value& v : s_.values)
+    for (const ScheduledValue& v : s_.values)
       if (v.kept()) line(lane_type(v.statement->dtype) + " row_" + v.name + size() + ";", v.node);
   }
 
@@ -219,7 +219,7 @@ class Emitter : ThreadText {
     }
   }
   void settle(const Pair& pair) {
-    const Value &first = value(pair.first), &second = value(pair.second);
+    const ScheduledValue &first = value(pair.first), &second = value(pair.second);
     const std::string acc = "acc_" + second.name;
     line(acc + " = " +
              settled(pair, acc, "acc_" + first.name, "n_" + second.name, first.name, sized(s_.columns())) +
@@ -263,7 +263,7 @@ class Emitter : ThreadText {
       leave_out();
       for (int l : p.loads) load_element(index, l);
       for (int i : p.from_scratch) {
-        const Value& v = value(i);
+        const ScheduledValue& v = value(i);
         line(lane_type(v.statement->dtype) + " " + v.name + " = row_" + v.name + at() + ";", v.node);
       }
       values(index, p, shape_.registers ? at() : "");
@@ -287,11 +287,11 @@ class Emitter : ThreadText {
     line("row_" + from.name + at() + " = " + from.name + ";", from.node);
   }
 
-  void start(const Value& v) {
+  void start(const ScheduledValue& v) {
     line(lane_type(v.statement->dtype) + " acc_" + v.name + " = " + start_text(v) + ";", v.node);
     if (const Pair* pair = second_of(static_cast<int>(&v - s_.values.data()))) count_of(*pair);
   }
-  void fold(const Value& v) {
+  void fold(const ScheduledValue& v) {
     VITRINE_CHECK(shape_.group <= 32 || shape_.rows_a_block() == 1,
                   "rows share the memory they are folded in");
     std::string x = folded_text(v);
@@ -308,7 +308,7 @@ class Emitter : ThreadText {
 }  // namespace
 
 Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                   const Shape& shape, size_t launch, SizeMemory* sizes) {
+                   const LaunchShape& shape, size_t launch, SizeMemory* sizes) {
   if (schedule.both_ways()) return emit_both_ways(program, unit, schedule, shape, launch, sizes);
   if (schedule.across) return emit_across(program, unit, schedule, shape, launch, sizes);
   if (schedule.parts > 1) return emit_part(program, unit, schedule, shape, launch, sizes);

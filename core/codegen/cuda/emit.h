@@ -14,6 +14,6 @@ namespace vitrine::codegen::cuda {
 // across rows, else rows × parts; then its numbers, if sizes change. launch: which of schedule.launches().
 // sizes: which numbers change; null: none.
 Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                   const Shape& shape, size_t launch = 0, SizeMemory* sizes = nullptr);
+                   const LaunchShape& shape, size_t launch = 0, SizeMemory* sizes = nullptr);
 
 }  // namespace vitrine::codegen::cuda

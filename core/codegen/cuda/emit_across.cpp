@@ -13,8 +13,8 @@ namespace {
 
 class Across : ThreadText {
  public:
-  Across(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
-         size_t launch, SizeMemory* sizes)
+  Across(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
+         const LaunchShape& shape, size_t launch, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, launch, sizes),
         lane_dim_(s.rows - 1),
         rows_(s.dims[s.rows - 1]),
@@ -87,12 +87,12 @@ class Across : ThreadText {
     return true;
   }
   bool in_run(const Load& l) const override { return run(l.strides, l.offset); }
-  bool in_run(const Value& v) const override { return run(v.store_strides, 0); }
+  bool in_run(const ScheduledValue& v) const override { return run(v.store_strides, 0); }
   std::string run_place(const Load& l) const override {
     return row_offset(l.strides, l.offset) + index_.column(l.strides);
   }
   std::string size() const { return "[" + num(vector()) + "]"; }
-  static std::string array(const Value& v) { return (reduces(v) ? "acc_" : "row_") + v.name; }
+  static std::string array(const ScheduledValue& v) { return (reduces(v) ? "acc_" : "row_") + v.name; }
 
   // ---- values of rows --------------------------------------------------------------------------------
   // What is one a row stays in registers, a run's length of it.
@@ -107,14 +107,14 @@ class Across : ThreadText {
   void row_names(const std::vector<int>& values) {
     std::set<int> loads, known;
     for (int i : values)
-      for (const Source& s : value(i).used) {
-        if (s.kind == Source::Kind::load) {
+      for (const OperandSource& s : value(i).used) {
+        if (s.kind == OperandSource::Kind::load) {
           const Load& l = load(s.index);
           if (l.per_row && loads.insert(s.index).second)
             line("const " + lane_type(l.dtype) + " " + l.name + " = row_" + l.name + "[k];", l.node);
           continue;
         }
-        const Value& v = value(s.index);
+        const ScheduledValue& v = value(s.index);
         const bool here = std::find(values.begin(), values.end(), s.index) != values.end() && !reduces(v);
         if (v.per_row && !here && known.insert(s.index).second)
           line("const " + lane_type(v.statement->dtype) + " " + v.name + " = " + array(v) + "[k];", v.node);
@@ -122,15 +122,15 @@ class Across : ThreadText {
   }
   // Sums of the phase before `p`, and what follows from them before it.
   void row_pass(size_t p) {
-    auto here = [&](const Value& v) {
+    auto here = [&](const ScheduledValue& v) {
       return v.per_row && (reduces(v) ? v.phase + 1 : v.phase) == static_cast<int>(p);
     };
-    for (const Value& v : s_.values)
+    for (const ScheduledValue& v : s_.values)
       if (here(v) && !reduces(v))
         line(lane_type(v.statement->dtype) + " row_" + v.name + size() + ";", v.node);
     std::vector<int> sums, values;
     for (size_t i = 0; i < s_.values.size(); ++i) {
-      const Value& v = s_.values[i];
+      const ScheduledValue& v = s_.values[i];
       const bool rounded = reduces(v) && v.statement->output >= 0 &&
                            (v.store >= 0 || !narrowed("", v.statement->dtype).empty());
       if (here(v) && (rounded || !reduces(v))) (reduces(v) ? sums : values).push_back(static_cast<int>(i));
@@ -138,14 +138,14 @@ class Across : ThreadText {
     if (sums.empty() && values.empty()) return;
     each_of_run([&] {
       for (int i : sums) {
-        const Value& v = value(i);
+        const ScheduledValue& v = value(i);
         const std::string x = narrowed(array(v) + "[k]", v.statement->dtype);
         if (x != array(v) + "[k]") line(array(v) + "[k] = " + x + ";", v.node);
         put_rows(v, p, array(v) + "[k]");
       }
       row_names(values);
       for (int i : values) {
-        const Value& v = value(i);
+        const ScheduledValue& v = value(i);
         line("const " + lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
         line(array(v) + "[k] = " + v.name + ";", v.node);
         put_rows(v, p, v.name);
@@ -153,7 +153,7 @@ class Across : ThreadText {
     });
   }
   // With parts, by the first launch that knows the value; by one thread of the column.
-  void put_rows(const Value& v, size_t p, const std::string& x) {
+  void put_rows(const ScheduledValue& v, size_t p, const std::string& x) {
     if (v.store < 0 || (s_.parts > 1 && p != launch_)) return;
     line(std::string("if (") + (exact() ? "" : "inside && ") +
              (s_.parts > 1 && walks_ ? "part == 0 && " : "") + "level == 0) put(" +
@@ -162,12 +162,14 @@ class Across : ThreadText {
   }
 
   // ---- phases ----------------------------------------------------------------------------------------
-  const Pair* pair_of(const Value& v) const { return second_of(static_cast<int>(&v - s_.values.data())); }
-  void start(const Value& v) {
+  const Pair* pair_of(const ScheduledValue& v) const {
+    return second_of(static_cast<int>(&v - s_.values.data()));
+  }
+  void start(const ScheduledValue& v) {
     line(lane_type(v.statement->dtype) + " acc_" + v.name + size() + ";", v.node);
     each_of_run([&] { line("acc_" + v.name + "[k] = " + start_text(v) + ";", v.node); });
   }
-  void fold(const Value& v) {
+  void fold(const ScheduledValue& v) {
     if (deep_ == 1) return;
     line("fold_across<" + num(shape_.group) + ", " + num(deep_) + ">(acc_" + v.name + ", " + functor(v) +
              "());",
@@ -189,12 +191,12 @@ class Across : ThreadText {
     }
   }
   // What this thread has seen, besides the sum of all that share its rows.
-  void keep_own(const Value& v) {
+  void keep_own(const ScheduledValue& v) {
     line(lane_type(v.statement->dtype) + " acc_own_" + v.name + size() + ";", v.node);
     each_of_run([&] { line("acc_own_" + v.name + "[k] = acc_" + v.name + "[k];", v.node); });
   }
   void settle(const Pair& pair) {
-    const Value &first = value(pair.first), &second = value(pair.second);
+    const ScheduledValue &first = value(pair.first), &second = value(pair.second);
     const std::string acc = "acc_" + second.name + "[k]", all = "acc_" + first.name + "[k]";
     each_of_run([&] {
       line(acc + " = " +
@@ -241,7 +243,7 @@ class Across : ThreadText {
     return "wide(" + pointer(argument(l.argument)) + element_of(l.strides, l.offset, columns) + ")";
   }
   void compute(size_t index, int i) {
-    const Value& v = value(i);
+    const ScheduledValue& v = value(i);
     if (const Pair* pair = first_of(i)) return put_run(*pair);
     if (second_of(i)) return;
     if (reduces(v)) {
@@ -256,13 +258,13 @@ class Across : ThreadText {
          v.node);
   }
   void declare_store(size_t index, int i) {
-    const Value& v = value(i);
+    const ScheduledValue& v = value(i);
     if (stores_here(index, i) && run(v.store_strides, 0))
       line("Pack<" + memory_type(argument(v.store).dtype) + ", " + num(vector()) + "> q_" + v.name + ";",
            v.node);
   }
   void write_store(size_t index, int i) {
-    const Value& v = value(i);
+    const ScheduledValue& v = value(i);
     if (!stores_here(index, i) || !run(v.store_strides, 0)) return;
     line(std::string(exact() ? "" : "if (inside) ") + "store_pack<aligned, " + num(vector()) + ">(" +
              pointer(argument(v.store)) + row_offset(v.store_strides, 0) + index_.column(v.store_strides) +
@@ -271,7 +273,7 @@ class Across : ThreadText {
   }
 
   // ---- parts -----------------------------------------------------------------------------------------
-  void put_part(const Value& v) {
+  void put_part(const ScheduledValue& v) {
     open(std::string("if (") + (exact() ? "" : "inside && ") + "level == 0) {");
     each_of_run([&] {
       line(part(v) + "[part * " + sized(s_.row_count()) + " + place + k] = acc_" + v.name + "[k];", v.node);
@@ -280,7 +282,7 @@ class Across : ThreadText {
   }
   void add_parts(size_t p) {
     for (int i : reductions(p)) {
-      const Value& v = value(i);
+      const ScheduledValue& v = value(i);
       const Pair* pair = second_of(i);
       const std::string acc = "acc_" + v.name + "[k]", at = "[t * " + sized(s_.row_count()) + " + place + k]";
       const std::string all = pair ? "acc_" + value(pair->first).name + "[k]" : "";
@@ -309,7 +311,7 @@ class Across : ThreadText {
 }  // namespace
 
 Kernel emit_across(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                   const Shape& shape, size_t launch, SizeMemory* sizes) {
+                   const LaunchShape& shape, size_t launch, SizeMemory* sizes) {
   return Across(program, unit, schedule, shape, launch, sizes).emit();
 }
 

@@ -9,7 +9,7 @@ namespace {
 class BothWays : ThreadText {
  public:
   BothWays(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
-           const Shape& shape, size_t launch, SizeMemory* sizes)
+           const LaunchShape& shape, size_t launch, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, launch, sizes) {}
 
   Kernel emit() { return kernel(); }
@@ -117,9 +117,9 @@ class BothWays : ThreadText {
     });
   }
   void row_values(int p) {
-    for (const Source& s : s_.once(p)) {
-      if (s.kind == Source::Kind::load) continue;
-      const Value& v = value(s.index);
+    for (const OperandSource& s : s_.once(p)) {
+      if (s.kind == OperandSource::Kind::load) continue;
+      const ScheduledValue& v = value(s.index);
       line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
       if (v.store >= 0) put_row(v, "lane == 0");
     }
@@ -153,7 +153,7 @@ class BothWays : ThreadText {
          l.node);
   }
   void compute(size_t index, int i) {
-    const Value& v = value(i);
+    const ScheduledValue& v = value(i);
     if (reduces(v)) {
       const std::string acc = "acc_" + v.name + (v.per_column ? at() : "");
       return line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
@@ -161,7 +161,7 @@ class BothWays : ThreadText {
     define(v, stores_here(index, i));
     if (stores_here(index, i)) put_element(v, "");
   }
-  void fold(const Value& v) {
+  void fold(const ScheduledValue& v) {
     const std::string x = folded_text(v);
     line(lane_type(v.statement->dtype) + " " + v.name + " = " +
              (v.statement->output >= 0 ? narrowed(x, v.statement->dtype) : x) + ";",
@@ -172,13 +172,13 @@ class BothWays : ThreadText {
 
   // ---- columns ---------------------------------------------------------------------------------------
   std::string at() const { return vector() == 1 ? "[u]" : "[u * " + num(vector()) + " + k]"; }
-  void start_column_sum(const Value& v) {
+  void start_column_sum(const ScheduledValue& v) {
     const std::string size = num(int64_t{1} * shape_.items * vector());
     line(lane_type(v.statement->dtype) + " acc_" + v.name + "[" + size + "];", v.node);
     line("#pragma unroll");
     line("for (int k = 0; k < " + size + "; ++k) acc_" + v.name + "[k] = " + start_text(v) + ";", v.node);
   }
-  void leave(const Value& v) {
+  void leave(const ScheduledValue& v) {
     if (!block_a_row())
       line("fold_across<" + num(shape_.group) + ", " + num(shape_.rows_a_block()) + ">(acc_" + v.name + ", " +
                functor(v) + "());",
@@ -211,7 +211,7 @@ class BothWays : ThreadText {
     line("#pragma unroll 8");
     open("for (int t = level; t < " + sized(s_.walkers) + "; t += " + deep + ") {");
     for (int i : s_.sums()) {
-      const Value& v = value(i);
+      const ScheduledValue& v = value(i);
       const std::string acc = "acc_" + v.name + "[0]";
       line(acc + " = " + joined(v, acc, part(v) + "[t * " + sized(s_.columns()) + " + " + c + "]") + ";",
            v.node);
@@ -224,18 +224,18 @@ class BothWays : ThreadText {
     line(std::string("if (level > 0") + (exact ? "" : " || !inside") + ") return;");
     decode_column();
     std::vector<bool> known(s_.loads.size(), false);
-    for (const Value& v : s_.values)
+    for (const ScheduledValue& v : s_.values)
       if (v.per_column) column_value(v, known);
   }
-  void column_value(const Value& v, std::vector<bool>& known) {
+  void column_value(const ScheduledValue& v, std::vector<bool>& known) {
     if (reduces(v)) {
       const std::string sum = "acc_" + v.name + "[0]";
       line(lane_type(v.statement->dtype) + " " + v.name + " = " +
                (v.statement->output >= 0 ? narrowed(sum, v.statement->dtype) : sum) + ";",
            v.node);
     } else {
-      for (const Source& s : v.used) {
-        if (s.kind != Source::Kind::load || known[static_cast<size_t>(s.index)]) continue;
+      for (const OperandSource& s : v.used) {
+        if (s.kind != OperandSource::Kind::load || known[static_cast<size_t>(s.index)]) continue;
         known[static_cast<size_t>(s.index)] = true;
         const Load& l = load(s.index);
         line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, l.per_row) + ";", l.node);
@@ -252,7 +252,7 @@ class BothWays : ThreadText {
 }  // namespace
 
 Kernel emit_both_ways(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                      const Shape& shape, size_t launch, SizeMemory* sizes) {
+                      const LaunchShape& shape, size_t launch, SizeMemory* sizes) {
   return BothWays(program, unit, schedule, shape, launch, sizes).emit();
 }
 

@@ -9,6 +9,6 @@ namespace vitrine::codegen::cuda {
 
 // schedule.both_ways(); launch: which of its launches().
 Kernel emit_both_ways(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                      const Shape& shape, size_t launch, SizeMemory* sizes);
+                      const LaunchShape& shape, size_t launch, SizeMemory* sizes);
 
 }  // namespace vitrine::codegen::cuda

@@ -17,27 +17,27 @@ constexpr int kThreads = 256, kRuns = 4;  // a thread's turns
 constexpr int64_t kArgumentBytes = 4096;  // of a kernel, on every GPU
 
 // Neighbours that every tensor moves at once, at most 16 bytes.
-Shape shape_of(const Schedule& s) {
+LaunchShape shape_of(const Schedule& s) {
   int64_t widest = 1;
   for (const Load& l : s.loads)
     if (!l.per_row) widest = std::max(widest, ir::dtype_bytes(l.dtype));
-  for (const Value& v : s.values)
+  for (const ScheduledValue& v : s.values)
     if (v.store >= 0)
       widest = std::max(widest, ir::dtype_bytes(s.arguments[static_cast<size_t>(v.store)].dtype));
-  Shape shape;
+  LaunchShape shape;
   shape.threads = kThreads;
   shape.vector = s.columns() == 1 ? 1 : static_cast<int>(std::clamp<int64_t>(16 / widest, 1, 8));
   shape.items = kRuns;
   return shape;
 }
-int64_t block_of(const Shape& shape) {
+int64_t block_of(const LaunchShape& shape) {
   return int64_t{1} * shape.threads * shape.vector * shape.items;
 }
 
 class HorizontalText : ThreadText {
  public:
   HorizontalText(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                 const std::vector<Schedule>& members, const Shape& shape)
+                 const std::vector<Schedule>& members, const LaunchShape& shape)
       : ThreadText(program, unit, members.front(), shape, 0, nullptr), members_(members) {}
 
   Kernel emit() {
@@ -101,14 +101,14 @@ class HorizontalText : ThreadText {
     }
   }
   void once() {
-    for (const Source& s : s_.once(0)) {
-      if (s.kind == Source::Kind::load) {
+    for (const OperandSource& s : s_.once(0)) {
+      if (s.kind == OperandSource::Kind::load) {
         const Load& l = load(s.index);
         line("const " + lane_type(l.dtype) + " " + l.name + " = wide(" + pointer(argument(l.argument)) +
                  "[0]);",
              l.node);
       } else {
-        const Value& v = value(s.index);
+        const ScheduledValue& v = value(s.index);
         line("const " + lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
       }
     }
@@ -123,8 +123,8 @@ class HorizontalText : ThreadText {
       if (moves(static_cast<int>(i)))
         add((s_.arguments[i].written ? "" : "const ") + memory_type(s_.arguments[i].dtype) + "* ",
             pointer(s_.arguments[i]));
-    for (const Source& s : s_.once(0)) {
-      const bool loaded = s.kind == Source::Kind::load;
+    for (const OperandSource& s : s_.once(0)) {
+      const bool loaded = s.kind == OperandSource::Kind::load;
       add(lane_type(loaded ? load(s.index).dtype : value(s.index).statement->dtype) + " ",
           loaded ? load(s.index).name : value(s.index).name);
     }
@@ -149,7 +149,7 @@ class HorizontalText : ThreadText {
       line("const " + lane_type(load(i).dtype) + " " + load(i).name + " = wide(p_" + load(i).name + ".v[k]);",
            load(i).node);
     for (int i : s_.phases[0].values) {
-      const Value& v = value(i);
+      const ScheduledValue& v = value(i);
       line("const " + lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
       if (v.store >= 0) line("put(q_" + v.name + ".v[k], " + v.name + ");", v.node);
     }
@@ -184,7 +184,7 @@ class HorizontalText : ThreadText {
     return std::any_of(s_.loads.begin(), s_.loads.end(),
                        [&](const Load& l) { return l.argument == argument && !l.per_row; }) ||
            std::any_of(s_.values.begin(), s_.values.end(),
-                       [&](const Value& v) { return v.store == argument; });
+                       [&](const ScheduledValue& v) { return v.store == argument; });
   }
 
   const std::vector<Schedule>& members_;

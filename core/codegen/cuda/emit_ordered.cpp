@@ -21,8 +21,9 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-const Value& summed(const Schedule& s) {
-  return *std::find_if(s.values.begin(), s.values.end(), [](const Value& v) { return v.store >= 0; });
+const ScheduledValue& summed(const Schedule& s) {
+  return *std::find_if(s.values.begin(), s.values.end(),
+                       [](const ScheduledValue& v) { return v.store >= 0; });
 }
 
 // Columns of a table's block, a power of two; the block's other threads have other rows of the nest.
@@ -37,8 +38,8 @@ int64_t tables(const Schedule& s, int64_t targets) {
   return std::clamp<int64_t>(kBlocks / tiles, 1, std::max<int64_t>(1, most));
 }
 
-Shape shape_of(const Schedule& s, const OrderedSums& sums, Stage stage) {
-  Shape shape;
+LaunchShape shape_of(const Schedule& s, const OrderedSums& sums, Stage stage) {
+  LaunchShape shape;
   shape.threads = kThreads;
   const int vector = choose_shape(s).vector;
   const int64_t runs = ceil_div(s.columns(), vector);  // of a row
@@ -71,7 +72,7 @@ Shape shape_of(const Schedule& s, const OrderedSums& sums, Stage stage) {
 class Ordered : ThreadText {
  public:
   Ordered(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
-          const OrderedSums& sums, const Shape& shape, size_t launch, SizeMemory* sizes)
+          const OrderedSums& sums, const LaunchShape& shape, size_t launch, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, launch, sizes),
         sums_(sums),
         stage_(sums.stages[launch]),
@@ -178,13 +179,13 @@ class Ordered : ThreadText {
   }
   // What is known once a row of the nest; of indices alone only if asked for.
   void define_once(bool indices) {
-    for (const Source& s : s_.once(0)) {
+    for (const OperandSource& s : s_.once(0)) {
       if (!indices && is_index(s) && !read_besides(s)) continue;
-      if (s.kind == Source::Kind::load) {
+      if (s.kind == OperandSource::Kind::load) {
         const Load& l = load(s.index);
         line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
       } else {
-        const Value& v = value(s.index);
+        const ScheduledValue& v = value(s.index);
         line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
       }
     }
@@ -420,15 +421,16 @@ class Ordered : ThreadText {
       add(out_.name);
     });
   }
-  bool is_index(const Source& s) const {
+  bool is_index(const OperandSource& s) const {
     return std::any_of(out_.store_gathered.begin(), out_.store_gathered.end(),
                        [&](const Index& i) { return i.from == s; });
   }
   // Whether a value needs the index itself.
-  bool read_besides(const Source& s) const {
-    return std::any_of(
-               s_.values.begin(), s_.values.end(),
-               [&](const Value& v) { return std::find(v.used.begin(), v.used.end(), s) != v.used.end(); }) ||
+  bool read_besides(const OperandSource& s) const {
+    return std::any_of(s_.values.begin(), s_.values.end(),
+                       [&](const ScheduledValue& v) {
+                         return std::find(v.used.begin(), v.used.end(), s) != v.used.end();
+                       }) ||
            std::any_of(s_.loads.begin(), s_.loads.end(), [&](const Load& l) {
              return std::any_of(l.gathered.begin(), l.gathered.end(),
                                 [&](const Index& i) { return i.from == s; });
@@ -466,14 +468,14 @@ class Ordered : ThreadText {
 
   const OrderedSums& sums_;
   const Stage stage_;
-  const Value& out_;
+  const ScheduledValue& out_;
   const std::string lane_;
 };
 
 }  // namespace
 
 OrderedSums ordered_sums(const Schedule& schedule, const fusion::Loop& loop) {
-  const Value& v = summed(schedule);
+  const ScheduledValue& v = summed(schedule);
   OrderedSums out;
   out.count = schedule.row_count();
   out.targets = 1;
@@ -503,7 +505,7 @@ std::vector<ir::TensorType> ordered_memory(const Schedule& schedule, const Order
 
 Kernel emit_ordered(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
                     const OrderedSums& sums, size_t launch, SizeMemory* sizes) {
-  const Shape shape = shape_of(schedule, sums, sums.stages[launch]);
+  const LaunchShape shape = shape_of(schedule, sums, sums.stages[launch]);
   return Ordered(program, unit, schedule, sums, shape, launch, sizes).emit();
 }
 

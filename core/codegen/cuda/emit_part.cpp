@@ -6,10 +6,10 @@ namespace vitrine::codegen::cuda {
 
 namespace {
 
-class Part : ThreadText {
+class PartEmitter : ThreadText {
  public:
-  Part(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
-       size_t launch, SizeMemory* sizes)
+  PartEmitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
+              const LaunchShape& shape, size_t launch, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, launch, sizes) {}
 
   Kernel emit() { return kernel(); }
@@ -37,7 +37,7 @@ class Part : ThreadText {
     }
     if (walks()) walk(launch_);
   }
-  void add_parts(const Value& v) {
+  void add_parts(const ScheduledValue& v) {
     const Pair* pair = pair_of(v);
     const std::string acc = "acc_" + v.name, at = "[r * " + sized(s_.parts) + " + t]";
     std::string more = part(v) + at;
@@ -51,9 +51,11 @@ class Part : ThreadText {
     if (pair) mend(*pair, acc, value(pair->first).name);
     define_sum(v, folded(v), once());
   }
-  const Pair* pair_of(const Value& v) const { return second_of(static_cast<int>(&v - s_.values.data())); }
+  const Pair* pair_of(const ScheduledValue& v) const {
+    return second_of(static_cast<int>(&v - s_.values.data()));
+  }
   // How many columns a part has.
-  std::string columns_of(const std::string& part, const Value& v) const {
+  std::string columns_of(const std::string& part, const ScheduledValue& v) const {
     const std::string length = sized(part_columns()), all = sized(s_.columns());
     const std::string rest = all + " - " + part + " * " + length;
     return lane_type(v.statement->dtype) + "(" + rest + " < 0 ? 0 : " + rest + " < " + length + " ? " + rest +
@@ -62,15 +64,15 @@ class Part : ThreadText {
 
   // ---- values ---------------------------------------------------------------------------------------
   void row_values(int p, const std::string& condition) {
-    values_of_row(p, [&](const Value& v) { store_once(v, static_cast<size_t>(p), condition); });
+    values_of_row(p, [&](const ScheduledValue& v) { store_once(v, static_cast<size_t>(p), condition); });
   }
   // known: the phase before which the value is known; with parts, the launch of that phase stores it.
-  void store_once(const Value& v, size_t known, const std::string& condition) {
+  void store_once(const ScheduledValue& v, size_t known, const std::string& condition) {
     if (v.store < 0 || (s_.parts > 1 && known != launch_)) return;
     put_row(v, condition);
   }
   void compute(size_t phase, int i) {
-    const Value& v = value(i);
+    const ScheduledValue& v = value(i);
     const auto index = static_cast<int>(&v - s_.values.data());
     if (const Pair* pair = first_of(index)) return put_run(*pair);
     if (second_of(index)) return;
@@ -109,7 +111,7 @@ class Part : ThreadText {
     for (int i : reductions(index)) leave(value(i));
   }
   // The block's sum, where the next launch finds it.
-  void leave(const Value& v) {
+  void leave(const ScheduledValue& v) {
     if (const Pair* pair = pair_of(v)) {
       const std::string acc = "acc_" + v.name, first = value(pair->first).name;
       line(acc + " = " +
@@ -120,14 +122,14 @@ class Part : ThreadText {
     line("const " + lane_type(v.statement->dtype) + " acc_all_" + v.name + " = " + folded(v) + ";", v.node);
     line("if (lane == 0) " + part(v) + "[blockIdx.x] = acc_all_" + v.name + ";", v.node);
   }
-  void start(const Value& v) {
+  void start(const ScheduledValue& v) {
     line(lane_type(v.statement->dtype) + " acc_" + v.name + " = " + start_text(v) + ";", v.node);
     if (const Pair* pair = pair_of(v)) count_of(*pair);
   }
-  std::string folded(const Value& v) const {
+  std::string folded(const ScheduledValue& v) const {
     return "fold_block<" + num(shape_.group) + ">(acc_" + v.name + ", " + functor(v) + "())";
   }
-  void define_sum(const Value& v, const std::string& sum, const std::string& condition) {
+  void define_sum(const ScheduledValue& v, const std::string& sum, const std::string& condition) {
     line(lane_type(v.statement->dtype) + " " + v.name + " = " +
              (v.statement->output >= 0 ? narrowed(sum, v.statement->dtype) : sum) + ";",
          v.node);
@@ -139,8 +141,8 @@ class Part : ThreadText {
 }  // namespace
 
 Kernel emit_part(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                 const Shape& shape, size_t launch, SizeMemory* sizes) {
-  return Part(program, unit, schedule, shape, launch, sizes).emit();
+                 const LaunchShape& shape, size_t launch, SizeMemory* sizes) {
+  return PartEmitter(program, unit, schedule, shape, launch, sizes).emit();
 }
 
 }  // namespace vitrine::codegen::cuda

@@ -8,6 +8,6 @@ namespace vitrine::codegen::cuda {
 
 // schedule.parts > 1, not across, every load affine or once a row; launch: which of its launches().
 Kernel emit_part(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                 const Shape& shape, size_t launch, SizeMemory* sizes);
+                 const LaunchShape& shape, size_t launch, SizeMemory* sizes);
 
 }  // namespace vitrine::codegen::cuda

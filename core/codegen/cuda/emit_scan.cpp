@@ -21,12 +21,12 @@ int64_t ceil_div(int64_t a, int64_t b) {
 
 // A warp has short rows, a block long ones, and very long ones a large block. The more runs a thread reads
 // before the block meets, the fewer turns there are, each of which waits for memory.
-Shape shape_of(const Schedule& s) {
-  Shape shape;
+LaunchShape shape_of(const Schedule& s) {
+  LaunchShape shape;
   shape.threads = s.across ? kThreads / 2 : kThreads;
   shape.registers = false;
   if (!s.across) {
-    const Shape chosen = choose_shape(s);
+    const LaunchShape chosen = choose_shape(s);
     shape.vector = chosen.shifted ? 1 : chosen.vector;
     const int64_t runs = ceil_div(s.columns(), shape.vector);
     if (runs > 16 * kThreads) shape.threads = kMostThreads;
@@ -40,8 +40,8 @@ Shape shape_of(const Schedule& s) {
 
 class Scan : ThreadText {
  public:
-  Scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
-       Statement::Reduce scan, SizeMemory* sizes)
+  Scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
+       const LaunchShape& shape, Statement::Reduce scan, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, 0, sizes), product_(scan == Statement::Reduce::prod) {
     arrays_of_one_ = !s.across;
   }
@@ -50,15 +50,16 @@ class Scan : ThreadText {
 
  private:
   void content() override { s_.across ? alone() : shared(); }
-  const Value& result() const {
-    return *std::find_if(s_.values.begin(), s_.values.end(), [](const Value& v) { return v.store >= 0; });
+  const ScheduledValue& result() const {
+    return *std::find_if(s_.values.begin(), s_.values.end(),
+                         [](const ScheduledValue& v) { return v.store >= 0; });
   }
   std::string lane() const { return lane_type(result().statement->dtype); }
   std::string start() const { return product_ ? "1" : "0"; }
   std::string step() const { return product_ ? " * " : " + "; }
 
   void row_values() {
-    values_of_row(0, [](const Value&) {});
+    values_of_row(0, [](const ScheduledValue&) {});
     for (const Load& l : s_.loads)
       if (l.gathered_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
   }
@@ -119,7 +120,7 @@ class Scan : ThreadText {
     close();
   }
   void write() {
-    const Value& v = result();
+    const ScheduledValue& v = result();
     const std::string place = index_.row(v.store_strides, 0) + index_.column(v.store_strides),
                       vec = num(vector());
     if (vector() > 1 && in_run(v)) {
@@ -144,7 +145,7 @@ class Scan : ThreadText {
     row_values();
     line(lane() + " before = " + start() + ";");
     walk_batches(0, "0", all, 1, [&] {
-      const Value& v = result();
+      const ScheduledValue& v = result();
       for (int l : s_.phases[0].loads)
         if (!fetched(load(l))) load_run(load(l));
       values_of_element(s_.across);
@@ -163,7 +164,7 @@ class Scan : ThreadText {
 
 Kernel emit_scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
                  Statement::Reduce scan, SizeMemory* sizes) {
-  const Shape shape = shape_of(schedule);
+  const LaunchShape shape = shape_of(schedule);
   return Scan(program, unit, schedule, shape, scan, sizes).emit();
 }
 

@@ -12,8 +12,8 @@ namespace {
 // wait in shared memory, turned; then everything is read and written along the columns.
 class Tile : ThreadText {
  public:
-  Tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
-       SizeMemory* sizes)
+  Tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
+       const LaunchShape& shape, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, 0, sizes),
         down_(s.rows == 1 ? "r" : "i" + num(shape.turned)),
         length_(s.dims[static_cast<size_t>(shape.turned)]) {}
@@ -132,7 +132,7 @@ class Tile : ThreadText {
 
   // What is one a row.
   void row_values() {
-    values_of_row(0, [&](const Value& v) {
+    values_of_row(0, [&](const ScheduledValue& v) {
       if (v.store >= 0) put_row(v, "c == 0");
     });
     for (const Load& l : s_.loads)
@@ -143,7 +143,7 @@ class Tile : ThreadText {
     for (size_t k = 0; k < p.values.size(); ++k) {
       for (const Phase::Late& late : p.late)
         if (late.before == k) load_element(late.load);
-      const Value& v = value(p.values[k]);
+      const ScheduledValue& v = value(p.values[k]);
       define(v, stores_here(0, p.values[k]));
       if (stores_here(0, p.values[k])) put_element(v, "");
     }
@@ -160,7 +160,7 @@ class Tile : ThreadText {
 }  // namespace
 
 Kernel emit_tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                 const Shape& shape, SizeMemory* sizes) {
+                 const LaunchShape& shape, SizeMemory* sizes) {
   return Tile(program, unit, schedule, shape, sizes).emit();
 }
 

@@ -7,6 +7,6 @@ namespace vitrine::codegen::cuda {
 
 // As emit_kernel; shape.turned is a dim.
 Kernel emit_tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                 const Shape& shape, SizeMemory* sizes);
+                 const LaunchShape& shape, SizeMemory* sizes);
 
 }  // namespace vitrine::codegen::cuda

@@ -4,13 +4,13 @@ namespace vitrine::codegen::cuda {
 
 namespace {
 
-struct Row {
+struct GpuRow {
   std::string_view arch;
   int64_t block_kib, multiprocessor_kib;
   bool clusters;
 };
 // Compute capabilities as NVIDIA's programming guide has them.
-constexpr Row kRows[] = {
+constexpr GpuRow kRows[] = {
     {"sm_70", 96, 96, false},   {"sm_72", 96, 96, false},   {"sm_75", 64, 64, false},
     {"sm_80", 163, 164, false}, {"sm_86", 99, 100, false},  {"sm_87", 163, 164, false},
     {"sm_89", 99, 100, false},  {"sm_90", 227, 228, true},  {"sm_100", 227, 228, true},
@@ -22,7 +22,7 @@ constexpr Row kRows[] = {
 
 Gpu gpu_of(std::string_view arch) {
   while (!arch.empty() && (arch.back() < '0' || arch.back() > '9')) arch.remove_suffix(1);
-  for (const Row& row : kRows)
+  for (const GpuRow& row : kRows)
     if (row.arch == arch) return {row.block_kib << 10, row.multiprocessor_kib << 10, row.clusters};
   return {};
 }

@@ -12,7 +12,7 @@ class LoadText {
   // vector: neighbours of a run. name: of a source, and its lane.
   // shifted: see Shape.
   LoadText(const Schedule& schedule, const IndexText& index, int vector, bool shifted,
-           std::function<Typed(const Source&)> name)
+           std::function<Typed(const OperandSource&)> name)
       : s_(schedule), index_(index), vector_(vector), shifted_(shifted), name_(std::move(name)) {}
 
   // Whether a run of neighbours lies together, and begins at a multiple of its length.
@@ -42,7 +42,7 @@ class LoadText {
   const IndexText& index_;
   int vector_;
   bool shifted_;
-  std::function<Typed(const Source&)> name_;
+  std::function<Typed(const OperandSource&)> name_;
 };
 
 }  // namespace vitrine::codegen::cuda

@@ -9,13 +9,13 @@ namespace vitrine::codegen::cuda {
 
 namespace {
 
-struct Part {
+struct CudaPreludePart {
   std::string_view names;  // that call for it; "" = always there
   std::string_view text;
 };
 
 // A part may use the parts above it.
-constexpr Part kParts[] = {
+constexpr CudaPreludePart kParts[] = {
     {"", R"(typedef float f32; typedef double f64;
 typedef unsigned u32; typedef unsigned long long u64; typedef signed char i8; typedef short i16; typedef int i32; typedef long long i64; typedef unsigned char u8;
 )"},
@@ -531,7 +531,7 @@ const std::vector<std::string_view>& reserved_words() {
   static const std::vector<std::string_view> kSplit = [] {
     std::vector<std::string_view> out;
     add_words(kWords, out);
-    for (const Part& part : kParts) add_words(part.names, out);
+    for (const CudaPreludePart& part : kParts) add_words(part.names, out);
     return out;
   }();
   return kSplit;

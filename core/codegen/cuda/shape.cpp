@@ -25,7 +25,7 @@ int widest_vector(const Schedule& s) {
   int64_t widest = 1;
   for (const Load& l : s.loads)
     if (!l.per_row && l.kind == Load::Kind::memory) widest = std::max(widest, ir::dtype_bytes(l.dtype));
-  for (const Value& v : s.values)
+  for (const ScheduledValue& v : s.values)
     if (!v.per_row && v.store >= 0)
       widest = std::max(widest, ir::dtype_bytes(s.arguments[static_cast<size_t>(v.store)].dtype));
   return static_cast<int>(std::clamp<int64_t>(kAccessBytes / widest, 1, 8));
@@ -45,7 +45,7 @@ bool may_shift(const Schedule& s, int vector) {
   for (const Load& l : s.loads)
     if (!l.per_row && (!l.plain() || (l.affine() && !is_shifted(s, l.strides, l.offset, vector))))
       return false;
-  return std::none_of(s.values.begin(), s.values.end(), [&](const Value& v) {
+  return std::none_of(s.values.begin(), s.values.end(), [&](const ScheduledValue& v) {
     return v.store >= 0 && !v.per_row && !is_shifted(s, v.store_strides, 0, vector);
   });
 }
@@ -58,7 +58,7 @@ int kept_registers(const Schedule& s) {
     if (phases_of(s, static_cast<int>(l)) > 1)
       bytes += std::max<int64_t>(4, ir::dtype_bytes(fusion::lane_dtype(s.loads[l].dtype)));
   }
-  for (const Value& v : s.values)
+  for (const ScheduledValue& v : s.values)
     if (v.kept()) bytes += std::max<int64_t>(4, ir::dtype_bytes(fusion::lane_dtype(v.statement->dtype)));
   return std::max(1, static_cast<int>(bytes / 4));
 }
@@ -80,12 +80,12 @@ int turned_dim(const Schedule& s) {
 }
 
 // Tiles as large as several blocks of a multiprocessor have room for.
-bool turn(const Schedule& s, Shape& shape) {
+bool turn(const Schedule& s, LaunchShape& shape) {
   constexpr int kLarge = 64, kSmall = 32;
   constexpr int64_t kMostBytes = 40 << 10;
   const int d = turned_dim(s);
-  const bool gathered =
-      std::any_of(s.values.begin(), s.values.end(), [](const Value& v) { return !v.store_gathered.empty(); });
+  const bool gathered = std::any_of(s.values.begin(), s.values.end(),
+                                    [](const ScheduledValue& v) { return !v.store_gathered.empty(); });
   if (d < 0 || gathered) return false;
   int64_t bytes = 0, widest = 1;  // of one place in all tiles
   for (const Load& l : s.loads)
@@ -103,7 +103,7 @@ bool turn(const Schedule& s, Shape& shape) {
 }
 
 // Rows that are the innermost dim of what is read, where a block has room for as many as make whole accesses.
-bool turn_rows(const Schedule& s, const Gpu& gpu, Shape& shape) {
+bool turn_rows(const Schedule& s, const Gpu& gpu, LaunchShape& shape) {
   constexpr int64_t kLeast = int64_t{1} << 18, kSectorBytes = 32, kSeveralBlocks = 56 << 10, kSums = 1 << 10;
   constexpr int kMostRows = 32;
   if (s.rows == 0 || s.dims.size() != s.rows + 1 || shape.vector == 1 || s.row_count() * s.columns() < kLeast)
@@ -151,9 +151,9 @@ int64_t turn_of(const Schedule& s) {
   return turn;
 }
 
-Shape pointwise_shape(const Schedule& s) {
+LaunchShape pointwise_shape(const Schedule& s) {
   constexpr int kNumbers = 4;  // of a call
-  Shape shape;
+  LaunchShape shape;
   shape.vector = vector_of(s);
   if (turn(s, shape)) return shape;
   const int64_t total = s.row_count() * s.columns();
@@ -183,9 +183,9 @@ int resident(const Schedule& s, int each) {
 
 // A tile of neighbouring rows, as wide as a few lines of memory, and as many threads for each as it has use
 // for.
-Shape across_shape(const Schedule& s) {
+LaunchShape across_shape(const Schedule& s) {
   constexpr int kThreads = 256;
-  Shape shape;
+  LaunchShape shape;
   shape.vector = vector_of(s);
   shape.registers = false;
   const auto runs = static_cast<uint64_t>(ceil_div(s.dims[s.rows - 1], shape.vector));
@@ -203,8 +203,8 @@ Shape across_shape(const Schedule& s) {
 }
 
 // The last launch, if it only adds up what the parts of a warp's width of rows left.
-Shape added_shape(const Schedule& s) {
-  Shape shape;
+LaunchShape added_shape(const Schedule& s) {
+  LaunchShape shape;
   shape.registers = false;
   shape.group = kWarp;
   shape.threads = static_cast<int>(std::clamp<int64_t>(int64_t{kWarp} * std::bit_ceil(uint64_t(s.parts) / 2),
@@ -215,8 +215,8 @@ Shape added_shape(const Schedule& s) {
 }
 
 // Rows that are walked in parts, a block each.
-Shape part_shape(const Schedule& s) {
-  Shape shape;
+LaunchShape part_shape(const Schedule& s) {
+  LaunchShape shape;
   shape.vector = vector_of(s);
   shape.registers = false;
   shape.resident = resident(s, 1);
@@ -229,11 +229,11 @@ Shape part_shape(const Schedule& s) {
 // registers hold that, and what is under way. A warp needs no barrier, for which it may take many registers;
 // where three blocks of warps have room, their rows are under way instead of each warp's next one. Of halves
 // runs of four: those of eight leave no registers.
-Shape both_ways_shape(const Schedule& s) {
+LaunchShape both_ways_shape(const Schedule& s) {
   constexpr int kOthers = 32, kMostRegisters = 112, kOfWarp = 232, kOfThird = 168, kRegisters = 65536;
   constexpr int kMultiprocessors = 132, kMostRun = 4;
   constexpr int64_t kRowsEach = 8;
-  Shape shape;
+  LaunchShape shape;
   shape.vector = std::min(vector_of(s), kMostRun);
   while (shape.vector > 1 && s.columns() / shape.vector < kWarp) shape.vector /= 2;
   int64_t sums = 0, moving = 0, still = 0;  // bytes a column
@@ -272,10 +272,10 @@ Shape both_ways_shape(const Schedule& s) {
 }
 
 // What the walkers left, added up for a few columns a block: a warp's width where that is work for all.
-Shape column_sums_shape(const Schedule& s) {
+LaunchShape column_sums_shape(const Schedule& s) {
   constexpr int64_t kMultiprocessors = 132;
   constexpr int kSector = 8;  // neighbours that memory is read by
-  Shape shape;
+  LaunchShape shape;
   shape.registers = false;
   shape.group = kWarp;
   while (shape.group > kSector && s.columns() / shape.group < kMultiprocessors) shape.group /= 2;
@@ -285,7 +285,7 @@ Shape column_sums_shape(const Schedule& s) {
 }
 
 // Bytes of what a block of the cluster keeps of a walked row; 0: it reads nothing twice.
-int64_t kept_bytes(const Schedule& s, const Shape& shape) {
+int64_t kept_bytes(const Schedule& s, const LaunchShape& shape) {
   int64_t bytes = 0;
   for (size_t l = 0; l < s.loads.size(); ++l)
     if (!s.loads[l].per_row && s.loads[l].affine() && s.loads[l].strides.back() == 1 &&
@@ -296,7 +296,7 @@ int64_t kept_bytes(const Schedule& s, const Shape& shape) {
 
 // A block a row that does not fit into registers, or a cluster of blocks, so that several are resident and
 // some read while others write. shifted: neighbours of a run, where rows begin anywhere.
-void walk(const Schedule& s, int shifted, const Gpu& gpu, Shape& shape) {
+void walk(const Schedule& s, int shifted, const Gpu& gpu, LaunchShape& shape) {
   constexpr int kSharedThreads = 512, kClusterThreads = 256, kMostBlocks = 8, kMostResident = 4;
   constexpr int64_t kReserved = 3 << 10;  // of a block: its sums, and what the driver takes
   // Of runs of eight a thread has more than a register's worth under way for each that it reads.
@@ -363,7 +363,7 @@ int64_t parts_of(const Schedule& s) {
     return 1;
   constexpr int64_t kBlocks = 132 * kResident, kEnough = 132 * 2, kMost = 512;
   if (s.across) {
-    const Shape shape = across_shape(s);
+    const LaunchShape shape = across_shape(s);
     const int64_t turns = s.columns() / (shape.threads / shape.group);  // of a thread
     if (shape.blocks >= kEnough || turns < 16) return 1;
     return std::clamp<int64_t>(std::min(ceil_div(kBlocks, shape.blocks), turns / 8), 1, kMost);
@@ -381,23 +381,23 @@ int phases_of(const Schedule& s, int load) {
   }));
 }
 
-int64_t stretch_of(const Schedule& s, const Shape& shape) {
+int64_t stretch_of(const Schedule& s, const LaunchShape& shape) {
   return ceil_div(ceil_div(s.columns(), shape.vector), shape.cluster) * shape.vector;
 }
-int64_t shared_bytes(const Schedule& s, const Load& l, const Shape& shape) {
+int64_t shared_bytes(const Schedule& s, const Load& l, const LaunchShape& shape) {
   return stretch_of(s, shape) * ir::dtype_bytes(l.dtype);
 }
 
-Shape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
+LaunchShape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
   if (!s.reduces) return pointwise_shape(s);
   if (s.both_ways()) return launch == 0 ? both_ways_shape(s) : column_sums_shape(s);
   if (s.across || s.parts > 1) {
     if (s.across && launch == s.phases.size()) return added_shape(s);
-    Shape shape = s.across ? across_shape(s) : part_shape(s);
+    LaunchShape shape = s.across ? across_shape(s) : part_shape(s);
     if (launch < s.phases.size()) shape.blocks *= s.parts;
     return shape;
   }
-  Shape shape;
+  LaunchShape shape;
   shape.vector = vector_of(s);
   if (turn_rows(s, gpu, shape)) {
     shape.blocks = ceil_div(s.row_count(), shape.deep);

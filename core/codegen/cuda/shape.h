@@ -22,7 +22,7 @@ namespace vitrine::codegen::cuda {
 //
 // Across rows: `group` threads beside each other take runs of `vector` neighbouring rows, the others of the
 // block share these.
-struct Shape {
+struct LaunchShape {
   int threads = 256;  // of a block
   int vector = 1;     // neighbouring elements that one access moves, at most 16 bytes
   int items = 1;      // runs a thread computes
@@ -49,7 +49,7 @@ struct Shape {
   int rows_a_block() const { return threads / group; }
 };
 
-Shape choose_shape(const Schedule& schedule, const Gpu& gpu = {}, size_t launch = 0);
+LaunchShape choose_shape(const Schedule& schedule, const Gpu& gpu = {}, size_t launch = 0);
 
 // Whether a place begins as far from a multiple of `vector`, in each row, as what the kernel reads first.
 bool is_shifted(const Schedule& schedule, const ir::Dims& strides, int64_t offset, int vector);
@@ -64,9 +64,9 @@ int64_t turned_row(const Schedule& schedule, const Load& load);
 // Phases that read the load.
 int phases_of(const Schedule& schedule, int load);
 // Columns of a block of the shape's cluster: whole runs.
-int64_t stretch_of(const Schedule& schedule, const Shape& shape);
+int64_t stretch_of(const Schedule& schedule, const LaunchShape& shape);
 // Bytes of these of a load.
-int64_t shared_bytes(const Schedule& schedule, const Load& load, const Shape& shape);
+int64_t shared_bytes(const Schedule& schedule, const Load& load, const LaunchShape& shape);
 
 // What Schedule::parts should be: enough blocks for every multiprocessor. Only sizes decide.
 int64_t parts_of(const Schedule& schedule);

@@ -40,7 +40,7 @@ std::vector<int32_t> value_bytes(const std::vector<Argument>& arguments) {
 }
 
 ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
-                       const Shape& shape, size_t launch, SizeMemory* sizes)
+                       const LaunchShape& shape, size_t launch, SizeMemory* sizes)
     : program_(program),
       unit_(unit),
       s_(s),
@@ -48,7 +48,8 @@ ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& u
       launch_(launch),
       sizes_(sizes),
       index_(s, [this](int64_t n) { return sized(n); }),
-      loads_(s, index_, shape.vector, shape.shifted, [this](const Source& from) { return named(from); }) {}
+      loads_(s, index_, shape.vector, shape.shifted,
+             [this](const OperandSource& from) { return named(from); }) {}
 
 Kernel ThreadText::kernel() {
   kernel_.name = kernel_name(program_, unit_);
@@ -133,7 +134,7 @@ int ThreadText::run_of(const Argument& a) const {
   int most = 1;
   for (const Load& l : s_.loads)
     if (l.argument >= 0 && &argument(l.argument) == &a && !l.per_row) most = std::max(most, run_of(l));
-  for (const Value& v : s_.values)
+  for (const ScheduledValue& v : s_.values)
     if (v.store >= 0 && &argument(v.store) == &a && !v.per_row && !v.per_column && in_run(v))
       most = std::max(most, vector());
   return most;
@@ -203,12 +204,12 @@ void ThreadText::decode_column() {
   }
 }
 
-Typed ThreadText::named(const Source& s) const {
-  if (s.kind == Source::Kind::load)
+Typed ThreadText::named(const OperandSource& s) const {
+  if (s.kind == OperandSource::Kind::load)
     return {load(s.index).name, fusion::lane_dtype(load(s.index).dtype), true};
   return {value(s.index).name, lane_of(value(s.index)), true};
 }
-DType ThreadText::lane_of(const Value& v) {
+DType ThreadText::lane_of(const ScheduledValue& v) {
   return fusion::lane_dtype(v.statement->dtype);
 }
 std::string ThreadText::narrowed(const std::string& text, DType t) {
@@ -219,45 +220,46 @@ std::string ThreadText::narrowed(const std::string& text, DType t) {
   return text;
 }
 // Every operator's result is what memory would hold, as eager has it between operators.
-std::string ThreadText::value_text(const Value& v) const {
+std::string ThreadText::value_text(const ScheduledValue& v) const {
   const Statement& s = *v.statement;
   const std::string text = computed_text(v);
   return s.is_result() && !s_.only_moves(v) ? narrowed(text, s.dtype) : text;
 }
-std::string ThreadText::computed_text(const Value& v) const {
+std::string ThreadText::computed_text(const ScheduledValue& v) const {
   const Statement& s = *v.statement;
-  if (const Value* sum = inverted(v)) return operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse;
+  if (const ScheduledValue* sum = inverted(v))
+    return operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse;
   const bool narrow = s_.is_exponential(v) && s_.ends_narrow(static_cast<int>(&v - s_.values.data()));
   return expr_text(
              s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); }, sizes_ != nullptr, narrow)
       .text;
 }
-bool ThreadText::stored_narrow(const Value& v) const {
+bool ThreadText::stored_narrow(const ScheduledValue& v) const {
   const Statement& s = *v.statement;
   return (s.dtype == DType::f16 || s.dtype == DType::bf16) && s.is_result() && !s_.only_moves(v) &&
          argument(v.store).dtype == s.dtype && !(v.adds && !in_run(v));
 }
-void ThreadText::define(const Value& v, bool stored) {
+void ThreadText::define(const ScheduledValue& v, bool stored) {
   const std::string head = lane_type(v.statement->dtype) + " " + v.name + " = ";
   if (!stored || !stored_narrow(v)) return line(head + value_text(v) + ";", v.node);
   const std::string type = memory_type(v.statement->dtype);
   line("const " + type + " st_" + v.name + " = to_" + type + "(" + computed_text(v) + ");", v.node);
   if (s_.is_read(static_cast<int>(&v - s_.values.data()))) line(head + "wide(st_" + v.name + ");", v.node);
 }
-std::string ThreadText::put_text(const std::string& to, const Value& v) const {
+std::string ThreadText::put_text(const std::string& to, const ScheduledValue& v) const {
   return stored_narrow(v) ? to + " = st_" + v.name + ";" : "put(" + to + ", " + v.name + ");";
 }
 // What is kept whole is divided as eager does.
-const Value* ThreadText::inverted(const Value& v) const {
+const ScheduledValue* ThreadText::inverted(const ScheduledValue& v) const {
   return s_.ends_narrow(static_cast<int>(&v - s_.values.data())) ? s_.exponential_sum(v) : nullptr;
 }
-void ThreadText::define_inverse(const Value& sum) {
-  const bool wanted =
-      std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& v) { return inverted(v) == &sum; });
+void ThreadText::define_inverse(const ScheduledValue& sum) {
+  const bool wanted = std::any_of(s_.values.begin(), s_.values.end(),
+                                  [&](const ScheduledValue& v) { return inverted(v) == &sum; });
   if (wanted) line("const f32 " + sum.inverse + " = 1.0f / " + sum.name + ";", sum.node);
 }
 
-std::string start_text(const Value& v) {
+std::string start_text(const ScheduledValue& v) {
   const DType lane = fusion::lane_dtype(v.statement->dtype);
   const double inf = std::numeric_limits<double>::infinity();
   switch (v.statement->reduce) {
@@ -271,7 +273,7 @@ std::string start_text(const Value& v) {
       return constant_text(v.statement->reduce == Statement::Reduce::prod ? 1 : 0, lane);
   }
 }
-std::string joined(const Value& v, const std::string& a, const std::string& b) {
+std::string joined(const ScheduledValue& v, const std::string& a, const std::string& b) {
   auto side = [](const std::string& t) { return t.find(' ') == std::string::npos ? t : "(" + t + ")"; };
   switch (v.statement->reduce) {
     case Statement::Reduce::max:
@@ -284,7 +286,7 @@ std::string joined(const Value& v, const std::string& a, const std::string& b) {
       return a + " + " + side(b);
   }
 }
-const char* functor(const Value& v) {
+const char* functor(const ScheduledValue& v) {
   static constexpr const char* kFunctors[] = {"", "Sum", "Product", "Max", "Min"};
   return kFunctors[static_cast<size_t>(v.statement->reduce)];
 }
@@ -296,7 +298,7 @@ std::vector<int> ThreadText::reductions(size_t phase) const {
 }
 
 bool ThreadText::stores_here(size_t phase, int i) const {
-  const Value& v = value(i);
+  const ScheduledValue& v = value(i);
   return v.store >= 0 && !v.per_row && !reduces(v) && first_phase(i) == static_cast<int>(phase);
 }
 int ThreadText::first_phase(int value) const {
@@ -319,7 +321,7 @@ void ThreadText::fold_pairs(const std::vector<int>& values) {
   if (shape_.group <= 32 || !s_.pairs.empty() || clustered()) return;
   for (size_t a = 0; a < values.size(); ++a)
     for (size_t b = a + 1; b < values.size(); ++b) {
-      const Value &x = value(values[a]), &y = value(values[b]);
+      const ScheduledValue &x = value(values[a]), &y = value(values[b]);
       if (folded_.contains(&x) || folded_.contains(&y) || x.statement->reduce != y.statement->reduce ||
           lane_of(x) != lane_of(y))
         continue;
@@ -329,7 +331,7 @@ void ThreadText::fold_pairs(const std::vector<int>& values) {
       folded_.insert({&x, &y});
     }
 }
-std::string ThreadText::folded_text(const Value& v) const {
+std::string ThreadText::folded_text(const ScheduledValue& v) const {
   if (folded_.contains(&v) || shape_.group == 1) return "acc_" + v.name;
   if (clustered())
     return "fold_cluster<" + num(shape_.group) + ", " + num(shape_.cluster) + ">(acc_" + v.name + ", " +
@@ -369,15 +371,15 @@ bool ThreadText::drawn_run(const Load& l) const {
 bool ThreadText::known_of_run(const Load& l) const {
   return l.kind == Load::Kind::truth && loads_.at_once(l) && vector() > 1;
 }
-bool ThreadText::in_run(const Value& v) const {
+bool ThreadText::in_run(const ScheduledValue& v) const {
   return loads_.together(v.store_strides, 0) &&
          std::all_of(v.store_gathered.begin(), v.store_gathered.end(), [this](const Index& i) {
-           const bool value_of_row = i.from.kind == Source::Kind::value && value(i.from.index).per_row;
-           const bool load_of_row = i.from.kind == Source::Kind::load && load(i.from.index).per_row;
+           const bool value_of_row = i.from.kind == OperandSource::Kind::value && value(i.from.index).per_row;
+           const bool load_of_row = i.from.kind == OperandSource::Kind::load && load(i.from.index).per_row;
            return (value_of_row || load_of_row) && i.stride % vector() == 0;
          });
 }
-std::string ThreadText::gathered(const Value& v) const {
+std::string ThreadText::gathered(const ScheduledValue& v) const {
   std::string out;
   for (const Index& i : v.store_gathered) {
     std::string at = named(i.from).text;
@@ -388,13 +390,13 @@ std::string ThreadText::gathered(const Value& v) const {
 }
 void ThreadText::declare_stores(size_t phase) {
   for (int i : s_.phases[phase].values) {
-    const Value& v = value(i);
+    const ScheduledValue& v = value(i);
     if (stores_here(phase, i) && in_run(v))
       line("Pack<" + memory_type(argument(v.store).dtype) + ", " + num(vector()) + "> q_" + v.name + ";",
            v.node);
   }
 }
-void ThreadText::put_element(const Value& v, const std::string& guard) {
+void ThreadText::put_element(const ScheduledValue& v, const std::string& guard) {
   if (in_run(v)) return line(put_text("q_" + v.name + ".v[k]", v), v.node);
   std::string at = index_.row(v.store_strides, 0) + index_.column(v.store_strides) + gathered(v);
   if (vector() > 1) at += index_.term("k", v.store_strides.back());
@@ -405,7 +407,7 @@ void ThreadText::put_element(const Value& v, const std::string& guard) {
 }
 void ThreadText::write_stores(size_t phase) {
   for (int i : s_.phases[phase].values) {
-    const Value& v = value(i);
+    const ScheduledValue& v = value(i);
     if (!stores_here(phase, i) || !in_run(v)) continue;
     const std::string place = pointer(argument(v.store)) + index_.row(v.store_strides, 0) +
                               index_.column(v.store_strides) + gathered(v);
@@ -427,7 +429,7 @@ void ThreadText::write_stores(size_t phase) {
     line("else store_part(" + place + ", q_" + v.name + ", -c, " + sized(s_.columns()) + " - c);", v.node);
   }
 }
-void ThreadText::put_row(const Value& v, const std::string& condition) {
+void ThreadText::put_row(const ScheduledValue& v, const std::string& condition) {
   line("if (" + condition + ") put(" + pointer(argument(v.store)) + "[" +
            IndexText::trimmed(index_.row(v.store_strides, 0)) + "], " + v.name + ");",
        v.node);

@@ -21,14 +21,14 @@ std::string lane_type(ir::DType t);
 std::string pointer_to_value(const Argument& argument);
 std::vector<int32_t> value_bytes(const std::vector<Argument>& arguments);
 // Of a reduction: where it starts, one step, the functor of the same.
-std::string start_text(const Value& v);
-std::string joined(const Value& v, const std::string& a, const std::string& b);
-const char* functor(const Value& v);
+std::string start_text(const ScheduledValue& v);
+std::string joined(const ScheduledValue& v, const std::string& a, const std::string& b);
+const char* functor(const ScheduledValue& v);
 
 class ThreadText : protected KernelText {
  protected:
   ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
-             const Shape& shape, size_t launch, SizeMemory* sizes);
+             const LaunchShape& shape, size_t launch, SizeMemory* sizes);
   virtual ~ThreadText() = default;
 
   // The whole kernel: what content() writes, once for aligned pointers and once for others where runs need
@@ -48,17 +48,19 @@ class ThreadText : protected KernelText {
   }
   // Whether these are read or written a run at a time, so that the pointer's alignment counts.
   virtual bool in_run(const Load& load) const { return loads_.together(load); }
-  virtual bool in_run(const Value& value) const;
+  virtual bool in_run(const ScheduledValue& value) const;
 
   static std::string num(int64_t n) { return std::to_string(n); }
   // A number that follows from the sizes of tensors, which may be an argument.
   std::string sized(int64_t n) const { return sizes_ ? SizeMemory::mark(n) : num(n); }
   static std::string pointer(const Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
-  static std::string part(const Value& v) { return "part_" + v.name; }
-  static ir::DType lane_of(const Value& v);
-  static bool reduces(const Value& v) { return v.statement->reduce != fusion::Statement::Reduce::none; }
+  static std::string part(const ScheduledValue& v) { return "part_" + v.name; }
+  static ir::DType lane_of(const ScheduledValue& v);
+  static bool reduces(const ScheduledValue& v) {
+    return v.statement->reduce != fusion::Statement::Reduce::none;
+  }
   const Argument& argument(int i) const { return s_.arguments[static_cast<size_t>(i)]; }
-  const Value& value(int i) const { return s_.values[static_cast<size_t>(i)]; }
+  const ScheduledValue& value(int i) const { return s_.values[static_cast<size_t>(i)]; }
   const Load& load(int i) const { return s_.loads[static_cast<size_t>(i)]; }
   int64_t inner() const { return s_.dims.back(); }
   int vector() const { return shape_.vector; }
@@ -81,13 +83,13 @@ class ThreadText : protected KernelText {
   // What is one a row and known before phase `p`: its line, then what store(value) writes for it.
   template <class F>
   void values_of_row(int p, F&& store) {
-    for (const Source& s : s_.once(p)) {
-      if (s.kind == Source::Kind::load) {
+    for (const OperandSource& s : s_.once(p)) {
+      if (s.kind == OperandSource::Kind::load) {
         const Load& l = load(s.index);
         line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
         continue;
       }
-      const Value& v = value(s.index);
+      const ScheduledValue& v = value(s.index);
       line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
       store(v);
     }
@@ -99,15 +101,15 @@ class ThreadText : protected KernelText {
 
   // Values: as memory would hold them where they are an operator's result.
   static std::string narrowed(const std::string& text, ir::DType t);
-  Typed named(const Source& s) const;
-  Typed operand(const Value& v, int i) const { return named(v.sources[static_cast<size_t>(i)]); }
-  std::string value_text(const Value& v) const;
+  Typed named(const OperandSource& s) const;
+  Typed operand(const ScheduledValue& v, int i) const { return named(v.sources[static_cast<size_t>(i)]); }
+  std::string value_text(const ScheduledValue& v) const;
   // The value of one element by its name; `stored`: also in its memory's form, where that is narrower, so
   // that it is rounded once. put_text(): that into memory.
-  void define(const Value& v, bool stored);
-  std::string put_text(const std::string& to, const Value& v) const;
+  void define(const ScheduledValue& v, bool stored);
+  std::string put_text(const std::string& to, const ScheduledValue& v) const;
   // 1 / sum, where exponentials are divided by it.
-  void define_inverse(const Value& sum);
+  void define_inverse(const ScheduledValue& sum);
   std::vector<int> reductions(size_t phase) const;
   // Outputs that this phase is the first to compute.
   bool stores_here(size_t phase, int value) const;
@@ -117,7 +119,7 @@ class ThreadText : protected KernelText {
   // have memory of their own for what its blocks send, so that nobody waits until it has been read.
   void fold_pairs(const std::vector<int>& values);
   // What a group's sum is, once each thread has its own.
-  std::string folded_text(const Value& v) const;
+  std::string folded_text(const ScheduledValue& v) const;
 
   // A load that goes to registers as it is some time before it is used, and its run.
   bool fetched(const Load& load) const {
@@ -146,7 +148,7 @@ class ThreadText : protected KernelText {
   bool clustered() const { return shape_.cluster > 1; }
   // Of a block of a cluster: its columns, from `first` to `end`.
   void declare_stretch();
-  std::string sent(const Value& v) const { return "sent_" + v.name; }
+  std::string sent(const ScheduledValue& v) const { return "sent_" + v.name; }
   size_t first_load(int load) const;  // phase
   void whole_run();
   void leave_out();
@@ -167,22 +169,22 @@ class ThreadText : protected KernelText {
   // what the phase is the first to compute, each element put there (or to memory), and written.
   void load_run(const Load& load);
   virtual std::string element(const Load& load) const;
-  std::string computed_text(const Value& v) const;  // not rounded
-  bool stored_narrow(const Value& v) const;
-  const Value* inverted(const Value& v) const;  // the sum by whose inverse it is multiplied
-  bool drawn_run(const Load& load) const;       // its numbers are drawn a run at a time
-  bool known_of_run(const Load& load) const;    // whether it is within its part of the nest is
+  std::string computed_text(const ScheduledValue& v) const;  // not rounded
+  bool stored_narrow(const ScheduledValue& v) const;
+  const ScheduledValue* inverted(const ScheduledValue& v) const;  // the sum by whose inverse it is multiplied
+  bool drawn_run(const Load& load) const;                         // its numbers are drawn a run at a time
+  bool known_of_run(const Load& load) const;  // whether it is within its part of the nest is
   void declare_stores(size_t phase);
-  void put_element(const Value& v, const std::string& guard);
+  void put_element(const ScheduledValue& v, const std::string& guard);
   void write_stores(size_t phase);
-  std::string gathered(const Value& v) const;  // " + index_at(index, 10) * 768"
+  std::string gathered(const ScheduledValue& v) const;  // " + index_at(index, 10) * 768"
   // One value of row r.
-  void put_row(const Value& v, const std::string& condition);
+  void put_row(const ScheduledValue& v, const std::string& condition);
 
   const fusion::LoopProgram& program_;
   const fusion::Unit& unit_;
   const Schedule& s_;
-  const Shape& shape_;
+  const LaunchShape& shape_;
   const size_t launch_;      // which of the schedule's launches this is
   SizeMemory* const sizes_;  // null: all sizes are numbers of the text
   const IndexText index_;
@@ -191,7 +193,7 @@ class ThreadText : protected KernelText {
   bool arrays_of_one_ = false;  // a run is an array even where it is one element
 
  private:
-  std::set<const Value*> folded_;  // in place already
+  std::set<const ScheduledValue*> folded_;  // in place already
   void count_costs();
   int run_of(const Argument& a) const;
   std::vector<const Pair*> pairs(size_t phase, Pair::Kind kind) const;

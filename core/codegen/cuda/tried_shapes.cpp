@@ -13,14 +13,14 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-std::vector<Shape> flat_shapes(const Shape& own, int64_t total) {
+std::vector<LaunchShape> flat_shapes(const LaunchShape& own, int64_t total) {
   struct Way {
     int threads, items, narrower;
   };
   constexpr Way kWays[] = {{256, 1, 1}, {256, 2, 1}, {256, 4, 1}, {128, 2, 1}, {512, 1, 1}, {256, 2, 2}};
-  std::vector<Shape> out;
+  std::vector<LaunchShape> out;
   for (const Way& way : kWays) {
-    Shape shape = own;
+    LaunchShape shape = own;
     if (own.vector % way.narrower) continue;
     shape.threads = way.threads, shape.items = way.items, shape.vector = own.vector / way.narrower;
     shape.blocks = ceil_div(total, int64_t{1} * shape.threads * shape.vector * shape.items);
@@ -30,12 +30,12 @@ std::vector<Shape> flat_shapes(const Shape& own, int64_t total) {
 }
 
 // Up to a warp rows lie side by side in a block; more threads than that are one.
-std::vector<Shape> row_shapes(const Shape& own, int64_t rows, int64_t columns) {
-  std::vector<Shape> out;
+std::vector<LaunchShape> row_shapes(const LaunchShape& own, int64_t rows, int64_t columns) {
+  std::vector<LaunchShape> out;
   auto add = [&](int group, int threads, int vector) {
     if (group < 1 || threads > kMostThreads || threads < kWarp || (group > kWarp && group < 2 * kWarp))
       return;
-    Shape shape = own;
+    LaunchShape shape = own;
     shape.group = group, shape.threads = threads, shape.vector = vector;
     shape.shifted = own.shifted && vector > 1;
     if (own.registers)
@@ -57,26 +57,26 @@ std::vector<Shape> row_shapes(const Shape& own, int64_t rows, int64_t columns) {
   return out;
 }
 
-bool equal(const Shape& a, const Shape& b) {
+bool equal(const LaunchShape& a, const LaunchShape& b) {
   return a.threads == b.threads && a.vector == b.vector && a.items == b.items && a.group == b.group &&
          a.shifted == b.shifted;
 }
 
 }  // namespace
 
-std::vector<Shape> tried_shapes(const Schedule& s, const Gpu& gpu) {
-  const Shape own = choose_shape(s, gpu);
-  std::vector<Shape> out = {own};
+std::vector<LaunchShape> tried_shapes(const Schedule& s, const Gpu& gpu) {
+  const LaunchShape own = choose_shape(s, gpu);
+  std::vector<LaunchShape> out = {own};
   if (s.across || s.launches() > 1 || own.turned >= 0 || own.turn > 0) return out;
-  const std::vector<Shape> others =
+  const std::vector<LaunchShape> others =
       s.reduces ? row_shapes(own, s.row_count(), s.columns()) : flat_shapes(own, s.row_count() * s.columns());
-  for (const Shape& shape : others)
-    if (std::none_of(out.begin(), out.end(), [&](const Shape& known) { return equal(known, shape); }))
+  for (const LaunchShape& shape : others)
+    if (std::none_of(out.begin(), out.end(), [&](const LaunchShape& known) { return equal(known, shape); }))
       out.push_back(shape);
   return out;
 }
 
-std::string shape_text(const Shape& shape) {
+std::string shape_text(const LaunchShape& shape) {
   std::string out = std::to_string(shape.threads) + " threads";
   if (shape.items > 1) out += " x " + std::to_string(shape.items) + " runs";
   if (shape.vector > 1) out += " of " + std::to_string(shape.vector);

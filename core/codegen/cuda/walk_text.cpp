@@ -147,7 +147,7 @@ void ThreadText::declare_stretch() {
                     all = shape_.ends ? "tail" : sized(s_.columns());
   line("const " + type + " first = " + (shape_.ends ? "head + " : "") + "part * " + length +
        ", end = first + " + length + " < " + all + " ? first + " + length + " : " + all + ";");
-  for (const Value& v : s_.values)
+  for (const ScheduledValue& v : s_.values)
     if (reduces(v))
       line("__shared__ " + lane_type(v.statement->dtype) + " " + sent(v) + "[" +
                num(int64_t{1} * shape_.cluster * shape_.group / 32) + "];",
@@ -180,7 +180,7 @@ std::vector<const Pair*> ThreadText::pairs(size_t phase, Pair::Kind kind) const 
 }
 
 void ThreadText::count_of(const Pair& p) {
-  const Value& v = value(p.second);
+  const ScheduledValue& v = value(p.second);
   if (p.kind == Pair::Kind::squares) line(lane_type(v.statement->dtype) + " n_" + v.name + " = 0;", v.node);
 }
 // The x of a batch, beside which there is nothing that would count.
@@ -202,7 +202,7 @@ void ThreadText::start_batch(size_t phase) {
 }
 void ThreadText::start_run(size_t phase) {
   for (const Pair* p : pairs(phase, Pair::Kind::squares)) {
-    const Value& v = value(p->second);
+    const ScheduledValue& v = value(p->second);
     const std::string type = lane_type(v.statement->dtype), n = "n_" + v.name;
     if (!s_.across)
       line(type + " run_" + v.name + "[" + num(at_ends_ ? 1 : vector()) + "];", v.node);
@@ -213,7 +213,7 @@ void ThreadText::start_run(size_t phase) {
   }
 }
 void ThreadText::put_run(const Pair& p) {
-  const Value &first = value(p.first), &second = value(p.second);
+  const ScheduledValue &first = value(p.first), &second = value(p.second);
   const std::string x = value_text(first), run = "run_" + second.name;
   if (p.kind == Pair::Kind::places) {
     const std::string k = s_.across ? "[k]" : "";
@@ -241,7 +241,7 @@ void ThreadText::put_run(const Pair& p) {
 }
 void ThreadText::end_run(size_t phase) {
   for (const Pair* p : pairs(phase, Pair::Kind::squares)) {
-    const Value& v = value(p->second);
+    const ScheduledValue& v = value(p->second);
     if (s_.across)
       line("n_" + v.name + " += 1;", v.node);
     else
@@ -252,7 +252,7 @@ void ThreadText::end_run(size_t phase) {
 }
 void ThreadText::end_batch(size_t phase) {
   for (const Pair* p : pairs(phase, Pair::Kind::exponentials)) {
-    const Value& v = value(p->second);
+    const ScheduledValue& v = value(p->second);
     const std::string k = s_.across ? "[k]" : "";
     auto add = [&] {
       line("add_exponentials<" + std::string(s_.ends_narrow(p->second) ? "true" : "false") + ">(acc_" +

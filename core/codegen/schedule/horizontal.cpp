@@ -32,8 +32,9 @@ bool walks_in_order(const Schedule& s) {
   if (s.block == 0 || s.reduces || s.parts != 1 || s.phases.size() != 1) return false;
   return std::all_of(s.loads.begin(), s.loads.end(),
                      [&](const Load& l) { return l.affine() && l.offset == 0 && plain(l.strides); }) &&
-         std::all_of(s.values.begin(), s.values.end(),
-                     [&](const Value& v) { return v.store < 0 || (!v.per_row && plain(v.store_strides)); });
+         std::all_of(s.values.begin(), s.values.end(), [&](const ScheduledValue& v) {
+           return v.store < 0 || (!v.per_row && plain(v.store_strides));
+         });
 }
 
 bool congruent(const Schedule& a, const Schedule& b) {
@@ -46,7 +47,7 @@ bool congruent(const Schedule& a, const Schedule& b) {
                   [](const Load& x, const Load& y) {
                     return x.argument == y.argument && x.strides == y.strides && x.per_row == y.per_row;
                   }) &&
-         pairwise(a.values, b.values, [](const Value& x, const Value& y) {
+         pairwise(a.values, b.values, [](const ScheduledValue& x, const ScheduledValue& y) {
            return same_statement(*x.statement, *y.statement) && x.sources == y.sources &&
                   x.per_row == y.per_row && x.store == y.store && x.store_strides == y.store_strides;
          });

@@ -12,13 +12,13 @@ using fusion::Expr;
 using fusion::Statement;
 using ir::DType;
 
-struct Row {
+struct FunctionRow {
   std::string_view name;
   int arity;
   double (*compute)(double a, double b);
 };
 // In double. What is then rounded to a float is what a float's own operation gives, but for pow.
-constexpr Row kRows[] = {
+constexpr FunctionRow kRows[] = {
     {"+", 2, [](double a, double b) { return a + b; }},
     {"-", 2, [](double a, double b) { return a - b; }},
     {"*", 2, [](double a, double b) { return a * b; }},
@@ -28,8 +28,8 @@ constexpr Row kRows[] = {
     {"sqrt", 1, [](double a, double) { return std::sqrt(a); }},
     {"pow", 2, [](double a, double b) { return std::pow(a, b); }},
 };
-const Row* find(const Expr& e) {
-  for (const Row& row : kRows)
+const FunctionRow* find(const Expr& e) {
+  for (const FunctionRow& row : kRows)
     if (row.name == e.name && static_cast<size_t>(row.arity) == e.args.size()) return &row;
   return nullptr;
 }
@@ -93,16 +93,16 @@ std::shared_ptr<const ScalarCode> scalar_code(const std::vector<Schedule>& membe
     if (!l.affine() || !is_wide(l.dtype)) return nullptr;
     code->loads.push_back({l.argument, l.dtype, l.offset});
   }
-  for (const Value& v : s.values) {
+  for (const ScheduledValue& v : s.values) {
     const Statement& from = *v.statement;
     if (from.reduce != Statement::Reduce::none || !is_wide(from.dtype) || !is_wide(from.compute) ||
         !listed(*from.expr, from.compute))
       return nullptr;
     ScalarCode::Value made{from.expr, {}, from.compute, from.dtype, v.store};
-    auto is_value = [](const Source& source) { return source.kind == Source::Kind::value; };
-    for (const Source& source : v.sources)
+    auto is_value = [](const OperandSource& source) { return source.kind == OperandSource::Kind::value; };
+    for (const OperandSource& source : v.sources)
       made.sources.push_back(source.index + (is_value(source) ? static_cast<int>(s.loads.size()) : 0));
-    for (const Source& source : v.used)
+    for (const OperandSource& source : v.used)
       if (is_value(source) && source.index >= static_cast<int>(code->values.size())) return nullptr;
     code->values.push_back(std::move(made));
   }

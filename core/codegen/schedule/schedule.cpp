@@ -157,7 +157,7 @@ class Scheduler {
     };
     for (const Load& l : out_.loads)
       if (!l.per_row && l.affine()) count(l.strides, l.argument);
-    for (const Value& v : out_.values)
+    for (const ScheduledValue& v : out_.values)
       if (v.store >= 0 && !v.per_row) count(v.store_strides, v.store);
     return across > along;
   }
@@ -182,7 +182,7 @@ class Scheduler {
   void collect() {
     for (const Member& m : members_) {
       const fusion::Loop& loop = program_.loops[m.loop];
-      std::vector<Source> sources(loop.operands.size());
+      std::vector<OperandSource> sources(loop.operands.size());
       std::vector<bool> known(loop.operands.size(), false);
       for (const Statement& s : loop.body) {
         operands_of(s.expr, m, loop, sources, known);
@@ -190,27 +190,28 @@ class Scheduler {
           for (const fusion::Gathered& p : m.stores[static_cast<size_t>(s.output)].gathered)
             operand(static_cast<size_t>(p.value), m, loop, sources, known);
         const int again = s.node >= 0 ? computed_again(s, sources) : -1;
-        sources.push_back({Source::Kind::value, again >= 0 ? again : static_cast<int>(out_.values.size())});
+        sources.push_back(
+            {OperandSource::Kind::value, again >= 0 ? again : static_cast<int>(out_.values.size())});
         if (again < 0) add_value(m, loop, s, sources);
       }
     }
   }
   // The operands that an expression uses, and what they are gathered by: earlier statements may be among
   // these.
-  void operands_of(const ExprPtr& e, const Member& m, const fusion::Loop& loop, std::vector<Source>& sources,
-                   std::vector<bool>& known) {
+  void operands_of(const ExprPtr& e, const Member& m, const fusion::Loop& loop,
+                   std::vector<OperandSource>& sources, std::vector<bool>& known) {
     if (e->kind == fusion::Expr::Kind::operand)
       operand(static_cast<size_t>(e->operand), m, loop, sources, known);
     for (const ExprPtr& a : e->args) operands_of(a, m, loop, sources, known);
   }
-  void operand(size_t i, const Member& m, const fusion::Loop& loop, std::vector<Source>& sources,
+  void operand(size_t i, const Member& m, const fusion::Loop& loop, std::vector<OperandSource>& sources,
                std::vector<bool>& known) {
     if (i >= known.size() || known[i]) return;
     known[i] = true;
     const Access& a = m.operands[i];
-    auto inside = value_of_.find({a.root.node, a.root.output});
+    auto inside = value_of_.find(a.root);
     if (a.in_memory() && inside != value_of_.end()) {
-      sources[i] = {Source::Kind::value, inside->second};
+      sources[i] = {OperandSource::Kind::value, inside->second};
       return;
     }
     std::vector<Index> gathered;
@@ -220,7 +221,7 @@ class Scheduler {
     }
     sources[i] = load(a, loop.operands[i].dtype, std::move(gathered), loop.node);
   }
-  Source load(const Access& a, DType dtype, std::vector<Index> gathered, ir::NodeId reader) {
+  OperandSource load(const Access& a, DType dtype, std::vector<Index> gathered, ir::NodeId reader) {
     Load load;
     load.kind = a.in_memory()        ? Load::Kind::memory
                 : a.draw             ? Load::Kind::drawn
@@ -240,7 +241,7 @@ class Scheduler {
       if (other.kind == load.kind && other.argument == load.argument && other.strides == load.strides &&
           other.offset == load.offset && other.draw == load.draw && other.within == load.within &&
           other.gathered == load.gathered)
-        return {Source::Kind::load, static_cast<int>(i)};
+        return {OperandSource::Kind::load, static_cast<int>(i)};
     }
     load.node = reader;
     load.dtype = a.in_memory() ? out_.arguments[static_cast<size_t>(load.argument)].dtype : dtype;
@@ -250,7 +251,7 @@ class Scheduler {
                                                                : "index");
     find_columns(load, a);
     out_.loads.push_back(std::move(load));
-    return {Source::Kind::load, static_cast<int>(out_.loads.size() - 1)};
+    return {OperandSource::Kind::load, static_cast<int>(out_.loads.size() - 1)};
   }
   // Whether a load moves along the columns, and when what it is gathered by is known.
   void find_columns(Load& load, const Access& a) const {
@@ -260,7 +261,7 @@ class Scheduler {
     });
     for (const Index& index : load.gathered) {
       const auto i = static_cast<size_t>(index.from.index);
-      const bool value = index.from.kind == Source::Kind::value;
+      const bool value = index.from.kind == OperandSource::Kind::value;
       gathered_by_row &= value ? out_.values[i].per_row : out_.loads[i].per_row;
       load.phase = std::max(load.phase, value ? known_from(out_.values[i]) : out_.loads[i].phase);
       load.late |= value || out_.loads[i].late;
@@ -269,7 +270,7 @@ class Scheduler {
     load.gathered_by_row = !load.gathered.empty() && gathered_by_row;
     load.late &= load.per_row || !gathered_by_row;
   }
-  static int known_from(const Value& v) {
+  static int known_from(const ScheduledValue& v) {
     return v.statement->reduce == Statement::Reduce::none ? v.phase : v.phase + 1;
   }
   int add_argument(Ref root, bool written) {
@@ -288,8 +289,8 @@ class Scheduler {
     return static_cast<int>(out_.arguments.size() - 1);
   }
   void add_value(const Member& m, const fusion::Loop& loop, const Statement& s,
-                 const std::vector<Source>& sources) {
-    Value v;
+                 const std::vector<OperandSource>& sources) {
+    ScheduledValue v;
     v.statement = &s;
     v.node = s.node >= 0 ? s.node : loop.node;
     v.sources = sources;
@@ -306,7 +307,7 @@ class Scheduler {
     int self = static_cast<int>(out_.values.size());
     if (s.output >= 0) {
       const Access& store = m.stores[static_cast<size_t>(s.output)];
-      value_of_[{store.root.node, store.root.output}] = self;
+      value_of_[store.root] = self;
       if (std::find(stored_.begin(), stored_.end(), store.root) != stored_.end()) {
         v.store = add_argument(store.root, true);
         v.store_strides = store.strides;
@@ -317,39 +318,39 @@ class Scheduler {
       }
     }
     v.cost = fusion::expr_cost(*s.expr);
-    each_source(s.expr, v, [&](Source src) {
+    each_source(s.expr, v, [&](OperandSource src) {
       v.used.push_back(src);
-      if (src.kind == Source::Kind::load) {
+      if (src.kind == OperandSource::Kind::load) {
         v.cost += kLoadCost;
         v.phase = std::max(v.phase, out_.loads[static_cast<size_t>(src.index)].phase);
         return;
       }
-      const Value& from = out_.values[static_cast<size_t>(src.index)];
+      const ScheduledValue& from = out_.values[static_cast<size_t>(src.index)];
       if (!from.per_row) v.cost += from.cost;
       v.phase = std::max(v.phase, known_from(from));
     });
     out_.values.push_back(std::move(v));
   }
   // The same value of another operator that another member has computed already; -1: there is none.
-  int computed_again(const Statement& s, const std::vector<Source>& sources) {
-    Value asked;
+  int computed_again(const Statement& s, const std::vector<OperandSource>& sources) {
+    ScheduledValue asked;
     asked.sources = sources;
-    std::vector<std::pair<Source::Kind, int>> key;
-    each_source(s.expr, asked, [&](Source from) { key.emplace_back(from.kind, from.index); });
+    std::vector<std::pair<OperandSource::Kind, int>> key;
+    each_source(s.expr, asked, [&](OperandSource from) { key.emplace_back(from.kind, from.index); });
     auto [known, fresh] = again_.try_emplace({s.node, std::move(key)}, static_cast<int>(out_.values.size()));
     return fresh ? -1 : known->second;
   }
   // Whether all it is made of is the same along a row.
-  bool stands_still(const Value& v) const {
+  bool stands_still(const ScheduledValue& v) const {
     bool still = true;
-    each_source(v.statement->expr, v, [&](Source s) {
+    each_source(v.statement->expr, v, [&](OperandSource s) {
       const auto i = static_cast<size_t>(s.index);
-      still &= s.kind == Source::Kind::load ? out_.loads[i].per_row : out_.values[i].per_row;
+      still &= s.kind == OperandSource::Kind::load ? out_.loads[i].per_row : out_.values[i].per_row;
     });
     return still;
   }
   template <class F>
-  static void each_source(const ExprPtr& e, const Value& v, F&& f) {
+  static void each_source(const ExprPtr& e, const ScheduledValue& v, F&& f) {
     if (e->kind == fusion::Expr::Kind::operand) f(v.sources[static_cast<size_t>(e->operand)]);
     for (const ExprPtr& a : e->args) each_source(a, v, f);
   }
@@ -358,7 +359,7 @@ class Scheduler {
   // before is computed in the last one.
   void phases() {
     int last = 0;
-    for (const Value& v : out_.values) {
+    for (const ScheduledValue& v : out_.values) {
       const bool reduction = v.statement->reduce != Statement::Reduce::none;
       bool full = reduction || (!v.per_row && !v.per_column);
       if (full) last = std::max(last, v.phase);
@@ -371,25 +372,25 @@ class Scheduler {
       here_value_.assign(out_.values.size(), false);
       here_load_.assign(out_.loads.size(), false);
       for (size_t i = 0; i < out_.values.size(); ++i) {
-        const Value& v = out_.values[i];
+        const ScheduledValue& v = out_.values[i];
         bool reduction = v.statement->reduce != Statement::Reduce::none;
         const bool stored = !v.per_row && !v.per_column && v.store >= 0;
         if (reduction ? v.phase == p : p == last && stored && done_[i] < 0) need(static_cast<int>(i), p);
       }
     }
   }
-  bool cheap(const Value& v) const { return v.cost <= kCheap; }
+  bool cheap(const ScheduledValue& v) const { return v.cost <= kCheap; }
   bool in_order(const Dims& strides) const {
     return (out_.across ? strides[out_.rows - 1] : strides.back()) == 1;
   }
   // Keeps a value between phases: in an output's row that is written later anyhow, else in a scratch row.
   bool keep(int index) {
-    Value& v = out_.values[static_cast<size_t>(index)];
+    ScheduledValue& v = out_.values[static_cast<size_t>(index)];
     if (v.kept()) return true;
     DType dtype = v.statement->dtype;
     if (dtype != fusion::lane_dtype(dtype) || dtype == DType::b1) return false;
     for (int w = 0; keeping_.in_outputs && v.host < 0 && w < static_cast<int>(out_.values.size()); ++w) {
-      const Value& to = out_.values[static_cast<size_t>(w)];
+      const ScheduledValue& to = out_.values[static_cast<size_t>(w)];
       bool free = w == index || (to.phase == last_ && !hosts_[static_cast<size_t>(w)]);
       if (!free || to.store < 0 || to.per_row || to.statement->dtype != dtype || !in_order(to.store_strides))
         continue;
@@ -404,9 +405,9 @@ class Scheduler {
     v.scratch = out_.scratch_rows++;
     return true;
   }
-  void need(Source s, int p) {
+  void need(OperandSource s, int p) {
     const auto i = static_cast<size_t>(s.index);
-    if (s.kind == Source::Kind::value) {
+    if (s.kind == OperandSource::Kind::value) {
       if (!out_.values[i].per_row) need(s.index, p);
       return;
     }
@@ -422,7 +423,7 @@ class Scheduler {
   void need(int index, int p) {
     if (here_value_[static_cast<size_t>(index)]) return;
     here_value_[static_cast<size_t>(index)] = true;
-    Value& v = out_.values[static_cast<size_t>(index)];
+    ScheduledValue& v = out_.values[static_cast<size_t>(index)];
     bool reduction = v.statement->reduce != Statement::Reduce::none;
     if (v.per_row && !reduction) return;
     Phase& phase = out_.phases[static_cast<size_t>(p)];
@@ -430,7 +431,7 @@ class Scheduler {
       phase.from_scratch.push_back(index);
       return;
     }
-    each_source(v.statement->expr, v, [&](Source s) { need(s, p); });
+    each_source(v.statement->expr, v, [&](OperandSource s) { need(s, p); });
     for (const Index& i : v.store_gathered) need(i.from, p);
     phase.values.push_back(index);
     if (done_[static_cast<size_t>(index)] < 0) done_[static_cast<size_t>(index)] = p;
@@ -448,7 +449,7 @@ class Scheduler {
       for (int l : out_.phases[p].loads) read(l);
       for (const Phase::Late& l : out_.phases[p].late) read(l.load);
       for (int i : out_.phases[p].values) {
-        const Value& v = out_.values[static_cast<size_t>(i)];
+        const ScheduledValue& v = out_.values[static_cast<size_t>(i)];
         if (stored[static_cast<size_t>(i)]) continue;
         for (int w : {v.store >= 0 && !v.per_row && !v.per_column ? i : -1, v.host}) {
           if (w < 0) continue;
@@ -459,13 +460,13 @@ class Scheduler {
         stored[static_cast<size_t>(i)] = true;
       }
     }
-    for (const Value& v : out_.values) {
+    for (const ScheduledValue& v : out_.values) {
       if (!v.per_column) continue;
       const auto last = static_cast<int>(out_.phases.size());
       if (v.store >= 0) out_.arguments[static_cast<size_t>(v.store)].first_store = last;
       if (v.statement->reduce != Statement::Reduce::none) continue;
-      for (const Source& s : v.used)
-        if (s.kind == Source::Kind::load && out_.loads[static_cast<size_t>(s.index)].argument >= 0)
+      for (const OperandSource& s : v.used)
+        if (s.kind == OperandSource::Kind::load && out_.loads[static_cast<size_t>(s.index)].argument >= 0)
           out_.arguments[static_cast<size_t>(out_.loads[static_cast<size_t>(s.index)].argument)].last_read =
               last;
     }
@@ -476,12 +477,12 @@ class Scheduler {
   const std::vector<Ref>& stored_;
   const Keeping keeping_;
   std::vector<Member> members_;
-  std::map<std::pair<ir::NodeId, int32_t>, int> value_of_;
-  std::map<std::pair<ir::NodeId, std::vector<std::pair<Source::Kind, int>>>, int> again_;
+  std::map<ir::Ref, int> value_of_;
+  std::map<std::pair<ir::NodeId, std::vector<std::pair<OperandSource::Kind, int>>>, int> again_;
   std::vector<int> done_;  // by value: first phase that computes it, or -1
   std::vector<bool> here_value_, here_load_, hosts_;
   int last_ = 0;  // the last phase
-  Names names_, arguments_;
+  UniqueNames names_, arguments_;
   Schedule out_;
 };
 

@@ -31,16 +31,16 @@ struct Argument {
 };
 
 // What an operand of a value is.
-struct Source {
+struct OperandSource {
   enum class Kind : uint8_t { load, value };
   Kind kind = Kind::load;
   int index = 0;
-  bool operator==(const Source&) const = default;
+  bool operator==(const OperandSource&) const = default;
 };
 
 // An index that moves a load by stride elements for each; fusion::Gathered.
 struct Index {
-  Source from;
+  OperandSource from;
   int64_t stride = 1, size = 1;
   bool from_end = false;
   bool operator==(const Index&) const = default;
@@ -75,10 +75,10 @@ struct Load {
   }
 };
 
-struct Value {
+struct ScheduledValue {
   const fusion::Statement* statement = nullptr;
-  std::vector<Source> sources;  // by $ of the statement's expression
-  std::vector<Source> used;     // those that the expression names
+  std::vector<OperandSource> sources;  // by $ of the statement's expression
+  std::vector<OperandSource> used;     // those that the expression names
   std::string name;
   ir::NodeId node = -1;
   bool per_row = false;
@@ -111,9 +111,9 @@ struct Pair {
   // smallest x, second: the least `number` of those that equal it.
   enum class Kind : uint8_t { exponentials, squares, places };
   Kind kind;
-  Source x;
+  OperandSource x;
   int first, second;  // values
-  Source number = {};
+  OperandSource number = {};
 };
 
 // Of neighbouring columns: whether a vector of them is no load, forwards or backwards.
@@ -132,7 +132,7 @@ struct Schedule {
   bool reduces = false;
   std::vector<Argument> arguments;
   std::vector<Load> loads;
-  std::vector<Value> values;
+  std::vector<ScheduledValue> values;
   std::vector<Phase> phases;
   std::vector<Pair> pairs;
   int scratch_rows = 0;
@@ -141,20 +141,20 @@ struct Schedule {
   bool turned(const Load& load) const;
   int draws() const;  // segment of the program's draws that it takes part in; -1: it draws nothing
   // The value that the operand of v's expression is; nullptr: it is none.
-  const Value* source(const Value& v, const fusion::ExprPtr& operand) const;
+  const ScheduledValue* source(const ScheduledValue& v, const fusion::ExprPtr& operand) const;
   // Whether the value is an operand's as it is, or one of several: already what memory would hold.
-  bool only_moves(const Value& value) const;
+  bool only_moves(const ScheduledValue& value) const;
   // Whether it is exp(x - max), of a row's max.
-  bool is_exponential(const Value& value) const;
+  bool is_exponential(const ScheduledValue& value) const;
   // For exp(x - max) / sum: the sum, which is 1 or more, so that a product with its inverse does not overflow
   // where the quotient would not. nullptr: any other value.
-  const Value* exponential_sum(const Value& value) const;
+  const ScheduledValue* exponential_sum(const ScheduledValue& value) const;
   // Whether all that comes of it, as far as this kernel computes it, is rounded to 16 bits.
   bool ends_narrow(int value) const;
   // Whether another value, a load or a store asks for it.
   bool is_read(int value) const;
   // What is done once a row before the phase (phases.size(): after the last), in order.
-  std::vector<Source> once(int phase) const;
+  std::vector<OperandSource> once(int phase) const;
   int64_t row_count() const;
   int64_t columns() const;
   bool both_ways() const;

@@ -52,7 +52,7 @@ class Reading {
   }
 
   // nullopt: a value asks for what is not read here.
-  std::optional<Segment> run() {
+  std::optional<ColumnSegment> run() {
     for (int i : s_.phases[0].values)
       if (s_.values[static_cast<size_t>(i)].store >= 0) value(static_cast<size_t>(i));
     return possible_ ? std::optional(std::move(out_)) : std::nullopt;
@@ -74,19 +74,19 @@ class Reading {
   }
 
   void value(size_t i) {
-    const Value& v = s_.values[i];
+    const ScheduledValue& v = s_.values[i];
     if (v.per_row || out_.values[i]) return;
     out_.values[i] = known(v.statement->expr, v);
     sources(out_.values[i], v);
     for (const Index& index : v.store_gathered) source(index.from);
   }
-  void sources(const ExprPtr& e, const Value& v) {
+  void sources(const ExprPtr& e, const ScheduledValue& v) {
     if (e->kind == Expr::Kind::operand) source(v.sources[static_cast<size_t>(e->operand)]);
     for (const ExprPtr& a : e->args) sources(a, v);
   }
-  void source(const Source& s) {
+  void source(const OperandSource& s) {
     const auto i = static_cast<size_t>(s.index);
-    if (s.kind == Source::Kind::value) return value(i);
+    if (s.kind == OperandSource::Kind::value) return value(i);
     if (s_.loads[i].per_row || out_.loads[i]) return;
     Load load = s_.loads[i];
     std::vector<Range> left;
@@ -97,11 +97,11 @@ class Reading {
     for (const Index& index : s_.loads[i].gathered) source(index.from);
   }
   // The expression without the choices that are made here.
-  ExprPtr known(const ExprPtr& e, const Value& v) const {
+  ExprPtr known(const ExprPtr& e, const ScheduledValue& v) const {
     if (e->kind != Expr::Kind::call) return e;
     if (e->name == "where" && e->args[0]->kind == Expr::Kind::operand) {
-      const Source& s = v.sources[static_cast<size_t>(e->args[0]->operand)];
-      const Load* l = s.kind == Source::Kind::load ? &s_.loads[static_cast<size_t>(s.index)] : nullptr;
+      const OperandSource& s = v.sources[static_cast<size_t>(e->args[0]->operand)];
+      const Load* l = s.kind == OperandSource::Kind::load ? &s_.loads[static_cast<size_t>(s.index)] : nullptr;
       std::vector<Range> left;
       const Here here = l && l->kind == Load::Kind::truth ? where(*l, left) : Here::open;
       if (here != Here::open) return known(e->args[here == Here::inside ? 1 : 2], v);
@@ -112,20 +112,20 @@ class Reading {
   }
 
   const Schedule& s_;
-  Segment out_;
+  ColumnSegment out_;
   bool possible_ = true;
 };
 
 }  // namespace
 
-std::vector<Segment> segments_of(const Schedule& s, int lanes, bool sized) {
+std::vector<ColumnSegment> segments_of(const Schedule& s, int lanes, bool sized) {
   if (s.turns || s.reduces || s.phases.size() != 1 || s.rows + 1 != s.dims.size()) return {};
   const std::vector<int64_t> to = ends(s);
   if (to.size() < 2 || to.size() > kMostSegments) return {};
   // Parts shorter than half a vector are faster as lanes of one.
   const bool short_parts = static_cast<int64_t>(to.size()) * lanes > 2 * s.dims.back();
   if (!sized && (s.dims.back() < 2 * lanes || short_parts)) return {};
-  std::vector<Segment> out;
+  std::vector<ColumnSegment> out;
   size_t length = 0;
   for (size_t k = 0; k < to.size(); ++k) {
     auto segment = Reading(s, k ? to[k - 1] : 0, to[k]).run();
@@ -135,7 +135,7 @@ std::vector<Segment> segments_of(const Schedule& s, int lanes, bool sized) {
                                   std::count_if(segment->values.begin(), segment->values.end(), asked));
     out.push_back(std::move(*segment));
   }
-  return length <= kLongest ? out : std::vector<Segment>();
+  return length <= kLongest ? out : std::vector<ColumnSegment>();
 }
 
 }  // namespace vitrine::codegen

@@ -9,7 +9,7 @@
 
 namespace vitrine::codegen {
 
-struct Segment {
+struct ColumnSegment {
   int64_t from = 0, to = 0;                // columns
   std::vector<std::optional<Load>> loads;  // by load of the schedule, as it is here; none: nobody asks for it
   std::vector<fusion::ExprPtr> values;     // by value, what it is here; nullptr: nobody asks for it
@@ -17,6 +17,6 @@ struct Segment {
 
 // One behind another, over all columns. Empty: nothing is chosen so, or the text would grow too long. sized:
 // the text serves many sizes, of which none decides.
-std::vector<Segment> segments_of(const Schedule& schedule, int lanes, bool sized);
+std::vector<ColumnSegment> segments_of(const Schedule& schedule, int lanes, bool sized);
 
 }  // namespace vitrine::codegen

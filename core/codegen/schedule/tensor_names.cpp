@@ -55,7 +55,7 @@ std::string base_name(const ir::Node& node) {
   return out;
 }
 
-std::string Names::unique(const std::string& wanted) {
+std::string UniqueNames::unique(const std::string& wanted) {
   const int n = used_[wanted]++;
   if (n == 0) return wanted;
   return unique(wanted + "_" + std::to_string(n));

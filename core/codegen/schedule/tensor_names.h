@@ -14,7 +14,7 @@ namespace vitrine::codegen {
 std::string base_name(const ir::Node& node);
 
 // Each name once: a second "relu" is "relu_1".
-class Names {
+class UniqueNames {
  public:
   std::string unique(const std::string& wanted);
   void reserve(std::string_view word) { ++used_[std::string(word)]; }

@@ -14,7 +14,7 @@ namespace {
 //   running variance' = m spread / (n - 1) + (1 - m) running variance
 class Training {
  public:
-  explicit Training(Writer& w) : w_(w), x_(w.value(0)), type_(w.type(x_)) {
+  explicit Training(NodeWriter& w) : w_(w), x_(w.value(0)), type_(w.type(x_)) {
     over_ = {0};
     for (size_t d = 2; d < type_.sizes.size(); ++d) over_.push_back(static_cast<int64_t>(d));
     n_ = static_cast<double>(w.count(x_, over_));
@@ -25,7 +25,7 @@ class Training {
     return type && type_.device.is_cpu() && type_.sizes.size() >= 2 && n_ > 1;
   }
 
-  Values write() {
+  OutputValues write() {
     const Ref mean = own(w_.mul(sum(x_), 1 / n_));
     const Ref centred = w_.sub(x_, mean), spread = own(sum(w_.mul(centred, centred)));
     const Ref variance = wide(w_.div(spread, n_));
@@ -37,7 +37,7 @@ class Training {
     const auto kept_mean = w_.output(1, mean), kept_r = w_.output(2, r);
     if (!y || !kept_mean || !kept_r) return std::nullopt;
     update(3, mean), update(4, w_.div(spread, n_ - 1));
-    return Values({*y, *kept_mean, *kept_r});
+    return OutputValues({*y, *kept_mean, *kept_r});
   }
 
  private:
@@ -60,7 +60,7 @@ class Training {
     w_.op("aten.copy_.default", {running, own(value)});
   }
 
-  Writer& w_;
+  NodeWriter& w_;
   Ref x_;
   TensorType type_;
   Dims over_;
@@ -87,12 +87,12 @@ bool shares(const Storages& storages, const std::vector<Arg>& args) {
 GraphPtr batch_norm(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
   Rewriter out(graph, ids, "batch_norm", true);
   const Storages storages(*graph);
-  const std::set<std::pair<NodeId, int32_t>> used;
+  const std::set<Ref> used;
   for (const Node& node : graph->nodes()) {
     auto args = trains(node) ? ops::bind(*ops::find(node.op), node) : Error{};
-    Values values;
+    OutputValues values;
     if (args.ok()) {
-      Writer w(out, node, args.value(), used);
+      NodeWriter w(out, node, args.value(), used);
       if (Training norm(w); w.flag(5) && norm.covers() && !shares(storages, args.value()))
         values = norm.write();
     }

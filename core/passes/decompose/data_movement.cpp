@@ -11,19 +11,19 @@ namespace {
 using ir::Ref;
 using ir::Sym;
 
-IndexValue zeros(const Call&) {
+IndexValue zeros(const IndexCall&) {
   return 0.0;
 }
-IndexValue ones(const Call&) {
+IndexValue ones(const IndexCall&) {
   return 1.0;
 }
-IndexValue full(const Call& c) {
+IndexValue full(const IndexCall& c) {
   return c.given("fill_value");
 }
-IndexValue scalar(const Call& c) {
+IndexValue scalar(const IndexCall& c) {
   return c.given("s");
 }
-IndexValue arange(const Call& c) {
+IndexValue arange(const IndexCall& c) {
   const int64_t step = c.integer("step", c.arg("step").is_none() ? 1 : 0);
   const Arg& start = c.arg("start");
   if (step == 0 || !(start.is_none() || start.is<int64_t>()) || !c.arg("end").is<int64_t>()) return Unknown{};
@@ -32,23 +32,23 @@ IndexValue arange(const Call& c) {
 
 // What moves a value's steps: from those of the operand to those of the result.
 template <class F>
-IndexValue moved(const Call& c, F f) {
+IndexValue moved(const IndexCall& c, F f) {
   IndexValue value = c.given("self");
   if (Linear* l = std::get_if<Linear>(&value)) f(*l);
   if (Choice* d = std::get_if<Choice>(&value)) f(d->test);
   return value;
 }
-IndexValue same(const Call& c) {
+IndexValue same(const IndexCall& c) {
   return c.given("self");
 }
-IndexValue expand(const Call& c) {
+IndexValue expand(const IndexCall& c) {
   return c.operand("self");
 }
-IndexValue unsqueeze(const Call& c) {
+IndexValue unsqueeze(const IndexCall& c) {
   const auto at = static_cast<std::ptrdiff_t>(c.dim("dim", c.type().sizes.size()));
   return moved(c, [&](Linear& l) { l.steps.insert(l.steps.begin() + at, 0); });
 }
-IndexValue select(const Call& c) {
+IndexValue select(const IndexCall& c) {
   const Dims& sizes = c.type_of("self").sizes;
   const size_t dim = c.dim("dim", sizes.size());
   const int64_t index = c.integer("index");
@@ -57,7 +57,7 @@ IndexValue select(const Call& c) {
     l.steps.erase(l.steps.begin() + static_cast<std::ptrdiff_t>(dim));
   });
 }
-IndexValue slice(const Call& c) {
+IndexValue slice(const IndexCall& c) {
   const Dims& sizes = c.type_of("self").sizes;
   const size_t dim = c.dim("dim", sizes.size());
   const int64_t start = c.integer("start");
@@ -67,14 +67,14 @@ IndexValue slice(const Call& c) {
     l.steps[dim] *= c.integer("step", 1);
   });
 }
-IndexValue transpose(const Call& c) {
+IndexValue transpose(const IndexCall& c) {
   const size_t dims = c.type().sizes.size(), a = c.dim("dim0", dims), b = c.dim("dim1", dims);
   return moved(c, [&](Linear& l) { std::swap(l.steps[a], l.steps[b]); });
 }
-IndexValue t(const Call& c) {
+IndexValue t(const IndexCall& c) {
   return moved(c, [](Linear& l) { std::reverse(l.steps.begin(), l.steps.end()); });
 }
-IndexValue permute(const Call& c) {
+IndexValue permute(const IndexCall& c) {
   const auto& order = c.arg("dims").as<std::vector<Arg>>();
   return moved(c, [&](Linear& l) {
     const Dims before = l.steps;
@@ -85,7 +85,7 @@ IndexValue permute(const Call& c) {
   });
 }
 // Dimensions of one element come and go; else the elements would have to be counted anew.
-IndexValue reshaped(const Call& c) {
+IndexValue reshaped(const IndexCall& c) {
   const Dims &from = c.type_of("self").sizes, &to = c.type().sizes;
   auto long_ones = [](const Dims& sizes) {
     Dims out;
@@ -106,7 +106,7 @@ IndexValue reshaped(const Call& c) {
   });
 }
 // Elements of a constant, at places that are all there.
-IndexValue indexed(const Call& c) {
+IndexValue indexed(const IndexCall& c) {
   const IndexValue value = c.given("self");
   if (!std::holds_alternative<double>(value)) return Unknown{};
   const auto& indices = c.arg("indices").as<std::vector<Arg>>();
@@ -117,14 +117,14 @@ IndexValue indexed(const Call& c) {
     const TensorType& type = c.values().type(indices[d].as<Ref>());
     const auto places = as_linear(c.values().of(indices[d].as<Ref>()), type.sizes.size());
     if (!places || !ir::is_integer(type.dtype)) return Unknown{};
-    const Range range = range_of(*places, type.sizes);
+    const ValueRange range = range_of(*places, type.sizes);
     if (range.least < -sizes.at(d) || range.most >= sizes.at(d)) return Unknown{};
   }
   return value;
 }
 
 // Parts that continue each other: constants, and places in a row.
-IndexValue joined(const Call& c) {
+IndexValue joined(const IndexCall& c) {
   const auto& parts = c.arg("tensors").as<std::vector<Arg>>();
   const size_t dims = c.type().sizes.size(), dim = c.dim("dim", dims);
   std::optional<Linear> out;

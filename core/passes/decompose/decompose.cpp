@@ -23,7 +23,7 @@ using ir::Dims;
 using ir::DType;
 
 // gelu(x) = x/2 (1 + erf(x / sqrt 2)), or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-Values gelu(Writer& w) {
+OutputValues gelu(NodeWriter& w) {
   Ref x = w.wide(0);
   if (w.arg(1).as<std::string>() == "none") {
     Ref twice = w.add(w.unary("aten.erf.default", w.mul(x, 0.7071067811865476)), 1);
@@ -36,22 +36,22 @@ Values gelu(Writer& w) {
 }
 
 // clamp(x, low, high) = min(max(x, low), high)
-Values clamp(Writer& w, const char* low, const char* high) {
+OutputValues clamp(NodeWriter& w, const char* low, const char* high) {
   Ref x = w.value(0);
   auto bound = [&](size_t i) { return w.arg(i).is<Ref>() ? Arg(w.value(i)) : w.arg(i); };
   if (!w.none(1)) x = w.op(low, {x, bound(1)});
   if (!w.none(2)) x = w.op(high, {x, bound(2)});
   return w.one(x);
 }
-Values clamp_numbers(Writer& w) {
+OutputValues clamp_numbers(NodeWriter& w) {
   return clamp(w, "aten.clamp_min.default", "aten.clamp_max.default");
 }
-Values clamp_tensors(Writer& w) {
+OutputValues clamp_tensors(NodeWriter& w) {
   return clamp(w, "aten.clamp_min.Tensor", "aten.clamp_max.Tensor");
 }
 
 // softmax(x) = e / sum e, where e = exp(x - max x)
-Values softmax(Writer& w) {
+OutputValues softmax(NodeWriter& w) {
   Ref x = w.wide(0);
   Dims dims = w.dims(1);
   if (w.type(x).numel() == 0) return std::nullopt;
@@ -60,7 +60,7 @@ Values softmax(Writer& w) {
 }
 
 // log_softmax(x) = y - log sum exp y, where y = x - max x
-Values log_softmax(Writer& w) {
+OutputValues log_softmax(NodeWriter& w) {
   Ref x = w.wide(0);
   Dims dims = w.dims(1);
   if (w.type(x).numel() == 0) return std::nullopt;
@@ -70,24 +70,24 @@ Values log_softmax(Writer& w) {
 }
 
 // mean(x) = sum x / n
-Values mean(Writer& w, const Dims& dims, bool keepdim) {
+OutputValues mean(NodeWriter& w, const Dims& dims, bool keepdim) {
   Ref x = w.wide(0);
   DType out = w.node.type().dtype, compute = ops::opmath(out);
   if (w.type(x).dtype != compute) x = w.cast(x, compute);
   return w.one(w.reduced(w.mean(x, dims), dims, keepdim));
 }
-Values mean_all(Writer& w) {
+OutputValues mean_all(NodeWriter& w) {
   return mean(w, {}, false);
 }
-Values mean_dims(Writer& w) {
+OutputValues mean_dims(NodeWriter& w) {
   return mean(w, w.dims(1), w.flag(2));
 }
 
 // var(x) = sum (x - mean)^2 / max(0, n - correction)
-struct Spread {
+struct Moments {
   Ref variance, mean, squares;
 };
-Spread spread(Writer& w, Ref x, const Dims& dims, double correction) {
+Moments spread(NodeWriter& w, Ref x, const Dims& dims, double correction) {
   Ref mean = w.mean(x, dims);
   Ref centred = w.sub(x, mean);
   double divisor = static_cast<double>(w.count(x, dims)) - correction;
@@ -95,53 +95,53 @@ Spread spread(Writer& w, Ref x, const Dims& dims, double correction) {
   return {w.div(squares, Arg(divisor > 0 ? divisor : 0.0)), mean, squares};
 }
 // On the CPU PyTorch computes it in f64, in which the squares of other types do not overflow.
-Spread variance(Writer& w) {
+Moments variance(NodeWriter& w) {
   Ref x = w.wide(0);
   if (w.type(x).device.is_cpu() && w.type(x).dtype == DType::f32) x = w.cast(w.value(0), DType::f64);
   return spread(w, x, w.dims(1), w.none(2) ? 1.0 : w.number(2));
 }
-Values var(Writer& w) {
+OutputValues var(NodeWriter& w) {
   return w.one(w.reduced(variance(w).variance, w.dims(1), w.flag(3)));
 }
-Values standard_deviation(Writer& w) {
+OutputValues standard_deviation(NodeWriter& w) {
   return w.one(w.reduced(w.unary("aten.sqrt.default", variance(w).variance), w.dims(1), w.flag(3)));
 }
 // Beside a spread PyTorch's mean moves on from element to element: one that is infinite makes it a NaN at the
 // next, as it does the sum of squares.
-Values with_mean(Writer& w, Ref spread, const Spread& s) {
+OutputValues with_mean(NodeWriter& w, Ref spread, const Moments& s) {
   Ref mean = s.mean;
   if (w.count(w.value(0), w.dims(1)) > 1)
     mean = w.op("aten.where.self", {w.unary("aten.isnan.default", s.squares), s.squares, mean});
   auto first = w.output(0, w.reduced(spread, w.dims(1), w.flag(3)));
   auto second = w.output(1, w.reduced(mean, w.dims(1), w.flag(3)));
-  return first && second ? Values({*first, *second}) : std::nullopt;
+  return first && second ? OutputValues({*first, *second}) : std::nullopt;
 }
-Values var_mean(Writer& w) {
-  Spread s = variance(w);
+OutputValues var_mean(NodeWriter& w) {
+  Moments s = variance(w);
   return with_mean(w, s.variance, s);
 }
-Values std_mean(Writer& w) {
-  Spread s = variance(w);
+OutputValues std_mean(NodeWriter& w) {
+  Moments s = variance(w);
   return with_mean(w, w.unary("aten.sqrt.default", s.variance), s);
 }
 
 // layer_norm(x) = (x - mean) / sqrt(var + eps) * weight + bias
-Values layer_norm(Writer& w) {
+OutputValues layer_norm(NodeWriter& w) {
   Ref x = w.wide(0);
   if (w.type(x).numel() == 0) return std::nullopt;
   Dims dims;
   for (size_t i = w.dims(1).size(); i > 0; --i) dims.push_back(-static_cast<int64_t>(i));
-  Spread s = spread(w, x, dims, 0);
+  Moments s = spread(w, x, dims, 0);
   Ref scale = w.unary("aten.rsqrt.default", w.add(s.variance, w.arg(4)));
   Ref y = w.mul(w.sub(x, s.mean), scale);
   if (!w.none(2)) y = w.mul(y, w.wide(2));
   if (!w.none(3)) y = w.add(y, w.wide(3));
   auto out = w.output(0, y), mean = w.output(1, s.mean), rstd = w.output(2, scale);
-  return out && mean && rstd ? Values({*out, *mean, *rstd}) : std::nullopt;
+  return out && mean && rstd ? OutputValues({*out, *mean, *rstd}) : std::nullopt;
 }
 
 // Inference: batch_norm(x) = x * a + (bias - mean * a) by channel, where a = weight / sqrt(var + eps)
-Values channel_affine(Writer& w, size_t eps) {
+OutputValues channel_affine(NodeWriter& w, size_t eps) {
   Ref x = w.wide(0);
   Dims shape(w.type(x).sizes.size(), 1);
   shape[1] = w.type(x).sizes[1];
@@ -152,20 +152,20 @@ Values channel_affine(Writer& w, size_t eps) {
   auto channels = [&](Ref v) { return w.op("aten.view.default", {v, Arg::ints(shape)}); };
   auto out = w.output(0, w.add(w.mul(x, channels(a)), channels(b)));
   if (!out) return std::nullopt;
-  Values all({*out});
+  OutputValues all({*out});
   for (size_t i = 1; i < w.node.outputs.size(); ++i) all->push_back(w.empty(i));
   return all;
 }
-Values batch_norm(Writer& w) {
+OutputValues batch_norm(NodeWriter& w) {
   return w.flag(5) ? std::nullopt : channel_affine(w, 7);
 }
-Values batch_norm_no_training(Writer& w) {
+OutputValues batch_norm_no_training(NodeWriter& w) {
   return channel_affine(w, 6);
 }
 
 // gelu'(x) = P(x) + x p(x), distribution function and density of the normal distribution; or, with
 // t = tanh(b (x + k x^3)): (1 + t)/2 + x/2 (1 - t^2) b (1 + 3 k x^2)
-Values gelu_backward(Writer& w) {
+OutputValues gelu_backward(NodeWriter& w) {
   Ref g = w.wide(0), x = w.wide(1), square = w.mul(x, x);
   constexpr double kB = 0.7978845608028654, kK = 0.044715;
   if (w.arg(2).as<std::string>() == "none") {
@@ -181,7 +181,7 @@ Values gelu_backward(Writer& w) {
 }
 
 // g 2 (x - y), by the number of elements for a mean
-Values mse_loss_backward(Writer& w) {
+OutputValues mse_loss_backward(NodeWriter& w) {
   Ref x = w.wide(1);
   if (w.type(x).numel() == 0) return std::nullopt;
   const double n = w.number(3) == 1 ? static_cast<double>(w.type(x).numel()) : 1;
@@ -189,14 +189,14 @@ Values mse_loss_backward(Writer& w) {
 }
 
 // (g - sum g y) y
-Values softmax_backward(Writer& w) {
+OutputValues softmax_backward(NodeWriter& w) {
   Ref g = w.wide(0), y = w.wide(1);
   if (w.type(y).numel() == 0) return std::nullopt;
   return w.one(w.mul(w.sub(g, w.sum(w.mul(g, y), w.dims(2))), y));
 }
 
 // g - exp(y) sum g
-Values log_softmax_backward(Writer& w) {
+OutputValues log_softmax_backward(NodeWriter& w) {
   Ref g = w.wide(0), y = w.wide(1);
   if (w.type(y).numel() == 0) return std::nullopt;
   return w.one(w.sub(g, w.mul(w.unary("aten.exp.default", y), w.sum(g, w.dims(2)))));
@@ -204,7 +204,7 @@ Values log_softmax_backward(Writer& w) {
 
 // The largest of each window, where nobody asks for its place: of its rows first, then of its columns, both
 // of the image with -inf around it.
-Values max_pool2d(Writer& w) {
+OutputValues max_pool2d(NodeWriter& w) {
   const TensorType type = w.type(w.value(0));
   const bool plain = type.sizes.size() == 4 && type.is_contiguous() && type.device.is_cpu();
   if (!plain || w.flag(5) || w.used(1) || (type.dtype != DType::f32 && type.dtype != DType::f64))
@@ -233,7 +233,7 @@ Values max_pool2d(Writer& w) {
     out = *most;
   }
   auto largest = w.output(0, out);
-  return largest ? Values({*largest, w.empty(1)}) : std::nullopt;
+  return largest ? OutputValues({*largest, w.empty(1)}) : std::nullopt;
 }
 
 // Every type holds it as it is.
@@ -244,7 +244,7 @@ bool is_short(double v) {
 }
 
 // index_add(x, i, a source) = index_add(x, i, source * a), of which the product is no kernel on a GPU
-Values scaled_index_add(Writer& w) {
+OutputValues scaled_index_add(NodeWriter& w) {
   const TensorType& out = w.node.type();
   const bool covered = out.device.is_cuda() && (ir::is_float(out.dtype) || !w.arg(4).is<double>()) &&
                        out.dtype != DType::b1 && (w.arg(4).is<int64_t>() || w.arg(4).is<double>());
@@ -254,11 +254,11 @@ Values scaled_index_add(Writer& w) {
       w.op("aten.index_add.default", {w.value(0), w.arg(1), w.value(2), w.mul(w.value(3), w.arg(4))}));
 }
 
-struct Rule {
+struct DecompositionRow {
   std::string_view op;
-  Values (*write)(Writer&);
+  OutputValues (*write)(NodeWriter&);
 };
-constexpr Rule kRules[] = {
+constexpr DecompositionRow kRules[] = {
     {"aten.gelu.default", gelu},
     {"aten.clamp.default", clamp_numbers},
     {"aten.clamp.Tensor", clamp_tensors},
@@ -321,8 +321,8 @@ constexpr Rule kRules[] = {
     {"aten.index_add.default", scaled_index_add},
 };
 
-std::set<std::pair<NodeId, int32_t>> used_values(const ir::Graph& graph, const std::vector<bool>& live) {
-  std::set<std::pair<NodeId, int32_t>> used;
+std::set<Ref> used_values(const ir::Graph& graph, const std::vector<bool>& live) {
+  std::set<Ref> used;
   const auto use = [&](Ref r) { used.emplace(r.node, r.output); };
   for (size_t i = 0; i < live.size(); ++i)
     if (live[i]) ir::each_ref(graph.nodes()[i], use);
@@ -340,8 +340,8 @@ bool has_complex(const ir::Graph& graph, const Node& node) {
   return found;
 }
 
-const Rule* rule_for(const Node& node) {
-  for (const Rule& rule : kRules) {
+const DecompositionRow* rule_for(const Node& node) {
+  for (const DecompositionRow& rule : kRules) {
     if (node.op == rule.op) return &rule;
   }
   return nullptr;
@@ -352,17 +352,17 @@ GraphPtr written_out(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& 
   Rewriter out(graph, ids, "decompose", true);
   // What nobody uses goes first: it may read an output that is not made.
   const std::vector<bool> live = live_nodes(*graph);
-  const std::set<std::pair<NodeId, int32_t>> used = used_values(*graph, live);
+  const std::set<Ref> used = used_values(*graph, live);
   for (const Node& node : graph->nodes()) {
     if (!live[graph->position(node.id)]) {
       out.drop(node);
       continue;
     }
-    const Rule* rule = wanted(node) && !has_complex(*graph, node) ? rule_for(node) : nullptr;
+    const DecompositionRow* rule = wanted(node) && !has_complex(*graph, node) ? rule_for(node) : nullptr;
     auto args = rule ? ops::bind(*ops::find(node.op), node) : Error{};
-    Values values;
+    OutputValues values;
     if (args.ok()) {
-      Writer writer(out, node, args.value(), used);
+      NodeWriter writer(out, node, args.value(), used);
       values = rule->write(writer);
     }
     if (values)

@@ -5,9 +5,9 @@
 
 namespace vitrine::passes {
 
-Values celu(Writer& w);
-Values glu(Writer& w);
-Values glu_backward(Writer& w);
-Values log_sigmoid_forward(Writer& w);
+OutputValues celu(NodeWriter& w);
+OutputValues glu(NodeWriter& w);
+OutputValues glu_backward(NodeWriter& w);
+OutputValues log_sigmoid_forward(NodeWriter& w);
 
 }  // namespace vitrine::passes

@@ -12,7 +12,7 @@ struct Extremum {
 constexpr Extremum kLargest = {"aten.amax.default"}, kSmallest = {"aten.amin.default"};
 
 // The places of x, counted over `dims` (all, or one) in order, as a tensor that broadcasts against x.
-Ref numbered(Writer& w, Ref x, const Dims& dims, int64_t count) {
+Ref numbered(NodeWriter& w, Ref x, const Dims& dims, int64_t count) {
   const TensorType& type = w.type(x);
   Dims shape(type.sizes.size(), 1);
   const std::vector<bool> mask = ops::dim_mask(dims, shape.size());
@@ -26,10 +26,10 @@ Ref numbered(Writer& w, Ref x, const Dims& dims, int64_t count) {
 }
 
 // A NaN is beyond all others: where one is, the extremum is NaN too, and equals nothing.
-struct Found {
+struct FoundExtremum {
   Ref extremum, number, place;
 };
-std::optional<Found> found(Writer& w, const Extremum& which, const Dims& dims) {
+std::optional<FoundExtremum> found(NodeWriter& w, const Extremum& which, const Dims& dims) {
   const Ref x = w.value(0);
   const TensorType type = w.type(x);
   const int64_t count = w.count(x, dims);
@@ -43,43 +43,43 @@ std::optional<Found> found(Writer& w, const Extremum& which, const Dims& dims) {
     other = w.op("aten.bitwise_and.Tensor", {other, w.op("aten.eq.Tensor", {x, x})});
   const Ref number = numbered(w, x, dims, count);
   const Ref candidates = w.op("aten.masked_fill.Scalar", {number, other, Arg(count)});
-  return Found{extremum, number, w.op("aten.amin.default", {candidates, over, Arg(true)})};
+  return FoundExtremum{extremum, number, w.op("aten.amin.default", {candidates, over, Arg(true)})};
 }
 
 // The value itself, of which there may be several that are equal: 0 and -0.
-Ref value_at(Writer& w, const Found& f, const Dims& dims) {
+Ref value_at(NodeWriter& w, const FoundExtremum& f, const Dims& dims) {
   const Ref x = w.value(0);
   if (!ir::is_float(w.type(x).dtype)) return f.extremum;
   const Ref place = w.op("aten._to_copy.default", {f.place}, {{"dtype", Arg(DType::i64)}});
   return w.op("aten.gather.default", {x, Arg(dims.front()), place});
 }
 
-Values along(Writer& w, const Extremum& which) {
+OutputValues along(NodeWriter& w, const Extremum& which) {
   const Dims dims = w.dims(1);
   if (w.type(w.value(0)).sizes.empty()) return std::nullopt;
   const auto f = found(w, which, dims);
   if (!f) return std::nullopt;
   auto value = w.output(0, w.used(0) ? value_at(w, *f, dims) : f->extremum), place = w.output(1, f->place);
-  return value && place ? Values({*value, *place}) : std::nullopt;
+  return value && place ? OutputValues({*value, *place}) : std::nullopt;
 }
 
-Values place(Writer& w, const Extremum& which) {
+OutputValues place(NodeWriter& w, const Extremum& which) {
   const auto f = found(w, which, w.dims(1));
   return f ? w.one(f->place) : std::nullopt;
 }
 
 }  // namespace
 
-Values largest_along(Writer& w) {
+OutputValues largest_along(NodeWriter& w) {
   return along(w, kLargest);
 }
-Values smallest_along(Writer& w) {
+OutputValues smallest_along(NodeWriter& w) {
   return along(w, kSmallest);
 }
-Values largest_place(Writer& w) {
+OutputValues largest_place(NodeWriter& w) {
   return place(w, kLargest);
 }
-Values smallest_place(Writer& w) {
+OutputValues smallest_place(NodeWriter& w) {
   return place(w, kSmallest);
 }
 

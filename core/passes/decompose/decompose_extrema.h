@@ -5,9 +5,9 @@
 
 namespace vitrine::passes {
 
-Values largest_along(Writer& w);   // max.dim
-Values smallest_along(Writer& w);  // min.dim
-Values largest_place(Writer& w);   // argmax
-Values smallest_place(Writer& w);  // argmin
+OutputValues largest_along(NodeWriter& w);   // max.dim
+OutputValues smallest_along(NodeWriter& w);  // min.dim
+OutputValues largest_place(NodeWriter& w);   // argmax
+OutputValues smallest_place(NodeWriter& w);  // argmin
 
 }  // namespace vitrine::passes

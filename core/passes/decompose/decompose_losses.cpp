@@ -8,24 +8,24 @@ constexpr int64_t kClasses = 1;         // their dim
 constexpr double kNone = 0, kMean = 1;  // reductions; 2: the sum
 
 // (n, classes) and (n), or (n, classes, ...) and (n, ...).
-bool covered(const Writer& w, Ref scores, Ref target) {
+bool covered(const NodeWriter& w, Ref scores, Ref target) {
   const TensorType &s = w.type(scores), &t = w.type(target);
   return s.numel() > 0 && t.dtype == DType::i64 && s.sizes.size() >= 2 &&
          t.sizes.size() + 1 == s.sizes.size() && ir::is_float(s.dtype);
 }
-Ref beside_classes(Writer& w, Ref v) {
+Ref beside_classes(NodeWriter& w, Ref v) {
   return w.op("aten.unsqueeze.default", {v, Arg(kClasses)});
 }
-Ref zeros_like(Writer& w, Ref v) {
+Ref zeros_like(NodeWriter& w, Ref v) {
   return w.unary("aten.zeros_like.default", v);
 }
-Ref where(Writer& w, Ref condition, Ref value) {
+Ref where(NodeWriter& w, Ref condition, Ref value) {
   return w.op("aten.where.self", {condition, value, zeros_like(w, value)});
 }
 
 // The value's elements at the classes in `index`, of size 1 there. What a difference of a part that is the
 // same for all classes and a conversion do, they do to what is picked.
-Ref pick(Writer& w, Ref value, Ref index) {
+Ref pick(NodeWriter& w, Ref value, Ref index) {
   const Node& made = w.made(value);
   const auto ref = [&](size_t i) { return made.args.at(i).as<Ref>(); };
   if (made.op == "aten.sub.Tensor" && made.args.size() == 2 && made.kwargs.empty() &&
@@ -44,24 +44,24 @@ Ref pick(Writer& w, Ref value, Ref index) {
 }
 
 // A tensor's weights of the classes in `index`.
-Ref weights_of(Writer& w, Ref weight, Ref index) {
+Ref weights_of(NodeWriter& w, Ref weight, Ref index) {
   return w.op("aten.index.Tensor", {weight, Arg(std::vector<Arg>{Arg(index)})});
 }
 
 // Of all elements: themselves, their mean or their sum.
-Values joined(Writer& w, Ref loss, size_t reduction) {
+OutputValues joined(NodeWriter& w, Ref loss, size_t reduction) {
   if (w.number(reduction) == kNone) return w.one(loss);
   const Ref sum = w.sum(loss, {});
   return w.one(w.number(reduction) == kMean ? w.div(sum, static_cast<double>(w.type(loss).numel())) : sum);
 }
-Ref pick_by(Writer& w, Ref condition, Ref a, Ref b) {
+Ref pick_by(NodeWriter& w, Ref condition, Ref a, Ref b) {
   return w.op("aten.where.self", {condition, a, b});
 }
 
 }  // namespace
 
 // l = -w[t] x[t], 0 where t is ignored; their sum by the sum of their w[t] for a mean
-Values nll_loss(Writer& w) {
+OutputValues nll_loss(NodeWriter& w) {
   const Ref scores = w.value(0), target = w.value(1);
   if (!covered(w, scores, target)) return std::nullopt;
   const Ref counts = w.op("aten.ne.Scalar", {target, w.arg(4)});
@@ -80,17 +80,17 @@ Values nll_loss(Writer& w) {
     Kwargs how = {{"dtype", Arg(w.node.outputs[1].dtype)}};
     if (!w.type(loss).device.is_cpu()) how.emplace_back("device", Arg(ir::Word{w.type(loss).device.text()}));
     const Ref nothing = w.op("aten.zeros.default", {Arg::ints({})}, std::move(how));
-    return out ? Values({*out, Arg(nothing)}) : std::nullopt;
+    return out ? OutputValues({*out, Arg(nothing)}) : std::nullopt;
   }
   const Ref total = w.unary("aten.sum.default", weight);
   Ref sum = w.unary("aten.sum.default", loss);
   if (w.number(3) == kMean) sum = w.div(sum, total);
   auto out = w.output(0, sum), weights = w.output(1, total);
-  return out && weights ? Values({*out, *weights}) : std::nullopt;
+  return out && weights ? OutputValues({*out, *weights}) : std::nullopt;
 }
 
 // -g w[t] at the right class of each place that is not ignored; by the total weight for a mean
-Values nll_loss_backward(Writer& w) {
+OutputValues nll_loss_backward(NodeWriter& w) {
   const Ref scores = w.value(1), target = w.value(2);
   if (!covered(w, scores, target)) return std::nullopt;
   const Dims& sizes = w.type(scores).sizes;
@@ -119,14 +119,14 @@ Values nll_loss_backward(Writer& w) {
 }
 
 // (a - b)^2
-Values mse_loss(Writer& w) {
+OutputValues mse_loss(NodeWriter& w) {
   const Ref d = w.sub(w.wide(0), w.wide(1));
   if (w.type(d).numel() == 0) return std::nullopt;
   return joined(w, w.mul(d, d), 2);
 }
 
 // d^2 / (2 beta) where |d| < beta, else |d| - beta / 2
-Values smooth_l1_loss(Writer& w) {
+OutputValues smooth_l1_loss(NodeWriter& w) {
   const Ref d = w.unary("aten.abs.default", w.sub(w.wide(0), w.wide(1)));
   const double beta = w.number(3);
   if (w.type(d).numel() == 0 || beta <= 0) return std::nullopt;
@@ -135,7 +135,7 @@ Values smooth_l1_loss(Writer& w) {
 }
 
 // d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2)
-Values huber_loss(Writer& w) {
+OutputValues huber_loss(NodeWriter& w) {
   const Ref d = w.unary("aten.abs.default", w.sub(w.wide(0), w.wide(1)));
   const double delta = w.number(3);
   if (w.type(d).numel() == 0 || delta <= 0) return std::nullopt;
@@ -144,7 +144,7 @@ Values huber_loss(Writer& w) {
 }
 
 // log(1 + exp(-target self))
-Values soft_margin_loss(Writer& w) {
+OutputValues soft_margin_loss(NodeWriter& w) {
   if (w.node.type().dtype == ir::DType::f16) return std::nullopt;  // eager's exponential overflows there
   const Ref x = w.mul(w.unary("aten.neg.default", w.wide(1)), w.wide(0));
   if (w.type(x).numel() == 0) return std::nullopt;
@@ -152,7 +152,7 @@ Values soft_margin_loss(Writer& w) {
 }
 
 // (1 - target) self - log sigmoid(self), the latter times 1 + (pos_weight - 1) target
-Values binary_cross_entropy_with_logits(Writer& w) {
+OutputValues binary_cross_entropy_with_logits(NodeWriter& w) {
   if (ir::dtype_bytes(w.node.type().dtype) < 4) return std::nullopt;  // eager rounds what cancels
   const Ref x = w.wide(0), target = w.wide(1);
   if (w.type(x).numel() == 0) return std::nullopt;

@@ -6,12 +6,12 @@
 
 namespace vitrine::passes {
 
-Values nll_loss(Writer& w);
-Values nll_loss_backward(Writer& w);
-Values mse_loss(Writer& w);
-Values smooth_l1_loss(Writer& w);
-Values huber_loss(Writer& w);
-Values soft_margin_loss(Writer& w);
-Values binary_cross_entropy_with_logits(Writer& w);
+OutputValues nll_loss(NodeWriter& w);
+OutputValues nll_loss_backward(NodeWriter& w);
+OutputValues mse_loss(NodeWriter& w);
+OutputValues smooth_l1_loss(NodeWriter& w);
+OutputValues huber_loss(NodeWriter& w);
+OutputValues soft_margin_loss(NodeWriter& w);
+OutputValues binary_cross_entropy_with_logits(NodeWriter& w);
 
 }  // namespace vitrine::passes

@@ -13,9 +13,9 @@ Dims from_to(size_t from, size_t to) {
   return out;
 }
 // Each wanted output as it must be; nullopt: one cannot be had.
-Values outputs(Writer& w, std::initializer_list<std::optional<Ref>> values) {
+OutputValues outputs(NodeWriter& w, std::initializer_list<std::optional<Ref>> values) {
   if (w.node.outputs.size() != values.size()) return std::nullopt;
-  Values out = std::vector<Arg>();
+  OutputValues out = std::vector<Arg>();
   size_t i = 0;
   for (const std::optional<Ref>& v : values) {
     std::optional<Arg> made = v ? w.output(i, *v) : std::optional(w.empty(i));
@@ -25,16 +25,16 @@ Values outputs(Writer& w, std::initializer_list<std::optional<Ref>> values) {
   }
   return out;
 }
-bool wanted(const Writer& w, size_t mask, size_t i) {
+bool wanted(const NodeWriter& w, size_t mask, size_t i) {
   return w.arg(mask).as<std::vector<Arg>>().at(i).as<bool>();
 }
 // A gradient by columns: its sum over the other dims.
-Ref by_columns(Writer& w, Ref x, size_t axis) {
+Ref by_columns(NodeWriter& w, Ref x, size_t axis) {
   return axis == 0 ? x : w.sum(x, from_to(0, axis));
 }
 
 // A vector of the channels, beside a tensor with these in dim 1.
-Ref channels(Writer& w, Ref v, Ref x) {
+Ref channels(NodeWriter& w, Ref v, Ref x) {
   Dims shape(w.type(x).sizes.size(), 1);
   shape[1] = w.type(x).sizes[1];
   return w.op("aten.view.default", {v, Arg::ints(shape)});
@@ -50,7 +50,7 @@ struct BatchNorm {
 struct BatchGradients {
   Ref x, weight, bias;
 };
-BatchGradients batch_gradients(Writer& w, const BatchNorm& n) {
+BatchGradients batch_gradients(NodeWriter& w, const BatchNorm& n) {
   Dims over = {0};
   for (size_t d = 2; d < w.type(n.x).sizes.size(); ++d) over.push_back(static_cast<int64_t>(d));
   const auto count = static_cast<double>(w.count(n.x, over));
@@ -75,7 +75,7 @@ BatchGradients batch_gradients(Writer& w, const BatchNorm& n) {
 }  // namespace
 
 // With y = (x - mean) r, h = g weight: x' = (h - mean h - y mean h y) r, weight' = sum g y, bias' = sum g
-Values layer_norm_backward(Writer& w) {
+OutputValues layer_norm_backward(NodeWriter& w) {
   const Ref g = w.wide(0), x = w.wide(1), mean = w.wide(3), r = w.wide(4);
   const size_t rank = w.type(x).sizes.size(), axis = rank - w.dims(2).size();
   if (w.type(x).numel() == 0) return std::nullopt;
@@ -92,7 +92,7 @@ Values layer_norm_backward(Writer& w) {
 }
 
 // r = 1 / sqrt(mean x^2 + eps); x r weight. Without an eps it is that of the type of the mean.
-Values rms_norm(Writer& w) {
+OutputValues rms_norm(NodeWriter& w) {
   if (w.type(w.value(0)).numel() == 0) return std::nullopt;
   const Ref x = w.wide(0);
   const size_t rank = w.type(x).sizes.size(), axis = rank - w.dims(1).size();
@@ -105,7 +105,7 @@ Values rms_norm(Writer& w) {
 }
 
 // With y = x r, h = g weight: x' = (h - y mean h y) r, weight' = sum g y
-Values rms_norm_backward(Writer& w) {
+OutputValues rms_norm_backward(NodeWriter& w) {
   const Ref g = w.wide(0), x = w.wide(1), r = w.wide(3);
   const size_t rank = w.type(x).sizes.size(), axis = rank - w.dims(2).size();
   if (w.type(x).numel() == 0) return std::nullopt;
@@ -123,24 +123,24 @@ namespace {
 
 // A tensor (n, channels, ...) in rows as (n, groups, channels of a group, places), and vectors of the
 // channels beside it.
-struct Groups {
+struct ChannelGroups {
   int64_t n, groups, channels, places;
 
-  Ref of(Writer& w, Ref x) const { return view(w, x, {n, groups, channels, places}); }
-  Ref by_channel(Writer& w, Ref v) const { return view(w, v, {groups, channels, 1}); }
+  Ref of(NodeWriter& w, Ref x) const { return view(w, x, {n, groups, channels, places}); }
+  Ref by_channel(NodeWriter& w, Ref v) const { return view(w, v, {groups, channels, 1}); }
   // On a CPU a few long rows are read again from memory, which PyTorch's own kernel does once.
-  bool many(const Writer& w) const {
+  bool many(const NodeWriter& w) const {
     constexpr int64_t kFewRows = 8;
     return n > 0 && channels * places > 1 && (n * groups >= kFewRows || w.node.type().device.is_cuda());
   }
 
  private:
-  static Ref view(Writer& w, Ref v, const Dims& sizes) {
+  static Ref view(NodeWriter& w, Ref v, const Dims& sizes) {
     return w.op("aten.view.default", {v, Arg::ints(sizes)});
   }
 };
 // The arguments N, C, HxW, group.
-Groups groups(const Writer& w) {
+ChannelGroups groups(const NodeWriter& w) {
   const auto number = [&](size_t i) { return w.arg(i).as<int64_t>(); };
   return {number(3), number(6), number(4) / number(6), number(5)};
 }
@@ -148,8 +148,8 @@ Groups groups(const Writer& w) {
 }  // namespace
 
 // (x - mean) / sqrt(var + eps) * weight + bias, mean and var of a group of channels
-Values group_norm(Writer& w) {
-  const Groups as = groups(w);
+OutputValues group_norm(NodeWriter& w) {
+  const ChannelGroups as = groups(w);
   if (!as.many(w)) return std::nullopt;
   const Dims group = {2, 3};
   const Ref x = as.of(w, w.wide(0)), mean = w.mean(x, group), centred = w.sub(x, mean);
@@ -161,7 +161,7 @@ Values group_norm(Writer& w) {
   return outputs(w, {y, mean, r});
 }
 
-Values batch_norm_backward(Writer& w) {
+OutputValues batch_norm_backward(NodeWriter& w) {
   const bool training = w.flag(7);
   if (w.type(w.value(1)).numel() == 0 || w.none(training ? 5 : 3) || w.none(training ? 6 : 4))
     return std::nullopt;
@@ -173,7 +173,7 @@ Values batch_norm_backward(Writer& w) {
   return outputs(w, {some(0, all.x), some(1, all.weight), some(2, all.bias)});
 }
 
-Values cudnn_batch_norm_backward(Writer& w) {
+OutputValues cudnn_batch_norm_backward(NodeWriter& w) {
   if (w.type(w.value(0)).numel() == 0 || w.none(5) || w.none(6)) return std::nullopt;
   const BatchGradients all =
       batch_gradients(w, {w.wide(1), w.wide(0), w.wide(5), w.wide(6), w.wide(2), true});

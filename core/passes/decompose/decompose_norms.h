@@ -6,11 +6,11 @@
 
 namespace vitrine::passes {
 
-Values layer_norm_backward(Writer& w);
-Values group_norm(Writer& w);
-Values rms_norm(Writer& w);
-Values rms_norm_backward(Writer& w);
-Values batch_norm_backward(Writer& w);
-Values cudnn_batch_norm_backward(Writer& w);
+OutputValues layer_norm_backward(NodeWriter& w);
+OutputValues group_norm(NodeWriter& w);
+OutputValues rms_norm(NodeWriter& w);
+OutputValues rms_norm_backward(NodeWriter& w);
+OutputValues batch_norm_backward(NodeWriter& w);
+OutputValues cudnn_batch_norm_backward(NodeWriter& w);
 
 }  // namespace vitrine::passes

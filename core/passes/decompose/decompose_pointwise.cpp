@@ -17,14 +17,14 @@ double largest(DType t) {
   if (t == DType::bf16) return kBrain;
   return t == DType::f32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
 }
-Ref filled(Writer& w, Ref x, Ref where, double by) {
+Ref filled(NodeWriter& w, Ref x, Ref where, double by) {
   return w.op("aten.masked_fill.Scalar", {x, where, Arg(by)});
 }
-Ref of_both(Writer& w, const char* op, Ref a, Ref b) {
+Ref of_both(NodeWriter& w, const char* op, Ref a, Ref b) {
   return w.op(op, {a, b});
 }
 // Not within low..high. A NaN is outside on the CPU, as in PyTorch's vectors, and inside on a GPU.
-Ref outside(Writer& w, Ref x, double low, double high) {
+Ref outside(NodeWriter& w, Ref x, double low, double high) {
   const auto compare = [&](const char* op, double bound) { return w.op(op, {x, Arg(bound)}); };
   if (w.type(x).device.is_cuda())
     return of_both(w, "aten.bitwise_or.Tensor", compare("aten.lt.Scalar", low),
@@ -34,14 +34,14 @@ Ref outside(Writer& w, Ref x, double low, double high) {
       of_both(w, "aten.bitwise_and.Tensor", compare("aten.ge.Scalar", low), compare("aten.le.Scalar", high)));
 }
 // 1 - x
-Ref rest(Writer& w, Ref x) {
+Ref rest(NodeWriter& w, Ref x) {
   return w.op("aten.rsub.Scalar", {x, Arg(1)});
 }
 
 }  // namespace
 
 // a / b, floor(a / b) as Python's //, trunc(a / b). Integers rounded to zero are PyTorch's.
-Values divide_rounded(Writer& w) {
+OutputValues divide_rounded(NodeWriter& w) {
   const DType type = w.node.type().dtype;
   if (!ir::is_float(type) && !ir::is_integer(type)) return std::nullopt;
   const auto operand = [&](size_t i, bool wide) {  // either may be a number
@@ -63,7 +63,7 @@ Values divide_rounded(Writer& w) {
   return w.one(w.unary("aten.trunc.default", quotient));
 }
 
-Values nan_to_num(Writer& w) {
+OutputValues nan_to_num(NodeWriter& w) {
   const DType type = w.node.type().dtype;
   if (!ir::is_float(type)) return std::nullopt;
   const auto given = [&](size_t i, double otherwise) { return w.none(i) ? otherwise : w.number(i); };
@@ -74,7 +74,7 @@ Values nan_to_num(Writer& w) {
 }
 
 // log(x / (1 - x)), x limited to eps..1 - eps
-Values logit(Writer& w) {
+OutputValues logit(NodeWriter& w) {
   const DType compute = ops::opmath(w.node.type().dtype);
   Ref x = w.value(0);
   if (w.type(x).dtype != compute) x = w.cast(x, compute);
@@ -84,7 +84,7 @@ Values logit(Writer& w) {
 }
 
 // g / (x (1 - x)); where x was limited 0, where it had no logarithm NaN
-Values logit_backward(Writer& w) {
+OutputValues logit_backward(NodeWriter& w) {
   const Ref g = w.wide(0), x = w.wide(1);
   const Ref slope = w.div(g, w.mul(x, rest(w, x)));
   const double low = w.none(2) ? 0 : w.number(2);

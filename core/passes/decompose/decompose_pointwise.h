@@ -5,9 +5,9 @@
 
 namespace vitrine::passes {
 
-Values divide_rounded(Writer& w);
-Values nan_to_num(Writer& w);
-Values logit(Writer& w);
-Values logit_backward(Writer& w);
+OutputValues divide_rounded(NodeWriter& w);
+OutputValues nan_to_num(NodeWriter& w);
+OutputValues logit(NodeWriter& w);
+OutputValues logit_backward(NodeWriter& w);
 
 }  // namespace vitrine::passes

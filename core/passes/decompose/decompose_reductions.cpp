@@ -10,12 +10,12 @@ namespace {
 
 constexpr size_t kDims = 1;  // the argument, where it is the second
 
-Ref extremum(Writer& w, const char* op, Ref x, const Dims& dims) {
+Ref extremum(NodeWriter& w, const char* op, Ref x, const Dims& dims) {
   return w.op(op, {x, Arg::ints(dims), Arg(true)});
 }
 
 // In the type in which the result is computed; that may be asked for.
-Ref computed(Writer& w, Ref x) {
+Ref computed(NodeWriter& w, Ref x) {
   const DType compute = ops::opmath(w.node.type().dtype);
   return w.type(x).dtype == compute ? x : w.cast(x, compute);
 }
@@ -24,7 +24,7 @@ Ref computed(Writer& w, Ref x) {
 
 // sqrt(sum x^2), sum |x|, the largest or smallest |x|, how many are not 0. PyTorch takes the |x| of one
 // element, whose square might overflow; other orders need powers, which it has as vectors.
-Values vector_norm(Writer& w) {
+OutputValues vector_norm(NodeWriter& w) {
   const double order = w.none(1) ? 2 : w.number(1);
   const Dims dims = w.dims(2);
   if (w.type(w.value(0)).numel() == 0 || w.count(w.value(0), dims) < 2) return std::nullopt;
@@ -45,7 +45,7 @@ Values vector_norm(Writer& w) {
 }
 
 // log sum exp(x - m) + m, m the largest x, 0 where that is infinite
-Values logsumexp(Writer& w) {
+OutputValues logsumexp(NodeWriter& w) {
   const Dims dims = w.dims(kDims);
   if (w.type(w.value(0)).numel() == 0 || !ir::is_float(w.type(w.value(0)).dtype)) return std::nullopt;
   const Ref x = w.wide(0), largest = extremum(w, "aten.amax.default", x, dims);
@@ -56,7 +56,7 @@ Values logsumexp(Writer& w) {
 }
 
 // The sum of what is no NaN
-Values nansum(Writer& w) {
+OutputValues nansum(NodeWriter& w) {
   const Dims dims = w.dims(kDims);
   if (w.type(w.value(0)).numel() == 0) return std::nullopt;
   Ref x = computed(w, w.value(0));
@@ -65,13 +65,13 @@ Values nansum(Writer& w) {
   return w.one(w.reduced(w.sum(x, dims), dims, w.flag(2)));
 }
 
-Values count_nonzero(Writer& w) {
+OutputValues count_nonzero(NodeWriter& w) {
   const Dims dims = w.dims(kDims);
   if (w.type(w.value(0)).numel() == 0) return std::nullopt;
   return w.one(w.reduced(w.sum(w.op("aten.ne.Scalar", {w.value(0), Arg(int64_t{0})}), dims), dims, false));
 }
 
-Values smallest_and_largest(Writer& w) {
+OutputValues smallest_and_largest(NodeWriter& w) {
   const Dims dims = w.dims(kDims);
   const Ref x = w.value(0);
   if (w.type(x).numel() == 0) return std::nullopt;
@@ -79,7 +79,7 @@ Values smallest_and_largest(Writer& w) {
     return w.output(i, w.reduced(extremum(w, op, x, dims), dims, w.flag(2)));
   };
   const auto least = result(0, "aten.amin.default"), most = result(1, "aten.amax.default");
-  return least && most ? Values({*least, *most}) : std::nullopt;
+  return least && most ? OutputValues({*least, *most}) : std::nullopt;
 }
 
 }  // namespace vitrine::passes

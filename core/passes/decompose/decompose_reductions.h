@@ -5,10 +5,10 @@
 
 namespace vitrine::passes {
 
-Values vector_norm(Writer& w);
-Values logsumexp(Writer& w);
-Values nansum(Writer& w);
-Values count_nonzero(Writer& w);
-Values smallest_and_largest(Writer& w);
+OutputValues vector_norm(NodeWriter& w);
+OutputValues logsumexp(NodeWriter& w);
+OutputValues nansum(NodeWriter& w);
+OutputValues count_nonzero(NodeWriter& w);
+OutputValues smallest_and_largest(NodeWriter& w);
 
 }  // namespace vitrine::passes

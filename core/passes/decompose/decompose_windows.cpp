@@ -11,13 +11,13 @@ bool is_plain(const TensorType& t) {
   return t.sizes.size() == 4 && t.is_contiguous() && t.device.is_cpu() && t.numel() > 0 &&
          (t.dtype == DType::f32 || t.dtype == DType::f64);
 }
-Dims pair(const Writer& w, size_t i) {
+Dims pair(const NodeWriter& w, size_t i) {
   Dims both = w.dims(i);
   if (both.size() == 1) both.resize(2, both[0]);
   return both;
 }
 // x[:, :, i + by * row, j + by * column] for each place of the result.
-Ref tap(Writer& w, Ref x, const Dims& at, const Dims& by) {
+Ref tap(NodeWriter& w, Ref x, const Dims& at, const Dims& by) {
   for (size_t d = 0; d < 2; ++d) {
     const int64_t reach = (w.node.type().sizes[d + 2] - 1) * by[d] + 1;
     x = w.op("aten.slice.Tensor",
@@ -26,7 +26,7 @@ Ref tap(Writer& w, Ref x, const Dims& at, const Dims& by) {
   return x;
 }
 // In eager's order: row by row.
-Values mean_of_windows(Writer& w, Ref x, const Dims& window, const Dims& by) {
+OutputValues mean_of_windows(NodeWriter& w, Ref x, const Dims& window, const Dims& by) {
   if (window[0] * window[1] > kMostTaps || window == Dims{1, 1}) return std::nullopt;
   std::optional<Ref> sum;
   for (int64_t i = 0; i < window[0]; ++i)
@@ -39,7 +39,7 @@ Values mean_of_windows(Writer& w, Ref x, const Dims& window, const Dims& by) {
 
 }  // namespace
 
-Values avg_pool2d(Writer& w) {
+OutputValues avg_pool2d(NodeWriter& w) {
   Ref x = w.value(0);
   const Dims window = pair(w, 1), by = w.dims(2).empty() ? window : pair(w, 2), pad = pair(w, 3);
   const bool padded = pad[0] > 0 || pad[1] > 0;
@@ -51,7 +51,7 @@ Values avg_pool2d(Writer& w) {
 }
 
 // Where the windows are of one size and lie side by side.
-Values adaptive_avg_pool2d(Writer& w) {
+OutputValues adaptive_avg_pool2d(NodeWriter& w) {
   const TensorType from = w.type(w.value(0)), &to = w.node.type();
   if (!is_plain(from) || from.sizes[2] % to.sizes[2] != 0 || from.sizes[3] % to.sizes[3] != 0)
     return std::nullopt;
@@ -60,7 +60,7 @@ Values adaptive_avg_pool2d(Writer& w) {
 }
 
 // The first of each window, where these are of one size.
-Values upsample_nearest2d(Writer& w) {
+OutputValues upsample_nearest2d(NodeWriter& w) {
   const TensorType from = w.type(w.value(0)), &to = w.node.type();
   if (from.sizes.size() != 4 || !from.is_contiguous() || !from.device.is_cpu()) return std::nullopt;
   Dims by;

@@ -5,8 +5,8 @@
 
 namespace vitrine::passes {
 
-Values avg_pool2d(Writer& w);
-Values adaptive_avg_pool2d(Writer& w);
-Values upsample_nearest2d(Writer& w);
+OutputValues avg_pool2d(NodeWriter& w);
+OutputValues adaptive_avg_pool2d(NodeWriter& w);
+OutputValues upsample_nearest2d(NodeWriter& w);
 
 }  // namespace vitrine::passes

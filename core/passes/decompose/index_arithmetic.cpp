@@ -19,24 +19,24 @@ IndexValue combined(const IndexValue& a, double factor, const IndexValue& b, dou
   return sum(*x, static_cast<int64_t>(factor), *y, static_cast<int64_t>(other));
 }
 
-double alpha_of(const Call& c) {
+double alpha_of(const IndexCall& c) {
   const IndexValue alpha = c.given("alpha");
   const double* n = std::get_if<double>(&alpha);
   return n ? *n : kAny;
 }
-IndexValue add(const Call& c) {
+IndexValue add(const IndexCall& c) {
   return combined(c.operand("self"), 1, c.operand("other"), alpha_of(c), c.type().sizes.size());
 }
-IndexValue sub(const Call& c) {
+IndexValue sub(const IndexCall& c) {
   return combined(c.operand("self"), 1, c.operand("other"), -alpha_of(c), c.type().sizes.size());
 }
-IndexValue rsub(const Call& c) {
+IndexValue rsub(const IndexCall& c) {
   return combined(c.operand("self"), -alpha_of(c), c.operand("other"), 1, c.type().sizes.size());
 }
-IndexValue neg(const Call& c) {
+IndexValue neg(const IndexCall& c) {
   return combined(c.operand("self"), -1, 0.0, 0, c.type().sizes.size());
 }
-IndexValue mul(const Call& c) {
+IndexValue mul(const IndexCall& c) {
   const IndexValue a = c.operand("self"), b = c.operand("other");
   const size_t dims = c.type().sizes.size();
   if (has_steps(a) && std::holds_alternative<double>(b))
@@ -47,7 +47,7 @@ IndexValue mul(const Call& c) {
 }
 
 // self - other + shift >= 0, or the other way round.
-IndexValue compared(const Call& c, int sign, int64_t shift) {
+IndexValue compared(const IndexCall& c, int sign, int64_t shift) {
   const IndexValue a = c.operand("self"), b = c.operand("other");
   if (!has_steps(a) && !has_steps(b))
     return each<2>({a, b}, [&](double x, double y) {
@@ -60,20 +60,20 @@ IndexValue compared(const Call& c, int sign, int64_t shift) {
   test.start += shift;
   return Choice{test, 1, 0};
 }
-IndexValue ge(const Call& c) {
+IndexValue ge(const IndexCall& c) {
   return compared(c, 1, 0);
 }
-IndexValue gt(const Call& c) {
+IndexValue gt(const IndexCall& c) {
   return compared(c, 1, -1);
 }
-IndexValue le(const Call& c) {
+IndexValue le(const IndexCall& c) {
   return compared(c, -1, 0);
 }
-IndexValue lt(const Call& c) {
+IndexValue lt(const IndexCall& c) {
   return compared(c, -1, -1);
 }
 // Whether a value is another: known where they are constants, or where the difference is never 0.
-IndexValue differs(const Call& c, double yes) {
+IndexValue differs(const IndexCall& c, double yes) {
   const IndexValue a = c.operand("self"), b = c.operand("other");
   if (!has_steps(a) && !has_steps(b))
     return each<2>({a, b}, [&](double x, double y) {
@@ -81,25 +81,25 @@ IndexValue differs(const Call& c, double yes) {
     });
   const auto x = as_linear(a, c.type().sizes.size()), y = as_linear(b, c.type().sizes.size());
   if (!x || !y) return Unknown{};
-  const Range range = range_of(sum(*x, 1, *y, -1), c.type().sizes);
+  const ValueRange range = range_of(sum(*x, 1, *y, -1), c.type().sizes);
   return range.least > 0 || range.most < 0 ? IndexValue(yes) : IndexValue(Unknown{});
 }
-IndexValue eq(const Call& c) {
+IndexValue eq(const IndexCall& c) {
   return differs(c, 0);
 }
-IndexValue ne(const Call& c) {
+IndexValue ne(const IndexCall& c) {
   return differs(c, 1);
 }
 
 // Of numbers as of truth values; an operator on the bits of others is not followed.
-IndexValue both(const Call& c) {
+IndexValue both(const IndexCall& c) {
   if (c.type().dtype != DType::b1) return Unknown{};
   return each<2>({c.operand("self"), c.operand("other")}, [](double x, double y) {
     if (x == 0 || y == 0) return 0.0;
     return std::isnan(x) || std::isnan(y) ? kAny : 1.0;
   });
 }
-IndexValue either(const Call& c) {
+IndexValue either(const IndexCall& c) {
   if (c.type().dtype != DType::b1) return Unknown{};
   auto is_true = [](double x) { return !std::isnan(x) && x != 0; };
   return each<2>({c.operand("self"), c.operand("other")}, [&](double x, double y) {
@@ -107,7 +107,7 @@ IndexValue either(const Call& c) {
     return std::isnan(x) || std::isnan(y) ? kAny : 0.0;
   });
 }
-IndexValue negated(const Call& c) {
+IndexValue negated(const IndexCall& c) {
   if (c.type().dtype != DType::b1) return Unknown{};
   return each<1>({c.operand("self")}, [](double x) { return std::isnan(x) ? kAny : x == 0 ? 1.0 : 0.0; });
 }
@@ -116,14 +116,14 @@ double chosen(double condition, double yes, double no) {
   if (std::isnan(condition)) return yes == no ? yes : kAny;
   return condition != 0 ? yes : no;
 }
-IndexValue where(const Call& c) {
+IndexValue where(const IndexCall& c) {
   return each<3>({c.operand("condition"), c.operand("self"), c.operand("other")}, chosen);
 }
-IndexValue masked_fill(const Call& c) {
+IndexValue masked_fill(const IndexCall& c) {
   return each<3>({c.operand("mask"), c.operand("value"), c.operand("self")}, chosen);
 }
 // sign * (column - row - diagonal) >= 0 keeps the element.
-IndexValue triangle(const Call& c, int sign) {
+IndexValue triangle(const IndexCall& c, int sign) {
   Linear test{-sign * c.integer("diagonal"), Dims(c.type().sizes.size(), 0)};
   test.steps[test.steps.size() - 1] = sign;
   test.steps[test.steps.size() - 2] = -sign;
@@ -134,25 +134,25 @@ IndexValue triangle(const Call& c, int sign) {
   }());
   return each<3>({inside, c.operand("self"), 0.0}, chosen);
 }
-IndexValue triu(const Call& c) {
+IndexValue triu(const IndexCall& c) {
   return triangle(c, 1);
 }
-IndexValue tril(const Call& c) {
+IndexValue tril(const IndexCall& c) {
   return triangle(c, -1);
 }
 
-IndexValue converted(const Call& c) {
+IndexValue converted(const IndexCall& c) {
   const IndexValue value = c.operand("self");
   if (c.type().dtype != DType::b1) return value;
   if (const Linear* l = std::get_if<Linear>(&value)) {
-    const Range range = range_of(*l, c.type().sizes);
+    const ValueRange range = range_of(*l, c.type().sizes);
     return range.least > 0 || range.most < 0 ? IndexValue(1.0) : IndexValue(Unknown{});
   }
   return each<1>({value}, [](double x) { return std::isnan(x) ? kAny : x != 0 ? 1.0 : 0.0; });
 }
 
 // Running sums of a number grow by it.
-IndexValue cumsum(const Call& c) {
+IndexValue cumsum(const IndexCall& c) {
   const IndexValue value = c.given("self");
   const double* n = std::get_if<double>(&value);
   if (!n || c.type().sizes.empty() || !ir::is_integer(c.type().dtype)) return Unknown{};

@@ -36,9 +36,9 @@ std::optional<Linear> as_linear(const IndexValue& value, size_t dims);
 Linear sum(const Linear& a, int64_t factor, const Linear& b, int64_t other);
 
 // A call of an operator with a row: its arguments by the schema's names, its operands as wide as its result.
-class Call {
+class IndexCall {
  public:
-  Call(const ir::Node& node, const ops::OpRow& row, std::vector<Arg> args, IndexValues& values)
+  IndexCall(const ir::Node& node, const ops::OpRow& row, std::vector<Arg> args, IndexValues& values)
       : node_(node), params_(ops::params(row)), args_(std::move(args)), values_(values) {}
 
   const TensorType& type() const { return node_.type(); }
@@ -107,7 +107,7 @@ IndexValue each(const std::array<IndexValue, N>& operands, F f) {
 
 struct IndexRule {
   std::string_view op;  // without its overload: "add"
-  IndexValue (*rule)(const Call& call);
+  IndexValue (*rule)(const IndexCall& call);
 };
 extern const std::span<const IndexRule> kIndexArithmetic, kIndexMoves;
 

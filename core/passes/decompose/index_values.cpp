@@ -51,7 +51,7 @@ IndexValue linear(Linear value, const TensorType& type) {
     if (type.sizes[d] <= 1) value.steps[d] = 0;
     if (value.steps[d] != 0 && std::abs(value.steps[d]) > kFar / type.sizes[d]) return Unknown{};
   }
-  const Range range = range_of(value, type.sizes);
+  const ValueRange range = range_of(value, type.sizes);
   if (range.least < least_number(type.dtype) || range.most > whole_numbers(type.dtype)) return Unknown{};
   if (range.least == range.most) return number(static_cast<double>(value.start));
   return value;
@@ -62,7 +62,7 @@ IndexValue choice(Choice value, const TensorType& type) {
   value.no = held(value.no, type.dtype);
   for (size_t d = 0; d < value.test.steps.size(); ++d)
     if (type.sizes[d] <= 1) value.test.steps[d] = 0;
-  const Range range = range_of(value.test, type.sizes);
+  const ValueRange range = range_of(value.test, type.sizes);
   if (range.least >= 0 || value.yes == value.no) return number(value.yes);
   if (range.most < 0) return number(value.no);
   return std::isnan(value.yes) && std::isnan(value.no) ? IndexValue(Unknown{}) : IndexValue(value);
@@ -120,8 +120,8 @@ Linear sum(const Linear& a, int64_t factor, const Linear& b, int64_t other) {
   return out;
 }
 
-Range range_of(const Linear& value, const Dims& sizes) {
-  Range out{value.start, value.start};
+ValueRange range_of(const Linear& value, const Dims& sizes) {
+  ValueRange out{value.start, value.start};
   for (size_t d = 0; d < value.steps.size(); ++d) {
     const int64_t far = value.steps[d] * (sizes[d] - 1);
     (far < 0 ? out.least : out.most) += far;
@@ -152,7 +152,7 @@ IndexValue IndexValues::computed(const Node& node) {
   ir::each_ref(node, [&](Ref r) { all_known = all_known && node_(r.node) != nullptr; });
   auto args = ops::bind(*row, node);
   if (!args || !all_known) return Unknown{};
-  return rule->rule(Call(node, *row, args.take(), *this));
+  return rule->rule(IndexCall(node, *row, args.take(), *this));
 }
 
 }  // namespace vitrine::passes

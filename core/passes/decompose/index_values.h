@@ -49,9 +49,9 @@ class IndexValues {
 };
 
 // The least and the greatest value.
-struct Range {
+struct ValueRange {
   int64_t least = 0, most = 0;
 };
-Range range_of(const Linear& value, const ir::Dims& sizes);
+ValueRange range_of(const Linear& value, const ir::Dims& sizes);
 
 }  // namespace vitrine::passes

@@ -20,9 +20,10 @@ bool is_moved_form(const TensorType& now, const TensorType& before) {
   return now == moved;
 }
 
-class Mover {
+class ChannelsLastMover {
  public:
-  Mover(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, bool half, std::string rule)
+  ChannelsLastMover(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, bool half,
+                    std::string rule)
       : graph_(graph), half_(half), storages_(*graph), out_(graph, ids, std::move(rule)) {}
 
   GraphPtr run() {
@@ -77,16 +78,16 @@ class Mover {
   Ref moved(const Node& reader, Ref old) {
     const Ref value = out_.mapped(old).as<Ref>();
     if (ops::is_channels_last(out_.type(value))) return value;
-    if (auto known = moved_.find({old.node, old.output}); known != moved_.end()) return known->second;
+    if (auto known = moved_.find(old); known != moved_.end()) return known->second;
     const Ref made = converted(reader, as_before(old), "torch.channels_last");
-    moved_.emplace(std::pair(old.node, old.output), made);
+    moved_.emplace(old, made);
     return made;
   }
   // The value with the strides that eager gives it; of a view, the same view of what is converted.
   Ref as_before(Ref old) {
     const Ref value = out_.mapped(old).as<Ref>();
     if (out_.type(value) == old_type(old)) return value;
-    if (auto known = before_.find({old.node, old.output}); known != before_.end()) return known->second;
+    if (auto known = before_.find(old); known != before_.end()) return known->second;
     const Node& node = graph_->node(old.node);
     Ref back;
     if (ops::may_alias(node)) {
@@ -96,7 +97,7 @@ class Mover {
     } else {
       back = converted(node, value, "torch.contiguous_format");
     }
-    before_.emplace(std::pair(old.node, old.output), back);
+    before_.emplace(old, back);
     return back;
   }
   Arg before(const Arg& a) {
@@ -155,18 +156,18 @@ class Mover {
   const bool half_;
   const Storages storages_;
   Rewriter out_;
-  std::map<std::pair<NodeId, int32_t>, Ref> moved_, before_;  // by old value: its conversions
-  int64_t converted_ = 0, saved_ = 0;                         // bytes
+  std::map<Ref, Ref> moved_, before_;  // by old value: its conversions
+  int64_t converted_ = 0, saved_ = 0;  // bytes
 };
 
 }  // namespace
 
 GraphPtr channels_last(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  return Mover(graph, ids, false, "channels_last").run();
+  return ChannelsLastMover(graph, ids, false, "channels_last").run();
 }
 
 GraphPtr half_channels_last(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  return Mover(graph, ids, true, "half_channels_last").run();
+  return ChannelsLastMover(graph, ids, true, "half_channels_last").run();
 }
 
 }  // namespace vitrine::passes

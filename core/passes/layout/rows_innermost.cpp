@@ -19,10 +19,10 @@ bool lies_across(const TensorType& t) {
 
 // One attempt: everything that may begin begins. What cannot follow, and what is not worth it, names all that
 // it hangs together with, and the next attempt leaves that as it is.
-class Mover {
+class RowMover {
  public:
-  Mover(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids,
-        const std::unordered_set<NodeId>& stays)
+  RowMover(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids,
+           const std::unordered_set<NodeId>& stays)
       : graph_(graph), stays_(stays), storages_(*graph), out_(graph, ids, "rows_innermost") {}
 
   // nullptr: what is in `failed` has to stay.
@@ -165,7 +165,7 @@ GraphPtr rows_innermost(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds
   std::unordered_set<NodeId> stays;
   for (;;) {
     std::unordered_set<NodeId> failed;
-    if (GraphPtr moved = Mover(graph, ids, stays).run(failed)) return moved;
+    if (GraphPtr moved = RowMover(graph, ids, stays).run(failed)) return moved;
     stays.insert(failed.begin(), failed.end());
   }
 }

@@ -14,24 +14,24 @@ namespace {
 using ir::Dims;
 
 // relu(sum of convolutions, each perhaps times a number by channel, numbers by channel, and a tensor)
-struct Term {
+struct ConvolutionTerm {
   const Node* convolution = nullptr;
   std::optional<Ref> factor;  // by channel
 };
-struct Sum {
-  std::vector<Term> convolutions;
+struct ConvolutionSum {
+  std::vector<ConvolutionTerm> convolutions;
   std::vector<Ref> channels, whole;
   std::vector<const Node*> joined;  // sums and products that are computed with it
 };
 
-class Joiner {
+class ConvolutionJoiner {
  public:
-  Joiner(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
+  ConvolutionJoiner(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
       : graph_(graph), users_(graph->users()), storages_(*graph), out_(graph, ids, "convolution_relu") {}
 
   GraphPtr run() {
     for (const Node& node : graph_->nodes()) {
-      std::optional<Sum> sum = behind(node);
+      std::optional<ConvolutionSum> sum = behind(node);
       if (sum && joins(node, *sum))
         join(node, *sum);
       else
@@ -69,7 +69,7 @@ class Joiner {
     return n.args[2].is_none() || n.args[2].is<Ref>();
   }
 
-  bool collect(Ref r, const TensorType& image, Sum& sum) const {
+  bool collect(Ref r, const TensorType& image, ConvolutionSum& sum) const {
     const Node& n = producer(r);
     if (is_by_channel(r, image) && !storages_.written(r.node)) {
       sum.channels.push_back(r);
@@ -92,22 +92,22 @@ class Joiner {
     return true;
   }
 
-  std::optional<Sum> behind(const Node& node) const {
+  std::optional<ConvolutionSum> behind(const Node& node) const {
     if (node.op != "aten.relu.default" || !ref(node, 0)) return {};
     const TensorType& image = node.type();
     if (!image.device.is_cuda() || image.dtype != ir::DType::f32 || !ops::is_channels_last(image)) return {};
     if (image.is_contiguous() || type(*ref(node, 0)) != image) return {};
-    Sum sum;
+    ConvolutionSum sum;
     if (!collect(*ref(node, 0), image, sum) || sum.convolutions.empty()) return {};
     return sum;
   }
 
   // At most one tensor is added; and what scaling the weights moves is saved where relu is not computed
   // apart.
-  bool joins(const Node& node, const Sum& sum) const {
+  bool joins(const Node& node, const ConvolutionSum& sum) const {
     if (sum.convolutions.size() + sum.whole.size() > 2) return false;
     int64_t scaled = 0;
-    for (const Term& term : sum.convolutions) {
+    for (const ConvolutionTerm& term : sum.convolutions) {
       const Ref weight = term.convolution->args[1].as<Ref>();
       // One that is laid out anew is scaled on the way.
       if (term.factor && producer(weight).op != "aten.clone.default") scaled += type(weight).bytes();
@@ -118,21 +118,21 @@ class Joiner {
   Ref view(const Node& from, Ref value, const Dims& sizes) {
     return out_.emit(from, "aten.view.default", {Arg(value), Arg::ints(sizes)});
   }
-  Ref weight_of(const Node& from, const Term& term) {
+  Ref weight_of(const Node& from, const ConvolutionTerm& term) {
     const Ref weight = out_.mapped(term.convolution->args[1]).as<Ref>();
     if (!term.factor) return weight;
     const Ref factor = view(from, out_.mapped(*term.factor).as<Ref>(), {out_.type(weight).sizes[0], 1, 1, 1});
     return out_.emit(from, "aten.mul.Tensor", {Arg(weight), Arg(factor)});
   }
   // Everything by channel, as one row.
-  Ref bias_of(const Node& from, const Sum& sum) {
+  Ref bias_of(const Node& from, const ConvolutionSum& sum) {
     const Dims row = {from.type().sizes[1]};
     std::optional<Ref> bias;
     auto add = [&](Ref value) {
       bias = bias ? out_.emit(from, "aten.add.Tensor", {Arg(*bias), Arg(value)}) : value;
     };
     for (Ref r : sum.channels) add(view(from, out_.mapped(r).as<Ref>(), row));
-    for (const Term& term : sum.convolutions) {
+    for (const ConvolutionTerm& term : sum.convolutions) {
       if (term.convolution->args[2].is_none()) continue;
       Ref own = out_.mapped(term.convolution->args[2]).as<Ref>();
       if (term.factor)
@@ -146,13 +146,13 @@ class Joiner {
         {{"dtype", Arg(from.type().dtype)}, {"device", Arg(ir::Word{from.type().device.text()})}});
   }
 
-  void join(const Node& node, const Sum& sum) {
+  void join(const Node& node, const ConvolutionSum& sum) {
     // The one that is computed last gets the others added.
-    std::vector<Term> terms = sum.convolutions;
-    std::sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
+    std::vector<ConvolutionTerm> terms = sum.convolutions;
+    std::sort(terms.begin(), terms.end(), [&](const ConvolutionTerm& a, const ConvolutionTerm& b) {
       return graph_->position(a.convolution->id) < graph_->position(b.convolution->id);
     });
-    const Term last = terms.back();
+    const ConvolutionTerm last = terms.back();
     const auto& given = last.convolution->args;
     std::vector<Arg> args = {out_.mapped(given[0]), Arg(weight_of(node, last))};
     if (terms.size() == 2) {
@@ -170,7 +170,7 @@ class Joiner {
     for (size_t i : {3, 4, 5, 8}) args.push_back(given[i]);
     const char* op = adds ? "aten.cudnn_convolution_add_relu.default" : "aten.cudnn_convolution_relu.default";
     const Ref joined = out_.change(node, op, std::move(args), {});
-    for (const Term& term : sum.convolutions) out_.absorb(joined, *term.convolution);
+    for (const ConvolutionTerm& term : sum.convolutions) out_.absorb(joined, *term.convolution);
     for (const Node* add : sum.joined) out_.absorb(joined, *add);
   }
 
@@ -183,7 +183,7 @@ class Joiner {
 }  // namespace
 
 GraphPtr convolution_relu(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  return Joiner(graph, ids).run();
+  return ConvolutionJoiner(graph, ids).run();
 }
 
 }  // namespace vitrine::passes

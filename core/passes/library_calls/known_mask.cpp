@@ -39,24 +39,24 @@ Linear opposite(Linear test) {
 }
 
 // Attention's operators, and where their arguments are.
-struct Attention {
+struct AttentionRow {
   std::string_view op;
   size_t dropout, causal;
   size_t mask;  // its position; 0: by name
 };
-constexpr Attention kAttention[] = {
+constexpr AttentionRow kAttention[] = {
     {"aten.scaled_dot_product_attention.default", 4, 5, 3},
     {"aten._scaled_dot_product_flash_attention_for_cpu.default", 3, 4, 0},
 };
 constexpr std::string_view kMaskName = "attn_mask";
 
-const Attention* attention_of(const Node& node) {
-  for (const Attention& a : kAttention)
+const AttentionRow* attention_of(const Node& node) {
+  for (const AttentionRow& a : kAttention)
     if (a.op == node.op) return &a;
   return nullptr;
 }
 
-const Arg* mask_of(const Attention& attention, const Node& node) {
+const Arg* mask_of(const AttentionRow& attention, const Node& node) {
   if (attention.mask > 0) return attention.mask < node.args.size() ? &node.args[attention.mask] : nullptr;
   for (const auto& [key, value] : node.kwargs)
     if (key == kMaskName) return &value;
@@ -77,7 +77,7 @@ class Masks {
         values_([&](NodeId id) { return graph.find(id); }, [&](NodeId id) { return storages_.written(id); }) {
   }
 
-  KnownMask of(const Attention& attention, const Node& node) {
+  KnownMask of(const AttentionRow& attention, const Node& node) {
     const Arg* mask = mask_of(attention, node);
     if (!mask || !mask->is<Ref>() || !is_off(node, attention.causal)) return KnownMask::unknown;
     const TensorType &query = type(node.args[0]), &key = type(node.args[1]);
@@ -120,7 +120,7 @@ GraphPtr known_masks(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& 
   Rewriter out(graph, ids, "known_mask");
   Masks masks(*graph);
   for (const Node& node : graph->nodes()) {
-    const Attention* attention = attention_of(node);
+    const AttentionRow* attention = attention_of(node);
     const KnownMask known = attention ? masks.of(*attention, node) : KnownMask::unknown;
     if (known == KnownMask::unknown) {
       out.keep(node);

@@ -18,7 +18,7 @@ bool is_of_library(const Node& node, DType dtype) {
 }
 
 // (x (1 + erf(x / sqrt 2)) + 0 x) / 2
-Values written(Writer& w) {
+OutputValues written(NodeWriter& w) {
   const Ref x = w.wide(0);
   const Ref twice = w.add(w.unary("aten.erf.default", w.mul(x, 0.7071067811865476)), 1);
   const Ref product = w.mul(x, twice);
@@ -33,7 +33,7 @@ GraphPtr library_gelu(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>&
       out.keep(node);
       continue;
     }
-    Writer writer(out, node, node.args, {{node.id, 0}});
+    NodeWriter writer(out, node, node.args, {{node.id, 0}});
     out.replace(node, *written(writer));
   }
   return out.finish();

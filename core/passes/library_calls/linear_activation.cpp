@@ -15,9 +15,9 @@ bool is_one(const Arg& a) {
   return (a.is<int64_t>() && a.as<int64_t>() == 1) || (a.is<double>() && a.as<double>() == 1);
 }
 
-class Joiner {
+class ActivationJoiner {
  public:
-  Joiner(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
+  ActivationJoiner(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
       : graph_(graph), users_(graph->users()), storages_(*graph), out_(graph, ids, "linear_activation") {}
 
   GraphPtr run() {
@@ -85,7 +85,7 @@ class Joiner {
 }  // namespace
 
 GraphPtr linear_activation(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  return Joiner(graph, ids).run();
+  return ActivationJoiner(graph, ids).run();
 }
 
 }  // namespace vitrine::passes

@@ -24,7 +24,7 @@ Order order_of(const TensorType& t) {
   return t.strides[0] == 1 && t.strides[1] == t.sizes[0] ? Order::columns : Order::neither;
 }
 
-struct Product {
+struct PaddedProduct {
   Ref a, b;  // values of the old graph
   int64_t m, n, k, to_m, to_n, to_k;
   bool pads() const { return to_m > m || to_n > n || to_k > k; }
@@ -58,12 +58,12 @@ class Padder {
     return dtype && t.device.is_cuda() && t.sizes.size() == 2 && t.numel() > 0;
   }
 
-  std::optional<Product> product_of(const Node& node) const {
+  std::optional<PaddedProduct> product_of(const Node& node) const {
     const bool added = node.op == "aten.addmm.default";
     if ((!added && node.op != "aten.mm.default") || node.args.size() != (added ? 3U : 2U)) return {};
     for (const Arg& arg : node.args)
       if (!arg.is<Ref>()) return {};
-    Product p{};
+    PaddedProduct p{};
     p.a = node.args[added ? 1 : 0].as<Ref>(), p.b = node.args[added ? 2 : 1].as<Ref>();
     const TensorType &a = old_type(p.a), &b = old_type(p.b);
     if (!takes(a) || !takes(b) || !takes(node.type()) || !node.type().is_contiguous()) return {};
@@ -80,7 +80,7 @@ class Padder {
     return p.pads() ? std::optional(p) : std::nullopt;
   }
 
-  bool pays(const Node& node, const Product& p) const {
+  bool pays(const Node& node, const PaddedProduct& p) const {
     int64_t bytes = 0;
     auto copy = [&](Ref r, int64_t rows, int64_t columns) {
       const TensorType& t = old_type(r);
@@ -134,7 +134,7 @@ class Padder {
     return at.turned ? out_.emit(from, "aten.t.default", {Arg(known->second)}) : known->second;
   }
 
-  void pad(const Node& node, const Product& p) {
+  void pad(const Node& node, const PaddedProduct& p) {
     std::vector<Arg> args;
     if (node.args.size() == 3) {
       const Ref bias = out_.mapped(node.args[0]).as<Ref>();

@@ -17,13 +17,12 @@ using ir::DType;
 
 // One node being written out: its bound arguments, and operators by short names. A rule returns a value for
 // each output, or nothing if it does not cover the node, which then stays as it is.
-using Values = std::optional<std::vector<Arg>>;
+using OutputValues = std::optional<std::vector<Arg>>;
 
-class Writer {
+class NodeWriter {
  public:
   // used: the values that the old graph's results and the nodes that stay read.
-  Writer(Rewriter& out, const Node& node, const std::vector<Arg>& args,
-         const std::set<std::pair<NodeId, int32_t>>& used)
+  NodeWriter(Rewriter& out, const Node& node, const std::vector<Arg>& args, const std::set<Ref>& used)
       : node(node), out_(out), args_(args), used_(used), low_(is_low(node)) {}
 
   const Node& node;
@@ -98,9 +97,9 @@ class Writer {
     if (!type.device.is_cpu()) how.emplace_back("device", Arg(ir::Word{type.device.text()}));
     return Arg(op("aten.empty.memory_format", {Arg::ints({0})}, std::move(how)));
   }
-  Values one(Ref v) {
+  OutputValues one(Ref v) {
     auto out = output(0, v);
-    return out ? Values({*out}) : std::nullopt;
+    return out ? OutputValues({*out}) : std::nullopt;
   }
 
  private:
@@ -108,7 +107,7 @@ class Writer {
   static bool is_low(const Node& node) { return is_low_type(node.type().dtype); }
   Rewriter& out_;
   const std::vector<Arg>& args_;
-  const std::set<std::pair<NodeId, int32_t>>& used_;
+  const std::set<Ref>& used_;
   bool low_;
 };
 

@@ -22,7 +22,7 @@ int64_t now_ns() {
       .count();
 }
 
-struct Work {
+struct CubinWork {
   const codegen::Kernel* kernel = nullptr;  // the first that has this text
   int64_t shared = 0;                       // the most shared memory that one of them takes
   std::string key, cubin;
@@ -30,9 +30,10 @@ struct Work {
   std::string error;
 };
 
-class Stage {
+class CubinStage {
  public:
-  Stage(int device, const CompileOptions& options, bool with_texts, const std::function<bool()>& cancelled)
+  CubinStage(int device, const CompileOptions& options, bool with_texts,
+             const std::function<bool()>& cancelled)
       : device_(device), options_(options), with_texts_(with_texts), cancelled_(cancelled) {}
 
   KernelStage run(const std::vector<const codegen::Kernel*>& kernels) {
@@ -41,16 +42,16 @@ class Stage {
     gather(kernels);
     missing_ = prepare();
     if (!missing_) {
-      for (Work& w : work_) look_up(w);
+      for (CubinWork& w : work_) look_up(w);
       compile();
-      for (Work& w : work_) finish(w);
+      for (CubinWork& w : work_) finish(w);
     }
     if (missing_) out.problems.push_back(environment_problem(*missing_));
     if (no_place_) {
       const std::string text = no_place_->what + " (" + no_place_->where + ")";
       if (first_time(text)) out.problems.push_back({text, no_place_->hint, ""});
     }
-    for (Work& w : work_) {
+    for (CubinWork& w : work_) {
       w.result.failed = missing_ || !w.error.empty();
       if (!w.error.empty()) out.problems.push_back(problem(w));
     }
@@ -90,11 +91,11 @@ class Stage {
       no_place_ = cache.error();
     // Machine code that tells its lines is another than that of the steady state.
     const std::string how = "cuda " + arch_ + " nvrtc " + nvrtc_->version() + (with_texts_ ? " lines" : "");
-    for (Work& w : work_) w.key = ObjectCache::key(how + "\n" + w.kernel->text);
+    for (CubinWork& w : work_) w.key = ObjectCache::key(how + "\n" + w.kernel->text);
     return {};
   }
 
-  void look_up(Work& w) {
+  void look_up(CubinWork& w) {
     auto entry = cache_ ? cache_->find(w.key) : std::nullopt;
     if (!entry) return;
     std::optional<kernel_compiler::Texts> texts;
@@ -120,7 +121,7 @@ class Stage {
     worker(true);
     for (std::thread& t : pool) t.join();
   }
-  void compile(Work& w) const {
+  void compile(CubinWork& w) const {
     w.result.start_ns = now_ns();
     auto compiled = nvrtc_->compile(w.kernel->text, arch_, with_texts_);
     w.result.wall_ns = now_ns() - w.result.start_ns;
@@ -135,7 +136,7 @@ class Stage {
   }
 
   // PTX and SASS with their lines, and ptxas's report as a remark.
-  kernel_compiler::Texts texts_of(const Work& w, const Compiled& compiled) const {
+  kernel_compiler::Texts texts_of(const CubinWork& w, const Compiled& compiled) const {
     std::vector<bool> body(1);
     for (const codegen::LineOrigin& o : w.kernel->lines) {
       body.resize(std::max(body.size(), static_cast<size_t>(o.end_line) + 1));
@@ -156,13 +157,13 @@ class Stage {
     texts.assembly_lines = std::move(listing.lines);
     return texts;
   }
-  void take_texts(Work& w, kernel_compiler::Texts texts) const {
+  void take_texts(CubinWork& w, kernel_compiler::Texts texts) const {
     for (const kernel_compiler::Remark& r : texts.remarks)
       if (r.pass == "ptxas") w.result.report = read_report(r.text);
     w.result.texts = std::move(texts);
   }
 
-  void finish(Work& w) {
+  void finish(CubinWork& w) {
     if (!w.error.empty() || w.cubin.empty()) return;
     if (!w.result.cached) store(w);
     // Compiled for a GPU that was named: tensors were only taken to be on it.
@@ -173,7 +174,7 @@ class Stage {
     else if (!missing_)
       missing_ = loaded.error();
   }
-  void store(const Work& w) {
+  void store(const CubinWork& w) {
     if (!cache_) return;
     // Without its SASS an entry is complete only until there is a disassembler.
     const bool complete = !w.result.texts.assembly.empty() || options_.nvdisasm.empty();
@@ -185,7 +186,7 @@ class Stage {
   static Problem environment_problem(const Error& error) {
     return {error.what + ": kernels for the GPU run through PyTorch instead", error.hint, ""};
   }
-  Problem problem(const Work& w) const {
+  Problem problem(const CubinWork& w) const {
     Problem out;
     out.text = "kernel " + w.kernel->label + " (" + w.kernel->name +
                ") could not be compiled: " + w.error.substr(0, w.error.find('\n'));
@@ -206,7 +207,7 @@ class Stage {
   const Nvrtc* nvrtc_ = nullptr;
   std::string arch_;
   std::shared_ptr<ObjectCache> cache_;
-  std::vector<Work> work_;
+  std::vector<CubinWork> work_;
   std::unordered_map<std::string, size_t> place_;
 };
 
@@ -215,7 +216,7 @@ class Stage {
 KernelStage compile_kernels(const std::vector<const codegen::Kernel*>& kernels, int device,
                             const CompileOptions& options, bool with_texts,
                             const std::function<bool()>& cancelled) {
-  return Stage(device, options, with_texts, cancelled).run(kernels);
+  return CubinStage(device, options, with_texts, cancelled).run(kernels);
 }
 
 }  // namespace vitrine::runtime::cuda

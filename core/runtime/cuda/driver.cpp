@@ -8,7 +8,7 @@ namespace vitrine::runtime::cuda {
 
 namespace {
 
-using Code = int;  // CUresult: 0 = success
+using CuResult = int;  // CUresult: 0 = success
 
 // X(member, exported name); the types below, as in cuda.h.
 #define VITRINE_DRIVER(X)                       \
@@ -47,38 +47,38 @@ struct NodeParameters {
   void **extra = nullptr, *kernel = nullptr, *context = nullptr;
 };
 
-struct Driver {
-  Code (*init)(unsigned) = nullptr;
-  Code (*error_string)(Code, const char**) = nullptr;
-  Code (*device_get)(int*, int) = nullptr;
-  Code (*device_attribute)(int*, int, int) = nullptr;
-  Code (*context_current)(void**) = nullptr;
-  Code (*context_set)(void*) = nullptr;
-  Code (*primary_retain)(void**, int) = nullptr;
-  Code (*module_load)(void**, const void*) = nullptr;
-  Code (*module_unload)(void*) = nullptr;
-  Code (*module_function)(void**, void*, const char*) = nullptr;
-  Code (*function_attribute)(void*, int, int) = nullptr;
-  Code (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                 void**) = nullptr;
-  Code (*capture_info)(void*, int*, uint64_t*, void**, void* const**, size_t*) = nullptr;
-  Code (*set_node)(void*, void*, const NodeParameters*) = nullptr;
-  Code (*event_create)(void**, unsigned) = nullptr;
-  Code (*event_destroy)(void*) = nullptr;
-  Code (*event_record)(void*, void*) = nullptr;
-  Code (*event_wait)(void*) = nullptr;
-  Code (*event_between)(float*, void*, void*) = nullptr;
-  Code (*stream_captures)(void*, int*) = nullptr;
-  Code (*device_name)(char*, int, int) = nullptr;
-  Code (*version)(int*) = nullptr;
+struct DriverFunctions {
+  CuResult (*init)(unsigned) = nullptr;
+  CuResult (*error_string)(CuResult, const char**) = nullptr;
+  CuResult (*device_get)(int*, int) = nullptr;
+  CuResult (*device_attribute)(int*, int, int) = nullptr;
+  CuResult (*context_current)(void**) = nullptr;
+  CuResult (*context_set)(void*) = nullptr;
+  CuResult (*primary_retain)(void**, int) = nullptr;
+  CuResult (*module_load)(void**, const void*) = nullptr;
+  CuResult (*module_unload)(void*) = nullptr;
+  CuResult (*module_function)(void**, void*, const char*) = nullptr;
+  CuResult (*function_attribute)(void*, int, int) = nullptr;
+  CuResult (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                     void**, void**) = nullptr;
+  CuResult (*capture_info)(void*, int*, uint64_t*, void**, void* const**, size_t*) = nullptr;
+  CuResult (*set_node)(void*, void*, const NodeParameters*) = nullptr;
+  CuResult (*event_create)(void**, unsigned) = nullptr;
+  CuResult (*event_destroy)(void*) = nullptr;
+  CuResult (*event_record)(void*, void*) = nullptr;
+  CuResult (*event_wait)(void*) = nullptr;
+  CuResult (*event_between)(float*, void*, void*) = nullptr;
+  CuResult (*stream_captures)(void*, int*) = nullptr;
+  CuResult (*device_name)(char*, int, int) = nullptr;
+  CuResult (*version)(int*) = nullptr;
 };
 
 // nullptr: there is no driver, or an old one.
-const Driver* driver() {
-  static const Driver* const kFound = []() -> const Driver* {
+const DriverFunctions* driver() {
+  static const DriverFunctions* const kFound = []() -> const DriverFunctions* {
     void* open = dlopen("libcuda.so.1", RTLD_LAZY);
     if (!open) return nullptr;
-    static Driver d;
+    static DriverFunctions d;
     bool all = true;
     auto look_up = [&](auto& function, const char* name) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(open, name));
@@ -98,7 +98,7 @@ Error no_driver() {
   return Error{"no CUDA driver was found", "Kernels for the GPU can be compiled here, but not run."};
 }
 
-std::string words(Code code) {
+std::string words(CuResult code) {
   const char* text = nullptr;
   driver()->error_string(code, &text);
   return text ? text : "CUDA error " + std::to_string(code);
@@ -106,47 +106,47 @@ std::string words(Code code) {
 
 // A context is current meanwhile. PyTorch keeps one GPU's current, which need not be the one that is worked
 // on.
-class Current {
+class CurrentContext {
  public:
-  explicit Current(void* context) : context_(context) {
+  explicit CurrentContext(void* context) : context_(context) {
     driver()->context_current(&before_);
     if (before_ != context_) driver()->context_set(context_);
   }
-  ~Current() {
+  ~CurrentContext() {
     if (before_ != context_) driver()->context_set(before_);
   }
-  Current(const Current&) = delete;
-  Current& operator=(const Current&) = delete;
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
 
  private:
   void *context_, *before_ = nullptr;
 };
 
 // A device's primary context, which PyTorch uses; held as long as the process lives.
-Code context_of(int device, void** context) {
+CuResult context_of(int device, void** context) {
   int handle = 0;
-  if (Code failed = driver()->device_get(&handle, device)) return failed;
+  if (CuResult failed = driver()->device_get(&handle, device)) return failed;
   return driver()->primary_retain(context, handle);
 }
 
 }  // namespace
 
-Function::~Function() {
+GpuFunction::~GpuFunction() {
   if (!driver()) return;
-  const Current current(context_);
+  const CurrentContext current(context_);
   driver()->module_unload(module_);
 }
 
-std::string Function::launch(int64_t blocks, int threads, void* stream, void** arguments) const {
-  const Current current(context_);
-  const Code failed =
+std::string GpuFunction::launch(int64_t blocks, int threads, void* stream, void** arguments) const {
+  const CurrentContext current(context_);
+  const CuResult failed =
       driver()->launch(function_, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads), 1, 1,
                        shared_, stream, arguments, nullptr);
   return failed ? words(failed) : "";
 }
 
-std::string Function::set_recorded(void* executable, void* node, int64_t blocks, int threads,
-                                   void** arguments) const {
+std::string GpuFunction::set_recorded(void* executable, void* node, int64_t blocks, int threads,
+                                      void** arguments) const {
   if (!driver()->set_node) return "this driver does not change recorded launches";
   NodeParameters p;
   p.function = function_;
@@ -154,7 +154,7 @@ std::string Function::set_recorded(void* executable, void* node, int64_t blocks,
   p.block[0] = static_cast<unsigned>(threads);
   p.shared_bytes = shared_;
   p.arguments = arguments;
-  const Code failed = driver()->set_node(executable, node, &p);
+  const CuResult failed = driver()->set_node(executable, node, &p);
   return failed ? words(failed) : "";
 }
 
@@ -170,14 +170,14 @@ void* recorded_launch(void* stream) {
   return status == kActive && count == 1 ? last[0] : nullptr;
 }
 
-Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device, int64_t shared) {
+Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, int device, int64_t shared) {
   constexpr int kMostShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
   if (!driver()) return no_driver();
   void *context = nullptr, *module = nullptr, *function = nullptr;
-  if (Code failed = context_of(device, &context))
+  if (CuResult failed = context_of(device, &context))
     return Error{"the driver has no GPU " + std::to_string(device) + ": " + words(failed), ""};
-  const Current current(context);
-  Code failed = driver()->module_load(&module, cubin.data());
+  const CurrentContext current(context);
+  CuResult failed = driver()->module_load(&module, cubin.data());
   if (!failed) failed = driver()->module_function(&function, module, "vitrine_kernel");
   if (!failed && shared > 0)
     failed = driver()->function_attribute(function, kMostShared, static_cast<int>(shared));
@@ -185,14 +185,14 @@ Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int devi
     return Error{"the CUDA driver did not load a kernel: " + words(failed),
                  "A driver older than NVRTC refuses its code: update the driver, or let config.nvrtc name an "
                  "older NVRTC."};
-  return std::make_shared<Function>(function, module, context, static_cast<unsigned>(shared));
+  return std::make_shared<GpuFunction>(function, module, context, static_cast<unsigned>(shared));
 }
 
 Result<std::string> architecture(int device) {
   if (!driver()) return no_driver();
   constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
   int handle = 0, major = 0, minor = 0;
-  Code failed = driver()->device_get(&handle, device);
+  CuResult failed = driver()->device_get(&handle, device);
   if (!failed) failed = driver()->device_attribute(&major, kMajor, handle);
   if (!failed) failed = driver()->device_attribute(&minor, kMinor, handle);
   if (failed) return Error{"the GPU does not tell its architecture: " + words(failed), ""};
@@ -204,7 +204,7 @@ Result<std::string> identity(int device) {
   if (!arch) return arch;
   char name[256] = "";
   int handle = 0, version = 0;
-  Code failed = driver()->device_get(&handle, device);
+  CuResult failed = driver()->device_get(&handle, device);
   if (!failed) failed = driver()->device_name(name, sizeof name, handle);
   if (!failed) failed = driver()->version(&version);
   if (failed) return Error{"the GPU does not tell its name: " + words(failed), ""};
@@ -219,7 +219,7 @@ bool is_capturing(void* stream) {
 Timer::Timer(int device) {
   void* context = nullptr;
   if (!driver() || context_of(device, &context)) return;
-  const Current current(context);
+  const CurrentContext current(context);
   if (driver()->event_create(&begin_, 0) || driver()->event_create(&end_, 0)) end_ = nullptr;
 }
 

@@ -12,13 +12,13 @@
 namespace vitrine::runtime::cuda {
 
 // A loaded kernel; keeps its module.
-class Function {
+class GpuFunction {
  public:
-  Function(void* function, void* module, void* context, unsigned shared)
+  GpuFunction(void* function, void* module, void* context, unsigned shared)
       : function_(function), module_(module), context_(context), shared_(shared) {}
-  ~Function();
-  Function(const Function&) = delete;
-  Function& operator=(const Function&) = delete;
+  ~GpuFunction();
+  GpuFunction(const GpuFunction&) = delete;
+  GpuFunction& operator=(const GpuFunction&) = delete;
   // arguments: addresses of the pointers that the kernel takes. Asynchronous on `stream`. "" or what the
   // driver says.
   std::string launch(int64_t blocks, int threads, void* stream, void** arguments) const;
@@ -32,7 +32,7 @@ class Function {
 
 // shared: bytes of a block's shared memory besides what the code has. Errors: no driver, or the driver's own
 // words (a cubin for another architecture, more shared memory than there is).
-Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device, int64_t shared);
+Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, int device, int64_t shared);
 // "sm_90" of a device. Errors: no driver, no such device.
 Result<std::string> architecture(int device);
 // "NVIDIA H200 sm_90 driver 13000": what the times of kernels depend on. Errors: as above.

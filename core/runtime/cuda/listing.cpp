@@ -8,9 +8,9 @@ namespace vitrine::runtime::cuda {
 
 namespace {
 
-class Lister {
+class GpuCodeLister {
  public:
-  explicit Lister(const std::vector<bool>& body) : body_(body) {}
+  explicit GpuCodeLister(const std::vector<bool>& body) : body_(body) {}
 
   // Where the next instruction stands: then called() with its line and the lines it is inlined at, outwards.
   void begin_place() {
@@ -66,7 +66,7 @@ int number_at(std::string_view text) {
 }
 
 // `.loc FILE LINE COLUMN[, function_name ..., inlined_at FILE LINE COLUMN]`
-void ptx_place(std::string_view loc, Lister& out, bool outermost) {
+void ptx_place(std::string_view loc, GpuCodeLister& out, bool outermost) {
   loc = trimmed(loc.substr(4));
   const auto line_of = [](std::string_view place) {
     const size_t file = place.find_first_of(" \t");
@@ -84,7 +84,7 @@ void ptx_place(std::string_view loc, Lister& out, bool outermost) {
 }  // namespace
 
 Listing read_ptx(const std::string& ptx, const std::vector<bool>& body) {
-  Lister out(body);
+  GpuCodeLister out(body);
   // A chain of calls is a run of .loc lines, outermost first; each names where it is inlined too. The last
   // says where the instruction itself stands, so that the chain is read from its end.
   std::vector<std::string_view> chain;
@@ -112,7 +112,7 @@ Listing read_ptx(const std::string& ptx, const std::vector<bool>& body) {
 }
 
 Listing read_sass(const std::string& sass, const std::vector<bool>& body) {
-  Lister out(body);
+  GpuCodeLister out(body);
   constexpr std::string_view kPlace = "//## File ", kLine = "\", line ";
   bool in_place = false, code = false;
   each_line(sass, [&](std::string_view line) {

@@ -6,7 +6,7 @@
 
 namespace vitrine::runtime::cuda {
 
-using Program = void*;
+using NvrtcProgram = void*;
 
 // X(member, exported name); the types below, as in nvrtc.h: every result is 0 for success.
 #define VITRINE_NVRTC(X)                     \
@@ -24,15 +24,16 @@ using Program = void*;
   X(version, "nvrtcVersion")
 
 struct Nvrtc::Functions {
-  int (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
-  int (*compile)(Program, int, const char* const*) = nullptr;
-  int (*destroy)(Program*) = nullptr;
-  int (*log_size)(Program, size_t*) = nullptr;
-  int (*log)(Program, char*) = nullptr;
-  int (*cubin_size)(Program, size_t*) = nullptr;
-  int (*cubin)(Program, char*) = nullptr;
-  int (*ptx_size)(Program, size_t*) = nullptr;
-  int (*ptx)(Program, char*) = nullptr;
+  int (*create)(NvrtcProgram*, const char*, const char*, int, const char* const*,
+                const char* const*) = nullptr;
+  int (*compile)(NvrtcProgram, int, const char* const*) = nullptr;
+  int (*destroy)(NvrtcProgram*) = nullptr;
+  int (*log_size)(NvrtcProgram, size_t*) = nullptr;
+  int (*log)(NvrtcProgram, char*) = nullptr;
+  int (*cubin_size)(NvrtcProgram, size_t*) = nullptr;
+  int (*cubin)(NvrtcProgram, char*) = nullptr;
+  int (*ptx_size)(NvrtcProgram, size_t*) = nullptr;
+  int (*ptx)(NvrtcProgram, char*) = nullptr;
   int (*arch_count)(int*) = nullptr;
   int (*archs)(int*) = nullptr;
   int (*version)(int*, int*) = nullptr;
@@ -129,7 +130,7 @@ std::string Nvrtc::refuses(const std::string& arch) const {
 }
 
 Result<Compiled> Nvrtc::compile(const std::string& source, const std::string& arch, bool with_lines) const {
-  Program program = nullptr;
+  NvrtcProgram program = nullptr;
   if (f_->create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr))
     return Error{"NVRTC did not take the kernel's text", ""};
   const std::string target = "--gpu-architecture=" + arch;

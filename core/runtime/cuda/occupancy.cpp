@@ -11,11 +11,11 @@ namespace {
 // warps and blocks at once and kB of shared memory. All of them have 4 * 16384 registers of 32 bits, given
 // out to warps in pieces of 256; shared memory is given out in pieces of 128 bytes, and from 8.0 on the
 // system takes 1 kB of it for each block.
-struct Limits {
+struct OccupancyLimits {
   int capability;
   int warps, blocks, shared_kb;
 };
-constexpr Limits kLimits[] = {
+constexpr OccupancyLimits kLimits[] = {
     {75, 32, 16, 64},  {80, 64, 32, 164},  {86, 48, 16, 100},  {87, 48, 16, 164},  {89, 48, 24, 100},
     {90, 64, 32, 228}, {100, 64, 32, 228}, {103, 64, 32, 228}, {120, 48, 24, 100}, {121, 48, 24, 100},
 };
@@ -42,7 +42,7 @@ std::optional<Occupancy> theoretical_occupancy(const std::string& arch, int thre
                                                int64_t shared_bytes) {
   const int capability = arch.starts_with("sm_") ? std::atoi(arch.c_str() + 3) : 0;
   const auto* l = std::find_if(std::begin(kLimits), std::end(kLimits),
-                               [&](const Limits& each) { return each.capability == capability; });
+                               [&](const OccupancyLimits& each) { return each.capability == capability; });
   if (l == std::end(kLimits) || threads <= 0) return {};
   const int warps = (threads + kWarp - 1) / kWarp;
   const auto used = round_up(shared_bytes + (capability >= 80 ? kReserved : 0), kSharedPiece);

@@ -139,21 +139,21 @@ class Room {
   bridge::Handle cache_ = nullptr, pattern_ = nullptr;
 };
 
-struct Way {
+struct TimedCandidate {
   int32_t candidate = 0;
   std::string name;
   std::function<bool()> call;  // false: a Python error may be set
 };
 
 // Of several calls, in ns: about half of them lie between low and high. 0: it failed.
-struct Spread {
+struct TimeSpread {
   int64_t low = 0, median = 0, high = 0;
 };
 
 // first: of the first way, whose time is to be beaten; a way whose first calls all take far longer gets no
 // more, nor does one that takes long.
-Spread timed(const Room& room, Timer& timer, void* stream, const std::function<bool()>& call,
-             const Spread& first) {
+TimeSpread timed(const Room& room, Timer& timer, void* stream, const std::function<bool()>& call,
+                 const TimeSpread& first) {
   std::vector<int64_t> times;
   for (int turn = 0; turn <= kTurns; ++turn) {
     if (!room.prepare()) return {};
@@ -189,9 +189,10 @@ class Trial {
       return choice;
     }
     Timer timer(device_of(program_, step_).index);
-    std::vector<Spread> spreads;
-    for (const Way& way : step_.shapes.empty() ? calls() : shapes()) {
-      const Spread ns = timed(room_, timer, stream_, way.call, spreads.empty() ? Spread{} : spreads.front());
+    std::vector<TimeSpread> spreads;
+    for (const TimedCandidate& way : step_.shapes.empty() ? calls() : shapes()) {
+      const TimeSpread ns =
+          timed(room_, timer, stream_, way.call, spreads.empty() ? TimeSpread{} : spreads.front());
       if (ns.median) {
         choice.times.push_back({way.candidate, ns.median, false, step_.shapes.empty() ? "" : way.name});
         spreads.push_back(ns);
@@ -207,19 +208,20 @@ class Trial {
  private:
   // The least, if it is less than the first's by more than measurements differ, of which there are few: most
   // of its own are below most of the first's.
-  static int32_t chosen(const std::vector<codegen::ProductTime>& times, const std::vector<Spread>& spreads) {
+  static int32_t chosen(const std::vector<codegen::ProductTime>& times,
+                        const std::vector<TimeSpread>& spreads) {
     constexpr double kGain = 0.97;
     const auto least = std::min_element(times.begin(), times.end(),
                                         [](const auto& a, const auto& b) { return a.ns < b.ns; });
     if (least == times.end()) return 0;
     const auto& first = times.front();
-    const Spread& its = spreads[static_cast<size_t>(least - times.begin())];
+    const TimeSpread& its = spreads[static_cast<size_t>(least - times.begin())];
     const bool gains = static_cast<double>(least->ns) < kGain * static_cast<double>(first.ns) &&
                        its.high < spreads.front().low;
     return gains ? least->candidate : first.candidate;
   }
-  std::vector<Way> shapes() {
-    std::vector<Way> out;
+  std::vector<TimedCandidate> shapes() {
+    std::vector<TimedCandidate> out;
     for (const codegen::Alternative& a : step_.shapes)
       out.push_back({a.candidate, a.shape, [this, &a] { return launch(a); }});
     return out;
@@ -230,7 +232,7 @@ class Trial {
     for (int64_t number : a.numbers) pointers.push_back(std::bit_cast<void*>(number));
     if (program_.kernels[static_cast<size_t>(a.kernel)].draws >= 0) pointers.resize(pointers.size() + 2);
     for (void*& p : pointers) addresses.push_back(&p);
-    const Function* function = kernels_.at(static_cast<size_t>(a.kernel)).loaded.cuda.get();
+    const GpuFunction* function = kernels_.at(static_cast<size_t>(a.kernel)).loaded.cuda.get();
     const codegen::Grid& grid = program_.kernels[static_cast<size_t>(a.kernel)].grid;
     if (!function) return false;
     const std::string failed = function->launch(grid.blocks, grid.threads, stream_, addresses.data());
@@ -239,13 +241,13 @@ class Trial {
   }
 
   // PyTorch's own call first. One that cuBLASLt cannot make fails, where the plan would fall back.
-  std::vector<Way> calls() {
+  std::vector<TimedCandidate> calls() {
     auto slot = [this](ir::Ref r) {
       for (const auto& [value, buffer] : program_.value_buffer)
         if (value == r) return buffer;
       throw InternalError("a product reads a value that no buffer holds");
     };
-    std::vector<Way> out;
+    std::vector<TimedCandidate> out;
     auto add = [&](int32_t candidate, std::unique_ptr<bridge::LibraryCall> call) {
       const std::string name(codegen::product_candidates()[static_cast<size_t>(candidate)].name);
       if (!call || !call->into_out()) return;

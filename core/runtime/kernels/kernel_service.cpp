@@ -17,7 +17,7 @@ namespace vitrine::runtime {
 namespace kc = kernel_compiler;
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-using Outcome = HelperProcess::Outcome;
+using HelperOutcome = HelperProcess::Outcome;
 
 namespace {
 
@@ -153,15 +153,15 @@ KernelAnswer KernelService::compile(HelperProcess& helper, Job& job, size_t work
       std::lock_guard lock(mutex_);
       pids_[worker] = static_cast<int>(helper.pid());
     }
-    Outcome outcome = helper.ask(frame, options_.timeout, *job.cancelled, reply);
-    if (outcome == Outcome::cancelled) break;
-    if (outcome == Outcome::timed_out) {
+    HelperOutcome outcome = helper.ask(frame, options_.timeout, *job.cancelled, reply);
+    if (outcome == HelperOutcome::cancelled) break;
+    if (outcome == HelperOutcome::timed_out) {
       answer.kind = KernelAnswer::Kind::timed_out;
       answer.error = "vitrine-cc took longer than " + std::to_string(options_.timeout.count()) + " ms for " +
                      job.request.label;
       return answer;
     }
-    if (outcome == Outcome::died) {
+    if (outcome == HelperOutcome::died) {
       answer.error = "vitrine-cc " + helper.how_it_ended() + " while it compiled " + job.request.label;
       continue;
     }

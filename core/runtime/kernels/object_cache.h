@@ -19,7 +19,7 @@ struct ScalarCode;  // core/codegen/schedule/scalar_code.h
 namespace vitrine::runtime {
 
 namespace cuda {
-class Function;  // core/runtime/cuda/driver.h
+class GpuFunction;  // core/runtime/cuda/driver.h
 }
 
 // extern "C" void vitrine_kernel(void* const* args, int64_t begin, int64_t end)
@@ -29,7 +29,7 @@ using KernelFunction = void (*)(void* const* args, int64_t begin, int64_t end);
 struct LoadedKernel {
   KernelFunction function = nullptr;
   std::shared_ptr<void> library;
-  std::shared_ptr<cuda::Function> cuda;               // instead: a kernel of a GPU
+  std::shared_ptr<cuda::GpuFunction> cuda;            // instead: a kernel of a GPU
   std::shared_ptr<const codegen::ScalarCode> scalar;  // instead: taken step by step
 };
 

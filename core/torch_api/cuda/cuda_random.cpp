@@ -66,9 +66,9 @@ PyObject* looked_at(PyObject* tensor) {
   return dense ? PyObject_CallMethod(dense.get(), "cpu", nullptr) : nullptr;
 }
 
-class Probe {
+class RandomProbe {
  public:
-  Probe(int gpu, PyObject* torch) : torch_(torch), device_("cuda:" + std::to_string(gpu)) {}
+  RandomProbe(int gpu, PyObject* torch) : torch_(torch), device_("cuda:" + std::to_string(gpu)) {}
 
   bool run(CudaGenerator& generator, CudaRng& found) {
     if (!ask_device(found.blocks) || !generator.take(0, before_)) return false;
@@ -226,7 +226,7 @@ CudaRng cuda_rng(int gpu) {
   CudaRng found;
   Owned torch(PyImport_ImportModule("torch"));
   std::unique_ptr<CudaGenerator> generator = torch ? CudaGenerator::of(gpu) : nullptr;
-  if (!generator || !Probe(gpu, torch.get()).run(*generator, found)) {
+  if (!generator || !RandomProbe(gpu, torch.get()).run(*generator, found)) {
     PyErr_Clear();  // while a stream is recorded, say: another compilation may ask again
     return {};
   }

@@ -10,27 +10,28 @@ namespace vitrine::torch_api {
 
 namespace {
 
-using Code = int;  // cublasStatus_t: 0 = success
+using CublasStatus = int;  // cublasStatus_t: 0 = success
 
 // X(member, type, exported name), as in cublasLt.h; descriptors are opaque pointers.
-#define VITRINE_LT(X)                                                                                     \
-  X(version, size_t (*)(), "cublasLtGetVersion")                                                          \
-  X(status_text, const char* (*)(Code), "cublasLtGetStatusString")                                        \
-  X(create, Code (*)(void**), "cublasLtCreate")                                                           \
-  X(operation_create, Code (*)(void**, int, int), "cublasLtMatmulDescCreate")                             \
-  X(operation_destroy, Code (*)(void*), "cublasLtMatmulDescDestroy")                                      \
-  X(operation_set, Code (*)(void*, int, const void*, size_t), "cublasLtMatmulDescSetAttribute")           \
-  X(layout_create, Code (*)(void**, int, uint64_t, uint64_t, int64_t), "cublasLtMatrixLayoutCreate")      \
-  X(layout_destroy, Code (*)(void*), "cublasLtMatrixLayoutDestroy")                                       \
-  X(layout_set, Code (*)(void*, int, const void*, size_t), "cublasLtMatrixLayoutSetAttribute")            \
-  X(preference_create, Code (*)(void**), "cublasLtMatmulPreferenceCreate")                                \
-  X(preference_destroy, Code (*)(void*), "cublasLtMatmulPreferenceDestroy")                               \
-  X(preference_set, Code (*)(void*, int, const void*, size_t), "cublasLtMatmulPreferenceSetAttribute")    \
-  X(heuristic, Code (*)(void*, void*, void*, void*, void*, void*, void*, int, void*, int*),               \
-    "cublasLtMatmulAlgoGetHeuristic")                                                                     \
-  X(matmul,                                                                                               \
-    Code (*)(void*, void*, const void*, const void*, void*, const void*, void*, const void*, const void*, \
-             void*, void*, void*, const void*, void*, size_t, void*),                                     \
+#define VITRINE_LT(X)                                                                                        \
+  X(version, size_t (*)(), "cublasLtGetVersion")                                                             \
+  X(status_text, const char* (*)(CublasStatus), "cublasLtGetStatusString")                                   \
+  X(create, CublasStatus (*)(void**), "cublasLtCreate")                                                      \
+  X(operation_create, CublasStatus (*)(void**, int, int), "cublasLtMatmulDescCreate")                        \
+  X(operation_destroy, CublasStatus (*)(void*), "cublasLtMatmulDescDestroy")                                 \
+  X(operation_set, CublasStatus (*)(void*, int, const void*, size_t), "cublasLtMatmulDescSetAttribute")      \
+  X(layout_create, CublasStatus (*)(void**, int, uint64_t, uint64_t, int64_t), "cublasLtMatrixLayoutCreate") \
+  X(layout_destroy, CublasStatus (*)(void*), "cublasLtMatrixLayoutDestroy")                                  \
+  X(layout_set, CublasStatus (*)(void*, int, const void*, size_t), "cublasLtMatrixLayoutSetAttribute")       \
+  X(preference_create, CublasStatus (*)(void**), "cublasLtMatmulPreferenceCreate")                           \
+  X(preference_destroy, CublasStatus (*)(void*), "cublasLtMatmulPreferenceDestroy")                          \
+  X(preference_set, CublasStatus (*)(void*, int, const void*, size_t),                                       \
+    "cublasLtMatmulPreferenceSetAttribute")                                                                  \
+  X(heuristic, CublasStatus (*)(void*, void*, void*, void*, void*, void*, void*, int, void*, int*),          \
+    "cublasLtMatmulAlgoGetHeuristic")                                                                        \
+  X(matmul,                                                                                                  \
+    CublasStatus (*)(void*, void*, const void*, const void*, void*, const void*, void*, const void*,         \
+                     const void*, void*, void*, void*, const void*, void*, size_t, void*),                   \
     "cublasLtMatmul")
 
 struct Lt {
@@ -84,15 +85,15 @@ int epilogue_word(LtEpilogue epilogue) {
   return 1;
 }
 
-std::string words(Code code) {
+std::string words(CublasStatus code) {
   return std::string("cuBLASLt: ") + lt()->status_text(code);
 }
 
 // The few functions of the driver by which a GPU becomes the current one.
 struct Contexts {
-  Code (*retain)(void**, int) = nullptr;
-  Code (*current)(void**) = nullptr;
-  Code (*set)(void*) = nullptr;
+  CublasStatus (*retain)(void**, int) = nullptr;
+  CublasStatus (*current)(void**) = nullptr;
+  CublasStatus (*set)(void*) = nullptr;
 };
 const Contexts* contexts() {
   static const Contexts* const kFound = []() -> const Contexts* {
@@ -116,17 +117,17 @@ void* context_of(int device) {
 }
 
 // A GPU is current meanwhile: PyTorch's may be another.
-class Current {
+class CurrentGpu {
  public:
-  explicit Current(int device) : context_(context_of(device)) {
+  explicit CurrentGpu(int device) : context_(context_of(device)) {
     if (!context_ || contexts()->current(&before_)) context_ = before_;
     if (before_ != context_) contexts()->set(context_);
   }
-  ~Current() {
+  ~CurrentGpu() {
     if (before_ != context_) contexts()->set(before_);
   }
-  Current(const Current&) = delete;
-  Current& operator=(const Current&) = delete;
+  CurrentGpu(const CurrentGpu&) = delete;
+  CurrentGpu& operator=(const CurrentGpu&) = delete;
 
  private:
   void *context_, *before_ = nullptr;
@@ -142,15 +143,15 @@ void* handle_on(int device) {
 
 // Columns innermost for cuBLASLt, which counts in columns: a matrix whose rows are apart is the transpose of
 // one whose columns are.
-Code make_layout(void** layout, ir::DType dtype, int64_t rows, int64_t columns, const LtMatrix& at,
-                 int64_t batch) {
+CublasStatus make_layout(void** layout, ir::DType dtype, int64_t rows, int64_t columns, const LtMatrix& at,
+                         int64_t batch) {
   if (!at.columns) std::swap(rows, columns);
-  if (Code failed = lt()->layout_create(layout, data_type(dtype), static_cast<uint64_t>(rows),
-                                        static_cast<uint64_t>(columns), at.lead))
+  if (CublasStatus failed = lt()->layout_create(layout, data_type(dtype), static_cast<uint64_t>(rows),
+                                                static_cast<uint64_t>(columns), at.lead))
     return failed;
   if (batch == 1) return 0;
   const auto count = static_cast<int32_t>(batch);
-  if (Code failed = lt()->layout_set(*layout, kBatchCount, &count, sizeof count)) return failed;
+  if (CublasStatus failed = lt()->layout_set(*layout, kBatchCount, &count, sizeof count)) return failed;
   return lt()->layout_set(*layout, kBatchOffset, &at.batch, sizeof at.batch);
 }
 
@@ -178,7 +179,7 @@ std::optional<LtMatrix> lt_matrix(const ir::TensorType& type) {
 // Row by row, out = a b is column by column out' = b' a': b stands on the left.
 int LtProduct::describe(const LtProblem& p) {
   const int compute = p.dtype == ir::DType::f32 && p.tf32 ? kComputeTf32 : kComputeF32;
-  Code failed = lt()->operation_create(&operation_, compute, data_type(ir::DType::f32));
+  CublasStatus failed = lt()->operation_create(&operation_, compute, data_type(ir::DType::f32));
   const int32_t left = p.b.columns, right = p.a.columns, epilogue = epilogue_word(p.epilogue);
   auto set = [&](int attribute, const auto& value) {
     if (!failed) failed = lt()->operation_set(operation_, attribute, &value, sizeof value);
@@ -198,7 +199,7 @@ int LtProduct::describe(const LtProblem& p) {
 // setting.
 int LtProduct::ask(const LtProblem& p, int wanted, int64_t workspace) {
   void* preference = nullptr;
-  Code failed = lt()->preference_create(&preference);
+  CublasStatus failed = lt()->preference_create(&preference);
   auto set = [&](int attribute, const auto& value) {
     if (!failed) failed = lt()->preference_set(preference, attribute, &value, sizeof value);
   };
@@ -221,10 +222,10 @@ Result<std::unique_ptr<LtProduct>> LtProduct::make(const LtProblem& problem, int
   if (!lt()) return Error{"PyTorch has loaded no cuBLASLt"};
   std::unique_ptr<LtProduct> made(new LtProduct);
   made->device_ = problem.device;
-  const Current current(problem.device);
+  const CurrentGpu current(problem.device);
   made->handle_ = handle_on(problem.device);
   if (!made->handle_) return Error{"cuBLASLt could not be started on this GPU"};
-  Code failed = made->describe(problem);
+  CublasStatus failed = made->describe(problem);
   if (!failed) failed = made->ask(problem, wanted, workspace);
   if (failed) return Error{words(failed)};
   if (made->results_.empty()) return Error{"cuBLASLt has no algorithm for this product"};
@@ -243,13 +244,13 @@ int64_t LtProduct::workspace(size_t algorithm) const {
 
 std::string LtProduct::run(size_t algorithm, const Arguments& with, void* stream) {
   const Heuristic& how = results_.at(algorithm);
-  const Current current(device_);
+  const CurrentGpu current(device_);
   if (biased_)
-    if (Code failed = lt()->operation_set(operation_, kBiasPointer, &with.bias, sizeof with.bias))
+    if (CublasStatus failed = lt()->operation_set(operation_, kBiasPointer, &with.bias, sizeof with.bias))
       return words(failed);
-  const Code failed = lt()->matmul(handle_, operation_, &with.alpha, with.b, left_, with.a, right_,
-                                   &with.beta, with.c ? with.c : with.out, added_, with.out, out_,
-                                   how.algorithm, with.workspace, how.workspace, stream);
+  const CublasStatus failed = lt()->matmul(handle_, operation_, &with.alpha, with.b, left_, with.a, right_,
+                                           &with.beta, with.c ? with.c : with.out, added_, with.out, out_,
+                                           how.algorithm, with.workspace, how.workspace, stream);
   return failed ? words(failed) : "";
 }
 

@@ -16,43 +16,43 @@ namespace vitrine::torch_api {
 namespace {
 
 using H = void*;
-using Code = int32_t;  // 0 = success
+using AtenStatus = int32_t;  // 0 = success
 
 // One row a symbol: member, type, exported name. A missing symbol is a null pointer, and switches off what
 // needs it.
-#define VITRINE_LIBRARY_SYMBOLS(X)                                                                         \
-  X(create_from_blob,                                                                                      \
-    Code (*)(void*, int64_t, const int64_t*, const int64_t*, int64_t, int32_t, int32_t, int32_t, H*),      \
-    "aoti_torch_create_tensor_from_blob")                                                                  \
-  X(clone_strided, Code (*)(H, H*), "aoti_torch_clone_preserve_strides")                                   \
-  X(zero, Code (*)(H), "aoti_torch_zero_")                                                                 \
-  X(copy, Code (*)(H, H, int32_t), "aoti_torch_copy_")                                                     \
-  X(what, const char* (*)(), "torch_exception_get_what_without_backtrace")                                 \
-  X(grad_is_on, bool (*)(), "aoti_torch_grad_mode_is_enabled")                                             \
-  X(grad_set, void (*)(bool), "aoti_torch_grad_mode_set_enabled")                                          \
-  X(autocast_is_on, bool (*)(int8_t), "_ZN2at8autocast19is_autocast_enabledEN3c1010DeviceTypeE")           \
-  X(autocast_set, void (*)(int8_t, bool), "_ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb")     \
-  X(context, void* (*)(), "_ZN2at13globalContextEv")                                                       \
-  X(cudnn_enabled, bool (*)(const void*), "_ZNK2at7Context16userEnabledCuDNNEv")                           \
-  X(cudnn_deterministic, bool (*)(const void*), "_ZNK2at7Context18deterministicCuDNNEv")                   \
-  X(deterministic, bool (*)(const void*), "_ZNK2at7Context23deterministicAlgorithmsEv")                    \
-  X(mm_out, Code (*)(H, H, H), "aoti_torch_cpu_mm_out")                                                    \
-  X(bmm_out, Code (*)(H, H, H), "aoti_torch_cpu_bmm_out")                                                  \
-  X(addmm_out, Code (*)(H, H, H, H, double, double), "aoti_torch_cpu_addmm_out")                           \
-  X(baddbmm_out, Code (*)(H, H, H, H, double, double), "aoti_torch_cpu_baddbmm_out")                       \
-  X(convolution,                                                                                           \
-    Code (*)(H, H, H*, const int64_t*, int64_t, const int64_t*, int64_t, const int64_t*, int64_t, int32_t, \
-             const int64_t*, int64_t, int64_t, H*),                                                        \
-    "aoti_torch_cpu_convolution")                                                                          \
-  X(cuda_mm_out, Code (*)(H, H, H), "aoti_torch_cuda_mm_out")                                              \
-  X(cuda_bmm_out, Code (*)(H, H, H), "aoti_torch_cuda_bmm_out")                                            \
-  X(cuda_addmm_out, Code (*)(H, H, H, H, double, double), "aoti_torch_cuda_addmm_out")                     \
-  X(cuda_baddbmm_out, Code (*)(H, H, H, H, double, double), "aoti_torch_cuda_baddbmm_out")                 \
-  X(cuda_convolution,                                                                                      \
-    Code (*)(H, H, H*, const int64_t*, int64_t, const int64_t*, int64_t, const int64_t*, int64_t, int32_t, \
-             const int64_t*, int64_t, int64_t, H*),                                                        \
-    "aoti_torch_cuda_convolution")                                                                         \
-  X(attention, Code (*)(H, H, H, double, int32_t, H*, double*, H*, H*),                                    \
+#define VITRINE_LIBRARY_SYMBOLS(X)                                                                          \
+  X(create_from_blob,                                                                                       \
+    AtenStatus (*)(void*, int64_t, const int64_t*, const int64_t*, int64_t, int32_t, int32_t, int32_t, H*), \
+    "aoti_torch_create_tensor_from_blob")                                                                   \
+  X(clone_strided, AtenStatus (*)(H, H*), "aoti_torch_clone_preserve_strides")                              \
+  X(zero, AtenStatus (*)(H), "aoti_torch_zero_")                                                            \
+  X(copy, AtenStatus (*)(H, H, int32_t), "aoti_torch_copy_")                                                \
+  X(what, const char* (*)(), "torch_exception_get_what_without_backtrace")                                  \
+  X(grad_is_on, bool (*)(), "aoti_torch_grad_mode_is_enabled")                                              \
+  X(grad_set, void (*)(bool), "aoti_torch_grad_mode_set_enabled")                                           \
+  X(autocast_is_on, bool (*)(int8_t), "_ZN2at8autocast19is_autocast_enabledEN3c1010DeviceTypeE")            \
+  X(autocast_set, void (*)(int8_t, bool), "_ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb")      \
+  X(context, void* (*)(), "_ZN2at13globalContextEv")                                                        \
+  X(cudnn_enabled, bool (*)(const void*), "_ZNK2at7Context16userEnabledCuDNNEv")                            \
+  X(cudnn_deterministic, bool (*)(const void*), "_ZNK2at7Context18deterministicCuDNNEv")                    \
+  X(deterministic, bool (*)(const void*), "_ZNK2at7Context23deterministicAlgorithmsEv")                     \
+  X(mm_out, AtenStatus (*)(H, H, H), "aoti_torch_cpu_mm_out")                                               \
+  X(bmm_out, AtenStatus (*)(H, H, H), "aoti_torch_cpu_bmm_out")                                             \
+  X(addmm_out, AtenStatus (*)(H, H, H, H, double, double), "aoti_torch_cpu_addmm_out")                      \
+  X(baddbmm_out, AtenStatus (*)(H, H, H, H, double, double), "aoti_torch_cpu_baddbmm_out")                  \
+  X(convolution,                                                                                            \
+    AtenStatus (*)(H, H, H*, const int64_t*, int64_t, const int64_t*, int64_t, const int64_t*, int64_t,     \
+                   int32_t, const int64_t*, int64_t, int64_t, H*),                                          \
+    "aoti_torch_cpu_convolution")                                                                           \
+  X(cuda_mm_out, AtenStatus (*)(H, H, H), "aoti_torch_cuda_mm_out")                                         \
+  X(cuda_bmm_out, AtenStatus (*)(H, H, H), "aoti_torch_cuda_bmm_out")                                       \
+  X(cuda_addmm_out, AtenStatus (*)(H, H, H, H, double, double), "aoti_torch_cuda_addmm_out")                \
+  X(cuda_baddbmm_out, AtenStatus (*)(H, H, H, H, double, double), "aoti_torch_cuda_baddbmm_out")            \
+  X(cuda_convolution,                                                                                       \
+    AtenStatus (*)(H, H, H*, const int64_t*, int64_t, const int64_t*, int64_t, const int64_t*, int64_t,     \
+                   int32_t, const int64_t*, int64_t, int64_t, H*),                                          \
+    "aoti_torch_cuda_convolution")                                                                          \
+  X(attention, AtenStatus (*)(H, H, H, double, int32_t, H*, double*, H*, H*),                               \
     "aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu")
 
 struct LibrarySymbols {
@@ -76,7 +76,7 @@ const LibrarySymbols& library_symbols() {
   return found;
 }
 
-bool done(Code code) {
+bool done(AtenStatus code) {
   if (code == 0) return true;
   const char* what = library_symbols().what ? library_symbols().what() : nullptr;
   set_python_error(what && *what ? what : "a PyTorch kernel failed, and this PyTorch does not tell why");
@@ -107,12 +107,12 @@ std::optional<double> number(const ir::Arg& arg) {
 }
 
 // mm and bmm: out = a @ b.
-class Product : public LibraryCall {
+class LibraryProduct : public LibraryCall {
  public:
-  using Fn = Code (*)(H, H, H);
+  using Fn = AtenStatus (*)(H, H, H);
   static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of, Fn fn) {
     if (!fn || node.args.size() != 2 || !node.kwargs.empty()) return nullptr;
-    auto call = std::make_unique<Product>();
+    auto call = std::make_unique<LibraryProduct>();
     call->fn_ = fn;
     for (const ir::Arg& a : node.args) {
       if (!a.is<ir::Ref>()) return nullptr;
@@ -131,7 +131,7 @@ class Product : public LibraryCall {
 // addmm and baddbmm: out = beta * self + alpha * (a @ b).
 class AddProduct : public LibraryCall {
  public:
-  using Fn = Code (*)(H, H, H, H, double, double);
+  using Fn = AtenStatus (*)(H, H, H, H, double, double);
   static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of, Fn fn) {
     // beta and alpha arrive as doubles, which PyTorch refuses for integers.
     if (!fn || node.args.size() != 3 || !ir::is_float(node.type().dtype)) return nullptr;
@@ -197,12 +197,12 @@ class Convolution : public LibraryCall {
 
 // _scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, attn_mask?, scale?) -> out,
 // logsumexp
-class Attention : public LibraryCall {
+class LibraryAttention : public LibraryCall {
  public:
   static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of) {
     const auto& a = node.args;
     if (!library_symbols().attention || a.size() < 3 || a.size() > 5) return nullptr;
-    auto call = std::make_unique<Attention>();
+    auto call = std::make_unique<LibraryAttention>();
     call->into_out_ = false;
     call->outs_ = 2;
     for (size_t i = 0; i < 3; ++i) {
@@ -241,7 +241,7 @@ class Attention : public LibraryCall {
 };
 
 using On = ir::Device::Type;
-struct Row {
+struct LibraryRow {
   std::string_view op;
   On device;
   std::unique_ptr<LibraryCall> (*make)(const ir::Node&, const LibraryCall::SlotOf&);
@@ -249,16 +249,16 @@ struct Row {
 #define VITRINE_CALL(device, op, Kind, symbol) \
   {"aten." op, On::device, [](auto& n, auto& s) { return Kind::make(n, s, library_symbols().symbol); }}
 // One row an operator and device that runs through the C interface.
-constexpr std::array<Row, 12> kRows = {{
-    VITRINE_CALL(cpu, "mm.default", Product, mm_out),
-    VITRINE_CALL(cpu, "bmm.default", Product, bmm_out),
+constexpr std::array<LibraryRow, 12> kRows = {{
+    VITRINE_CALL(cpu, "mm.default", LibraryProduct, mm_out),
+    VITRINE_CALL(cpu, "bmm.default", LibraryProduct, bmm_out),
     VITRINE_CALL(cpu, "addmm.default", AddProduct, addmm_out),
     VITRINE_CALL(cpu, "baddbmm.default", AddProduct, baddbmm_out),
     VITRINE_CALL(cpu, "convolution.default", Convolution, convolution),
     {"aten._scaled_dot_product_flash_attention_for_cpu.default", On::cpu,
-     [](auto& n, auto& s) { return Attention::make(n, s); }},
-    VITRINE_CALL(cuda, "mm.default", Product, cuda_mm_out),
-    VITRINE_CALL(cuda, "bmm.default", Product, cuda_bmm_out),
+     [](auto& n, auto& s) { return LibraryAttention::make(n, s); }},
+    VITRINE_CALL(cuda, "mm.default", LibraryProduct, cuda_mm_out),
+    VITRINE_CALL(cuda, "bmm.default", LibraryProduct, cuda_bmm_out),
     VITRINE_CALL(cuda, "addmm.default", AddProduct, cuda_addmm_out),
     VITRINE_CALL(cuda, "baddbmm.default", AddProduct, cuda_baddbmm_out),
     VITRINE_CALL(cuda, "convolution.default", Convolution, cuda_convolution),
@@ -278,7 +278,7 @@ PyObject* default_generator() {  // new reference
 
 std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotOf& slot_of, int algorithm) {
   if (node.outputs.empty()) return nullptr;
-  for (const Row& row : kRows) {
+  for (const LibraryRow& row : kRows) {
     if (row.op != node.op || row.device != node.type().device.type) continue;
     if (algorithm > 0)
       if (auto call =

@@ -26,20 +26,20 @@ struct TensorList {  // c10::IListRef<at::Tensor>
   TensorArray array;
   int32_t is = 0;  // an array
 };
-struct alignas(16) Number {  // c10::Scalar
+struct alignas(16) ScalarValue {  // c10::Scalar
   enum Holds : int32_t { real, integer } holds = real;
   union alignas(16) {
     double as_real = 2;
     int64_t as_integer;
   };
 };
-static_assert(sizeof(TensorList) == 24 && sizeof(Number) == 32);
+static_assert(sizeof(TensorList) == 24 && sizeof(ScalarValue) == 32);
 
 struct EntryPoints {
   void* (*cat)(const TensorList&, int64_t dim, Impl* out) = nullptr;
   void* (*stack)(TensorArray, int64_t dim, Impl* out) = nullptr;
   // Its vector has the layout of any vector of pointers; each is a reference of the caller's.
-  std::vector<Impl> (*norms)(TensorArray, const Number& order, std::optional<int8_t> dtype) = nullptr;
+  std::vector<Impl> (*norms)(TensorArray, const ScalarValue& order, std::optional<int8_t> dtype) = nullptr;
 };
 
 EntryPoints& entry_points() {
@@ -157,12 +157,12 @@ class Norms : public ListCall {
     if (key == "dtype" && arg.is<ir::DType>()) dtype_ = ir::dtype_to_scalar_type(arg.as<ir::DType>());
     if (key == "dtype") return arg.is_none() || arg.is<ir::DType>();
     if (key != "ord") return false;
-    if (arg.is<double>()) order_ = {Number::real, {.as_real = arg.as<double>()}};
-    if (arg.is<int64_t>()) order_ = {Number::integer, {.as_integer = arg.as<int64_t>()}};
+    if (arg.is<double>()) order_ = {ScalarValue::real, {.as_real = arg.as<double>()}};
+    if (arg.is<int64_t>()) order_ = {ScalarValue::integer, {.as_integer = arg.as<int64_t>()}};
     return arg.is<double>() || arg.is<int64_t>();
   }
 
-  Number order_ = {Number::integer, {.as_integer = 2}};
+  ScalarValue order_ = {ScalarValue::integer, {.as_integer = 2}};
   std::optional<int8_t> dtype_;
 };
 
@@ -190,7 +190,7 @@ bool norms_are_right() {
   const Handle first = numbers({3, 4}), second = numbers({12, 5});
   const std::array<Impl, 2> list{impl_of(first), impl_of(second)};
   std::vector<Impl> made;
-  const Number two = {Number::integer, {.as_integer = 2}};
+  const ScalarValue two = {ScalarValue::integer, {.as_integer = 2}};
   bool ok = guarded([&] { made = entry_points().norms({list.data(), list.size()}, two, {}); });
   ok = ok && made.size() == 2;
   const std::array<float, 2> right{5, 13};

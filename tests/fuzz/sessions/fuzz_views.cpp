@@ -11,7 +11,7 @@
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   new QApplication(*argc, *argv);  // lives as long as the process
-  vitrine::app::Settings::ignoreStored();
+  vitrine::app::AppSettings::ignoreStored();
   vitrine::kit::Theme theme = vitrine::kit::Theme::make(true);
   theme.motion = false;
   vitrine::kit::applyTheme(*qApp, theme);

@@ -51,7 +51,7 @@ class TestKit : public QObject {
     QCOMPARE(kit::percentText(0.005), "0.5" + thin + "%");
     QCOMPARE(kit::fixed(-0.001, 2), QStringLiteral("0.00"));
     QCOMPARE(kit::fixed(-1.43, 2), QChar(0x2212) + QStringLiteral("1.43"));
-    const kit::Unit unit = kit::timeUnit(3'740'000);
+    const kit::MeasureUnit unit = kit::timeUnit(3'740'000);
     QCOMPARE(unit.name, QStringLiteral("ms"));
     QCOMPARE(unit.format(410'000), QStringLiteral("0.41"));
     QCOMPARE(unit.text(410'000), "0.41" + thin + "ms");
@@ -465,9 +465,9 @@ class TestKit : public QObject {
              unsigned(kit::ChangeActive | kit::ChangeSelected | kit::ChangeRange));
     QVERIFY(jobs.settle());
     QVERIFY(model.selection().relatives);
-    QCOMPARE(model.selection().mark(ids_.gelu_span), kit::Mark::Ring);
-    QCOMPARE(model.selection().mark(ids_.k2), kit::Mark::Outline);
-    QCOMPARE(model.selection().mark(ids_.k2_add_lines), kit::Mark::None);
+    QCOMPARE(model.selection().mark(ids_.gelu_span), kit::Emphasis::Ring);
+    QCOMPARE(model.selection().mark(ids_.k2), kit::Emphasis::Outline);
+    QCOMPARE(model.selection().mark(ids_.k2_add_lines), kit::Emphasis::None);
   }
 
   void placesCountLinesFromOneAndColumnsFromZero() {

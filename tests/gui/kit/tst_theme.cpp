@@ -33,7 +33,8 @@ std::vector<Named> surfaces(const Theme& t) {
 std::vector<Named> familyBases(const Theme& t) {
   std::vector<Named> out;
   for (int i = 0; i < kit::kFamilies; ++i)
-    out.push_back({kit::familyTitle(static_cast<kit::Family>(i)), t.family(static_cast<kit::Family>(i))});
+    out.push_back(
+        {kit::familyTitle(static_cast<kit::NodeFamily>(i)), t.family(static_cast<kit::NodeFamily>(i))});
   return out;
 }
 
@@ -75,8 +76,8 @@ class TestTheme : public QObject {
     }
     demand({"onAccent", t.onAccent}, {"accent", t.accent}, 4.5);
     for (int i = 0; i < kit::kFamilies; ++i)
-      demand({"text1", t.text1}, {familyBases(t)[size_t(i)].name, t.familySoft(static_cast<kit::Family>(i))},
-             4.5);
+      demand({"text1", t.text1},
+             {familyBases(t)[size_t(i)].name, t.familySoft(static_cast<kit::NodeFamily>(i))}, 4.5);
     for (int step = 0; step <= 4; ++step) demand({"text1", t.text1}, {"heat", t.heat(step)}, 4.5);
     std::vector<Named> grounds = {{"bg1", t.bg1}, {"hov", t.hov}, {"sel", t.sel}};
     for (int letter = 0; letter < 8; ++letter) grounds.push_back({"link", t.link(letter)});

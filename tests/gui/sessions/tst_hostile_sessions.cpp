@@ -24,7 +24,7 @@ class TestHostileSessions : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    app::Settings::ignoreStored();
+    app::AppSettings::ignoreStored();
     kit::Theme theme = kit::Theme::make(true);
     theme.motion = false;
     kit::applyTheme(*qApp, theme);

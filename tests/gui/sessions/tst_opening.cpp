@@ -74,7 +74,7 @@ class TestOpening : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    app::Settings::ignoreStored();
+    app::AppSettings::ignoreStored();
     kit::applyTheme(*qApp, kit::Theme::make(true));
     path_ = folder_.filePath("a.vitrine");
     ids_ = writeScript(path_.toStdString());

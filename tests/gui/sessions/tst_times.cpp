@@ -214,7 +214,8 @@ class TestTimes : public QObject {
     Rig<views::SpeedupView> speed_up(few.session, "", {600, 300});
     SAYS(speed_up.view.subtitle(), "not measured: 3 calls");
     Rig<views::TimelineView> timeline(few.session, "timeline", {900, 300});
-    SAYS(views::end_words(*timeline.view.timeline(), views::Lane::Side::Compiled), "not measured: 3 calls");
+    SAYS(views::end_words(*timeline.view.timeline(), views::TimelineLane::Side::Compiled),
+         "not measured: 3 calls");
   }
 
   void aSpeedUpHasItsIntervalAndCalls() {
@@ -246,7 +247,7 @@ class TestTimes : public QObject {
     Rig<views::TimelineView> timeline(m.session, "timeline", {900, 300});
     SAYS(timeline.view.subtitle(), "busy machine");
     SAYS(timeline.view.subtitle(), kFar);
-    SAYS(views::end_words(*timeline.view.timeline(), views::Lane::Side::Eager),
+    SAYS(views::end_words(*timeline.view.timeline(), views::TimelineLane::Side::Eager),
          "profiled: 3.40 ms, 1.70× of the median");
     Rig<views::RooflineView> roofline(m.session, "", {600, 300});
     SAYS(roofline.view.subtitle(), "busy machine");

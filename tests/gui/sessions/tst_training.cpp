@@ -15,7 +15,7 @@ class TestTraining : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    app::Settings::ignoreStored();
+    app::AppSettings::ignoreStored();
     kit::applyTheme(*qApp, kit::Theme::make(true));
     path_ = folder_.filePath("train.vitrine");
     ids_ = fixture::writeTraining(path_.toStdString());

@@ -84,7 +84,7 @@ class TestCapture : public QObject {
     click(rig, gelu, 140);
     QCOMPARE(rig.model.selection().active, ids().captured_gelu);
     QCOMPARE(rig.model.selection().film.step, ids().gelu_step);
-    QCOMPARE(rig.view.pane()->markOf(gelu), kit::Mark::Ring);
+    QCOMPARE(rig.view.pane()->markOf(gelu), kit::Emphasis::Ring);
     click(rig, gelu + 1, 140);  // STORE_FAST makes nothing: the instruction itself
     QCOMPARE(kind_of(rig.model.selection().active), Kind::Instruction);
   }
@@ -93,7 +93,7 @@ class TestCapture : public QObject {
     Rig<BytecodeView> rig(session(), "bytecode", {420, 300});
     rig.activate(ids().fused_gelu);
     const int gelu = rig.view.lines().indexOf(" | 196 | CALL | 2 | gelu");
-    QVERIFY(rig.view.pane()->markOf(gelu) != kit::Mark::None);
+    QVERIFY(rig.view.pane()->markOf(gelu) != kit::Emphasis::None);
     QVERIFY(rig.view.rect().contains(rig.view.pane()->boxOf(gelu)));  // scrolled to it
   }
 

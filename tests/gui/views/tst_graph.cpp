@@ -70,7 +70,7 @@ class TestGraph : public QObject {
     // A click on it is about the node that does the work.
     for (Id id : card->members) {
       const session::NodeRow &member = *session()->nodes.find(id), &main = *session()->nodes.find(card->id);
-      QVERIFY(member.flops <= main.flops && kit::familyOf(main.family) != kit::Family::View);
+      QVERIFY(member.flops <= main.flops && kit::familyOf(main.family) != kit::NodeFamily::View);
     }
     // A node inside is still found: its card shows it.
     QCOMPARE(rig.view.canShow(node("captured", "view")), node("captured", "view"));
@@ -191,7 +191,7 @@ class TestGraph : public QObject {
   void relativesWearTheRing() {
     Rig<GraphView> rig(session(), "captured", {700, 900});
     rig.activate(ids().optimised_gelu);
-    QCOMPARE(rig.model.selection().mark(ids().captured_gelu), kit::Mark::Ring);
+    QCOMPARE(rig.model.selection().mark(ids().captured_gelu), kit::Emphasis::Ring);
     QCOMPARE(rig.view.canShow(ids().optimised_gelu), ids().captured_gelu);
     QVERIFY(ringPixels(rig.view) > 100);
     rig.activate(0);

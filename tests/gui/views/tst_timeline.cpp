@@ -39,7 +39,7 @@ class TestTimeline : public QObject {
   // what eager did in the second layer is joined to the second.
   void ribbonsOfRepeatedCodeGoToTheirOwnCall() {
     views::Timeline t;
-    views::Lane eager, compiled;
+    views::TimelineLane eager, compiled;
     const Id node = 1, other = 2, launch = 7, once = 8;
     for (int64_t i = 0; i < 6; ++i) eager.slices.push_back({i * 10, 5, 0, 0, node, launch});
     eager.slices.push_back({60, 5, 0, 0, other, once});
@@ -61,14 +61,15 @@ class TestTimeline : public QObject {
     t.eager_ns = 2.25e6, t.compiled_ns = 523e3;
     t.profiled_eager_ns = 6.78e6, t.profiled_compiled_ns = 1.42e6;
     t.times.speed_up = session::speed_up(std::vector<double>(9, 2.25e6), std::vector<double>(9, 523e3));
-    const auto words = [&](views::Lane::Side side, bool shorter = false) {
+    const auto words = [&](views::TimelineLane::Side side, bool shorter = false) {
       return views::end_words(t, side, shorter).replace(QChar(0x202F), ' ');
     };
-    QCOMPARE(words(views::Lane::Side::Eager), QStringLiteral("profiled: 6.78 ms"));
-    QCOMPARE(words(views::Lane::Side::Compiled), QStringLiteral("−1.73 ms, 4.30×, profiled: 1.42 ms"));
-    QCOMPARE(words(views::Lane::Side::Compiled, true), QStringLiteral("−1.73 ms, 4.30×"));
+    QCOMPARE(words(views::TimelineLane::Side::Eager), QStringLiteral("profiled: 6.78 ms"));
+    QCOMPARE(words(views::TimelineLane::Side::Compiled),
+             QStringLiteral("−1.73 ms, 4.30×, profiled: 1.42 ms"));
+    QCOMPARE(words(views::TimelineLane::Side::Compiled, true), QStringLiteral("−1.73 ms, 4.30×"));
     t.profiled_eager_ns = 0;
-    QCOMPARE(words(views::Lane::Side::Eager), QString());
+    QCOMPARE(words(views::TimelineLane::Side::Eager), QString());
   }
 
   // The peak is the number that the strip and the Inspector name; all of it is given back.
@@ -190,8 +191,8 @@ class TestTimeline : public QObject {
   // Operators on the CPU are longer while they are profiled: that is a row of its own, of each side.
   void whatProfilingCostIsARow() {
     views::Timeline t;
-    views::Lane eager, compiled;
-    compiled.side = views::Lane::Side::Compiled, compiled.kind = views::Lane::Kind::Launch;
+    views::TimelineLane eager, compiled;
+    compiled.side = views::TimelineLane::Side::Compiled, compiled.kind = views::TimelineLane::Kind::Launch;
     eager.slices = {{100, 400, 0, 0, 1, 7}, {520, 300, 0, 0, 2, 7}};
     compiled.slices = {{50, 200, 0, 0, 7, 0}, {300, 100, 0, 0, 8, 0}};
     t.lanes = {eager, compiled};
@@ -310,7 +311,7 @@ class TestTimeline : public QObject {
     rig.film(film);
     const views::Timeline& t = *rig.view.timeline();
     QCOMPARE(t.lanes.size(), size_t(1));
-    QVERIFY(t.lanes[0].kind == views::Lane::Kind::Call);
+    QVERIFY(t.lanes[0].kind == views::TimelineLane::Kind::Call);
     QCOMPARE(t.lanes[0].slices.size(), session()->calls.of(ids().gated_run).size());
     const views::Slice& first = t.lanes[0].slices.front();
     QCOMPARE(first.start, int64_t(0));

@@ -91,7 +91,7 @@ class TestKeyboard : public fixture::WindowTest {
   }
 
   void themeIsSwitchedWhileItStands() {
-    app::Settings::keepIn(folder_.filePath("settings.ini"));
+    app::AppSettings::keepIn(folder_.filePath("settings.ini"));
     MainWindow window;
     open(window);
     QVERIFY(window.activateText("gelu"));
@@ -104,7 +104,7 @@ class TestKeyboard : public fixture::WindowTest {
     window.settle();
     QVERIFY2(light > 200 && ground() < 60, "the menu row has the theme's ground");
     QCOMPARE(window.document()->selection().active, active);
-    app::Settings::ignoreStored();
+    app::AppSettings::ignoreStored();
   }
 
   void smallAndWideKeepTheActiveThing() {

@@ -286,7 +286,7 @@ class TestKeys : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    app::Settings::ignoreStored();
+    app::AppSettings::ignoreStored();
     kit::Theme theme = kit::Theme::make(true);
     theme.motion = false;
     kit::applyTheme(*qApp, theme);

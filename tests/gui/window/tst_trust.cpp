@@ -10,7 +10,7 @@
 #include "views/kit/text/shown.h"
 
 using namespace vitrine;
-using app::Answer;
+using app::TrustAnswer;
 using app::WouldRun;
 
 class TestTrust : public QObject {
@@ -46,11 +46,11 @@ class TestTrust : public QObject {
     QCOMPARE(o.asked[0].arguments.size(), 3);
     o.run.again();
     QVERIFY(!o.run.running());
-    o.answer = Answer::Once;
+    o.answer = TrustAnswer::Once;
     QVERIFY(o.run.mayRun("void k() {}"));
     QCOMPARE(o.asked.last().kernel, QStringLiteral("void k() {}"));
     QCOMPARE(o.asked.size(), 3);
-    o.answer = Answer::Always;
+    o.answer = TrustAnswer::Always;
     QVERIFY(o.run.mayRun());
     QTRY_VERIFY(o.document.session()->trusted);
     QVERIFY(o.run.mayRun());
@@ -69,7 +69,7 @@ class TestTrust : public QObject {
     QVERIFY(dialog.shown().contains("/a/\\u202emodel.py"));
     QVERIFY(dialog.shown().contains("rm\\x1b[2J"));
     QVERIFY(dialog.shown().contains("line\n\\x1b"));
-    QCOMPARE(dialog.answer(), Answer::No);
+    QCOMPARE(dialog.answer(), TrustAnswer::No);
   }
 
   void aSessionsWordsAreNeverMarkupAndNeverHidden() {
@@ -92,7 +92,7 @@ class TestTrust : public QObject {
     app::Document document;
     app::RunController run;
     QList<WouldRun> asked;
-    Answer answer = Answer::No;
+    TrustAnswer answer = TrustAnswer::No;
   };
 
   QTemporaryDir folder_;

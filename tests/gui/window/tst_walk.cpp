@@ -21,7 +21,7 @@ class TestWalk : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    app::Settings::ignoreStored();
+    app::AppSettings::ignoreStored();
     path_ = folder_.filePath("a.vitrine");
     ids_ = fixture::writeSession(path_.toStdString());
   }
@@ -68,7 +68,7 @@ class TestWalk : public QObject {
     window.settle();
     QCOMPARE(window.document()->selection().active, ids_.k2_gelu_lines);
     // The expression also became assembly: shared with the lines clicked, hence the selected outline.
-    QVERIFY(window.document()->selection().mark(ids_.gelu_span) != kit::Mark::None);
+    QVERIFY(window.document()->selection().mark(ids_.gelu_span) != kit::Emphasis::None);
     const QPoint lit = pointOf(*source->pane(), ids_.gelu_span);
     QVERIFY(lit.x() >= 0);  // scrolled to
     // An outline of an accented or ring-coloured line runs around the expression.
@@ -135,7 +135,7 @@ class TestWalk : public QObject {
     QTest::mouseClick(code->pane()->viewport(), Qt::LeftButton, {}, at);
     window.settle();
     QCOMPARE(window.document()->selection().active, line);
-    QVERIFY(window.document()->selection().mark(span) != kit::Mark::None);
+    QVERIFY(window.document()->selection().mark(span) != kit::Emphasis::None);
     QVERIFY(pointOf(*source->pane(), span).x() >= 0);  // in sight
   }
 

@@ -160,7 +160,7 @@ class TestWindow : public fixture::WindowTest {
   }
 
   void layoutsOfTheUsersOwnAreKept() {
-    app::Settings::keepIn(folder_.filePath("own.ini"));
+    app::AppSettings::keepIn(folder_.filePath("own.ini"));
     {
       MainWindow window;
       openIn(window);
@@ -183,17 +183,17 @@ class TestWindow : public fixture::WindowTest {
     QCOMPARE(window.layoutName(), QStringLiteral("Explore"));
     QVERIFY(!app::layoutNames().contains("Mine"));
     QVERIFY(!window.chooseLayout("Mine"));
-    app::Settings::ignoreStored();
+    app::AppSettings::ignoreStored();
   }
 
   // A file of settings may be damaged, or another's.
   void layoutsOfADamagedFileAreShownOrRefused() {
-    app::Settings::keepIn(folder_.filePath("damaged.ini"));
+    app::AppSettings::keepIn(folder_.filePath("damaged.ini"));
     MainWindow window;
     openIn(window);
     QVERIFY(window.chooseLayout("Fusion"));
     window.keepLayout("Kept");
-    const QByteArray whole = app::Settings::ownLayout("Kept");
+    const QByteArray whole = app::AppSettings::ownLayout("Kept");
     QVERIFY(whole.size() > 50);
     QList<QByteArray> texts = {"",
                                "[]",
@@ -211,13 +211,13 @@ class TestWindow : public fixture::WindowTest {
     }
     texts << "{\"columns\":[" + QByteArray("{\"panes\":[{\"what\":\"source\"}]},").repeated(500) + "{}]}";
     for (const QByteArray& text : texts) {
-      app::Settings::setOwnLayout("Mine", text);
+      app::AppSettings::setOwnLayout("Mine", text);
       QVERIFY(window.chooseLayout("Fusion"));
       const bool shown = window.chooseLayout("Mine");
       QCOMPARE(window.layoutName(), shown ? QStringLiteral("Mine") : QStringLiteral("Fusion"));
       QVERIFY(!window.grab().isNull());
     }
-    app::Settings::ignoreStored();
+    app::AppSettings::ignoreStored();
   }
 
   void notesCanBeUndone() {
@@ -326,7 +326,7 @@ class TestWindow : public fixture::WindowTest {
   }
 
   void keysCanBeGivenAnew() {
-    app::Settings::keepIn(folder_.filePath("settings.ini"));
+    app::AppSettings::keepIn(folder_.filePath("settings.ini"));
     {
       MainWindow window;
       show(window);
@@ -344,12 +344,12 @@ class TestWindow : public fixture::WindowTest {
       QCOMPARE((*window.actions())["step.next"]->shortcut(), QKeySequence("."));
       window.actions()->resetKeys("window.swap");
       QCOMPARE((*window.actions())["window.swap"]->shortcut(), QKeySequence("Ctrl+Shift+\\"));
-      app::Settings::setSingleKeys(false);
+      app::AppSettings::setSingleKeys(false);
       window.actions()->readKeys();
       QVERIFY((*window.actions())["step.next"]->shortcut().isEmpty());
       QVERIFY(!(*window.actions())["edit.find"]->shortcut().isEmpty());
     }
-    app::Settings::ignoreStored();
+    app::AppSettings::ignoreStored();
   }
 
   void reproducersAreFoundInMessages() {

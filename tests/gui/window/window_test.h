@@ -13,7 +13,7 @@ namespace vitrine::fixture {
 class WindowTest : public QObject {
  protected:
   void begin() {
-    app::Settings::ignoreStored();
+    app::AppSettings::ignoreStored();
     kit::applyTheme(*qApp, kit::Theme::make(true));
     path_ = folder_.filePath("a.vitrine");
     ids_ = writeSession(path_.toStdString());

@@ -121,7 +121,7 @@ int CodePainter::letterOf(const CodeSpan& span) const {
 void CodePainter::fills() {
   p_.setPen(Qt::NoPen);
   const auto blocks = merged([&](const CodeSpan& span) -> std::optional<int> {
-    bool marked = pane_.selection_ && pane_.selection_->mark(span.id) != Mark::None;
+    bool marked = pane_.selection_ && pane_.selection_->mark(span.id) != Emphasis::None;
     const int letter = letterOf(span);
     return letter >= 0 || marked ? std::optional(letter) : std::nullopt;
   });
@@ -269,13 +269,13 @@ void CodePainter::remarks(int row, const QRectF& box) {
 void CodePainter::outlines() {
   if (!pane_.selection_) return;
   const auto blocks = merged([&](const CodeSpan& span) -> std::optional<int> {
-    const Mark mark = pane_.selection_->mark(span.id);
+    const Emphasis mark = pane_.selection_->mark(span.id);
     const bool hovered = pane_.selection_->isHovered(span.id);
-    if (mark == Mark::None && !hovered) return {};
+    if (mark == Emphasis::None && !hovered) return {};
     return (static_cast<int>(mark) * 2 + hovered) * 1000 + span.letter;
   });
   for (const CodeSpan& span : blocks) {
-    Mark mark = pane_.selection_->mark(span.id);
+    Emphasis mark = pane_.selection_->mark(span.id);
     bool hovered = pane_.selection_->isHovered(span.id);
     QRectF box = blockOf(span);
     if (!box.isEmpty()) drawMark(p_, box, mark, hovered, 2);

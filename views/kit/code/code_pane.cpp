@@ -48,7 +48,7 @@ std::vector<double> CodePane::relativeTicks() const {
   std::vector<double> out;
   if (!selection_ || !selection_->active || rows_.empty()) return out;
   for (const CodeSpan& span : text_.spans)
-    if (selection_->mark(span.id) != Mark::None)
+    if (selection_->mark(span.id) != Emphasis::None)
       out.push_back(std::max(0, rowOfLine(span.line)) / static_cast<double>(rows_.size()));
   return out;
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr int kSweeps = 4;
 
 // A child of one container: a node (index >= 0) or a group (index of the group, node == -1).
-struct Item {
+struct LayoutItem {
   int node = -1, group = -1, first = 0;    // first: least node index inside, the tie-breaker
   double left = 0, right = 0, height = 0;  // extents from its anchor, with room for pills
   double box_left = 0, width = 0;          // the box itself, from its anchor
@@ -50,7 +50,7 @@ std::vector<double> separate(const std::vector<double>& wanted, const std::vecto
 
 class Container {
  public:
-  Container(std::vector<Item> items, const LayoutMetrics& metrics)
+  Container(std::vector<LayoutItem> items, const LayoutMetrics& metrics)
       : items_(std::move(items)), metrics_(metrics) {}
 
   void edge(int from, int to) {
@@ -66,13 +66,13 @@ class Container {
     pull(true);
   }
 
-  const std::vector<Item>& items() const { return items_; }
+  const std::vector<LayoutItem>& items() const { return items_; }
   // Boxes relative to the container's inner corner, by item; and the size of all.
   std::vector<Box> boxes(double* width, double* height) const {
     std::vector<Box> out(items_.size());
     double left = 0, y = 0;
     bool any = false;
-    for (const Item& item : items_) {
+    for (const LayoutItem& item : items_) {
       left = any ? std::min(left, item.x - item.left) : item.x - item.left;
       any = true;
     }
@@ -81,7 +81,7 @@ class Container {
       double tallest = 0;
       for (int i : row) tallest = std::max(tallest, at(i).height);
       for (int i : row) {
-        const Item& item = at(i);
+        const LayoutItem& item = at(i);
         out[static_cast<size_t>(i)] = {item.x - item.box_left - left, y + (tallest - item.height) / 2,
                                        item.width, item.height};
         *width = std::max(*width, item.x + item.right - left);
@@ -93,12 +93,12 @@ class Container {
   }
 
  private:
-  const Item& at(int i) const { return items_[static_cast<size_t>(i)]; }
-  Item& at(int i) { return items_[static_cast<size_t>(i)]; }
+  const LayoutItem& at(int i) const { return items_[static_cast<size_t>(i)]; }
+  LayoutItem& at(int i) { return items_[static_cast<size_t>(i)]; }
 
   void rank() {
     int ranks = 0;
-    for (Item& item : items_) {  // items stand in execution order, and edges go forward in it
+    for (LayoutItem& item : items_) {  // items stand in execution order, and edges go forward in it
       for (int p : item.above) item.rank = std::max(item.rank, at(p).rank + 1);
       ranks = std::max(ranks, item.rank + 1);
     }
@@ -113,7 +113,7 @@ class Container {
   void pull_down() {
     std::vector<bool> side(items_.size());
     for (size_t i = 0; i < items_.size(); ++i) {
-      const Item& item = items_[i];
+      const LayoutItem& item = items_[i];
       const bool chain = std::all_of(item.above.begin(), item.above.end(),
                                      [&](int p) { return side[static_cast<size_t>(p)]; });
       side[i] =
@@ -175,7 +175,7 @@ class Container {
     }
   }
 
-  std::vector<Item> items_;
+  std::vector<LayoutItem> items_;
   std::vector<std::vector<int>> rows_;
   const LayoutMetrics& metrics_;
 };
@@ -198,7 +198,7 @@ class Placer {
 
   // Lays out a container; its boxes stand relative to its own inner corner until shift() moves them.
   bool place(int group, double* width, double* height) {
-    std::vector<Item> items;
+    std::vector<LayoutItem> items;
     for (int n : nodes_of_[slot(group)]) {
       const LayoutNode& node = graph_.nodes[static_cast<size_t>(n)];
       items.push_back({n, -1, n, node.width / 2 + node.left_extra, node.width / 2, node.height,
@@ -216,7 +216,7 @@ class Placer {
     }
     if (cancelled_ && cancelled_()) return false;
     std::stable_sort(items.begin(), items.end(),
-                     [](const Item& a, const Item& b) { return a.first < b.first; });
+                     [](const LayoutItem& a, const LayoutItem& b) { return a.first < b.first; });
     Container container(items, metrics_);
     lift_edges(group, items, container);
     container.place();
@@ -231,7 +231,7 @@ class Placer {
     return true;
   }
 
-  Layout take() { return std::move(out_); }
+  GraphLayout take() { return std::move(out_); }
 
   void shift_all(double dx, double dy) {
     for (int n : nodes_of_[0]) move(out_.nodes[static_cast<size_t>(n)], dx, dy);
@@ -289,7 +289,7 @@ class Placer {
     return at < 0 ? -1 : by_group.at(at);
   }
 
-  void lift_edges(int group, const std::vector<Item>& items, Container& container) const {
+  void lift_edges(int group, const std::vector<LayoutItem>& items, Container& container) const {
     std::map<int, int> by_node, by_group;
     for (size_t i = 0; i < items.size(); ++i) {
       if (items[i].node >= 0)
@@ -310,18 +310,18 @@ class Placer {
   const LayoutMetrics& metrics_;
   const std::function<bool()>& cancelled_;
   std::vector<std::vector<int>> children_, nodes_of_;
-  Layout out_;
+  GraphLayout out_;
 };
 
 }  // namespace
 
-Layout layout_graph(const LayoutGraph& graph, const LayoutMetrics& metrics,
-                    const std::function<bool()>& cancelled) {
+GraphLayout layout_graph(const LayoutGraph& graph, const LayoutMetrics& metrics,
+                         const std::function<bool()>& cancelled) {
   Placer placer(graph, metrics, cancelled);
   double width = 0, height = 0;
   if (!placer.place(-1, &width, &height)) return {};
   placer.shift_all(metrics.margin, metrics.margin);
-  Layout out = placer.take();
+  GraphLayout out = placer.take();
   route_edges(graph, metrics, out);
   out.height = height + 2 * metrics.margin;
   out.width = width + 2 * metrics.margin;

@@ -55,14 +55,14 @@ struct Route {
   bool lane = false;
   bool cut = false;  // points are two stubs of two points each
 };
-struct Layout {
+struct GraphLayout {
   std::vector<Box> nodes, groups;
   std::vector<Route> edges;
   double width = 0, height = 0;
 };
 
 // cancelled is polled; once it says true an empty layout comes back.
-Layout layout_graph(const LayoutGraph& graph, const LayoutMetrics& metrics = {},
-                    const std::function<bool()>& cancelled = {});
+GraphLayout layout_graph(const LayoutGraph& graph, const LayoutMetrics& metrics = {},
+                         const std::function<bool()>& cancelled = {});
 
 }  // namespace vitrine::kit

@@ -48,7 +48,7 @@ class Strips {
   std::vector<std::vector<int>> strips_;
 };
 
-struct Lane {
+struct EdgeLane {
   size_t edge;
   double top, bottom;
 };
@@ -73,7 +73,7 @@ std::vector<Point> direct(const Box& a, const Box& b, const LayoutMetrics& metri
 }
 
 // A lane also stays clear of the borders of groups beside it.
-double hulls_right(const Layout& layout, const Lane& lane) {
+double hulls_right(const GraphLayout& layout, const EdgeLane& lane) {
   double right = 0;
   for (const Box& hull : layout.groups) {
     if (hull.y < lane.bottom && hull.bottom() > lane.top) right = std::max(right, hull.right());
@@ -82,14 +82,14 @@ double hulls_right(const Layout& layout, const Lane& lane) {
 }
 
 // Tracks for overlapping lanes: shorter lanes stand further in.
-std::vector<int> tracks(std::vector<Lane>& lanes) {
+std::vector<int> tracks(std::vector<EdgeLane>& lanes) {
   std::stable_sort(lanes.begin(), lanes.end(),
-                   [](const Lane& a, const Lane& b) { return a.bottom - a.top < b.bottom - b.top; });
-  std::vector<std::vector<Lane>> used;
+                   [](const EdgeLane& a, const EdgeLane& b) { return a.bottom - a.top < b.bottom - b.top; });
+  std::vector<std::vector<EdgeLane>> used;
   std::vector<int> out;
-  for (const Lane& lane : lanes) {
+  for (const EdgeLane& lane : lanes) {
     size_t track = 0;
-    auto overlaps = [&](const Lane& other) { return lane.top < other.bottom && other.top < lane.bottom; };
+    auto overlaps = [&](const EdgeLane& other) { return lane.top < other.bottom && other.top < lane.bottom; };
     while (track < used.size() && std::any_of(used[track].begin(), used[track].end(), overlaps)) ++track;
     if (track == used.size()) used.emplace_back();
     used[track].push_back(lane);
@@ -121,10 +121,10 @@ std::vector<Point> by_lane(const Box& a, const Box& b, double x, const LayoutEdg
 
 }  // namespace
 
-void route_edges(const LayoutGraph& graph, const LayoutMetrics& metrics, Layout& layout) {
+void route_edges(const LayoutGraph& graph, const LayoutMetrics& metrics, GraphLayout& layout) {
   Strips strips(layout.nodes);
   layout.edges.assign(graph.edges.size(), {});
-  std::vector<Lane> lanes;
+  std::vector<EdgeLane> lanes;
   for (size_t e = 0; e < graph.edges.size(); ++e) {
     const LayoutEdge& edge = graph.edges[e];
     const Box &a = layout.nodes[static_cast<size_t>(edge.from)],

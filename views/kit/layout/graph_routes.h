@@ -6,6 +6,6 @@
 namespace vitrine::kit {
 
 // Fills layout.edges, one route an edge, from layout.nodes.
-void route_edges(const LayoutGraph& graph, const LayoutMetrics& metrics, Layout& layout);
+void route_edges(const LayoutGraph& graph, const LayoutMetrics& metrics, GraphLayout& layout);
 
 }  // namespace vitrine::kit

@@ -77,8 +77,8 @@ void drawIcon(QPainter& painter, const QString& name, const QRect& box, const QC
   painter.drawPixmap(at, iconPixmap(name, colour, size, painter.device()->devicePixelRatioF()));
 }
 
-void drawFamily(QPainter& painter, Family family, const QRect& box) {
-  if (family != Family::None) drawIcon(painter, familyIcon(family), box, theme().family(family));
+void drawFamily(QPainter& painter, NodeFamily family, const QRect& box) {
+  if (family != NodeFamily::None) drawIcon(painter, familyIcon(family), box, theme().family(family));
 }
 
 QIcon icon(const QString& name, const QColor& colour) {

@@ -16,7 +16,7 @@ namespace vitrine::kit {
 // size: logical pixels; a default colour means text2.
 QPixmap iconPixmap(const QString& name, const QColor& colour, int size, double dpr);
 void drawIcon(QPainter& painter, const QString& name, const QRect& box, const QColor& colour);
-void drawFamily(QPainter& painter, Family family, const QRect& box);  // its glyph in its base colour
+void drawFamily(QPainter& painter, NodeFamily family, const QRect& box);  // its glyph in its base colour
 // For buttons and actions: normal text2, active and checked text1, disabled half.
 QIcon icon(const QString& name, const QColor& colour = QColor());
 

@@ -54,28 +54,28 @@ void dashedBox(QPainter& painter, const QRectF& box, const QColor& colour, doubl
   painter.restore();
 }
 
-void drawMark(QPainter& painter, const QRectF& box, Mark mark, bool hovered, double radius) {
+void drawMark(QPainter& painter, const QRectF& box, Emphasis mark, bool hovered, double radius) {
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setBrush(Qt::NoBrush);
-  if (mark != Mark::None) {
-    const bool ring = mark == Mark::Ring;
+  if (mark != Emphasis::None) {
+    const bool ring = mark == Emphasis::Ring;
     painter.setPen(QPen(ring ? theme().ring : theme().accent, ring ? 2 : 1.5));
     painter.drawRoundedRect(box, radius, radius);
   }
   painter.restore();
   if (hovered) {
-    const double out = mark == Mark::Ring ? 2.5 : mark == Mark::Outline ? 2 : 0.5;
+    const double out = mark == Emphasis::Ring ? 2.5 : mark == Emphasis::Outline ? 2 : 0.5;
     dashedBox(painter, box.adjusted(-out, -out, out, out), theme().text2, std::max(radius + out, 1.0));
   }
 }
 
-void drawRowGround(QPainter& painter, const QRect& row, Mark mark, bool hovered) {
-  if (mark != Mark::None)
+void drawRowGround(QPainter& painter, const QRect& row, Emphasis mark, bool hovered) {
+  if (mark != Emphasis::None)
     painter.fillRect(row, theme().sel);
   else if (hovered)
     painter.fillRect(row, theme().hov);
-  if (mark == Mark::Ring)
+  if (mark == Emphasis::Ring)
     painter.fillRect(QRect(row.x(), row.y(), theme().px(3), row.height()), theme().ring);
 }
 

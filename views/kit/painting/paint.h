@@ -13,7 +13,7 @@
 namespace vitrine::kit {
 
 // How a thing is marked. Order of painting: hover over ring over outline.
-enum class Mark {
+enum class Emphasis {
   None,
   Outline,
   Ring
@@ -25,9 +25,9 @@ void hairlineBox(QPainter& painter, const QRectF& box, const QColor& colour);
 void dashedBox(QPainter& painter, const QRectF& box, const QColor& colour, double radius = 0);
 
 // Outline of a highlighted thing around `box`: ring 2 px, outline 1.5 px accent, hover 1 px dashed text2.
-void drawMark(QPainter& painter, const QRectF& box, Mark mark, bool hovered, double radius);
+void drawMark(QPainter& painter, const QRectF& box, Emphasis mark, bool hovered, double radius);
 // Fill and left bar of a table or tree row: hovered `hov`, selected and active `sel`, active with a 3 px bar.
-void drawRowGround(QPainter& painter, const QRect& row, Mark mark, bool hovered);
+void drawRowGround(QPainter& painter, const QRect& row, Emphasis mark, bool hovered);
 
 // A rounded label: soft fill, text in the tone's colour (or text1), optional icon. Returns its width.
 int drawPill(QPainter& painter, QPoint at, int height, const QString& text, Tone tone,

@@ -19,11 +19,11 @@ namespace vitrine::kit {
 namespace {
 
 // token, dark, light
-struct Token {
+struct ColourRow {
   QColor Theme::* field;
   const char *dark, *light;
 };
-const Token kTokens[] = {
+const ColourRow kTokens[] = {
     {&Theme::bg0, "#0d0f12", "#e9ecf0"},      {&Theme::bg1, "#15181c", "#ffffff"},
     {&Theme::bg2, "#1b1f24", "#f5f6f8"},      {&Theme::bg3, "#272c33", "#e8ebef"},
     {&Theme::canvas, "#101216", "#f9fafb"},   {&Theme::node, "#1d2228", "#ffffff"},
@@ -56,11 +56,11 @@ const FamilyRow kFamilyRows[kFamilies] = {
 const char* const kLinks[8][2] = {{"#172f31", "#daf8f1"}, {"#473312", "#fdd7bd"}, {"#312533", "#fce9fb"},
                                   {"#293b30", "#d7e7bf"}, {"#3f220c", "#ffeae7"}, {"#033e3b", "#b6ebf2"},
                                   {"#242f0f", "#f0e8c5"}, {"#3a3050", "#e0dafe"}};
-struct CodeRow {
+struct CodeColourRow {
   QColor CodeColours::* field;
   const char *dark, *light;
 };
-const CodeRow kCode[] = {
+const CodeColourRow kCode[] = {
     {&CodeColours::keyword, "#c4a3ea", "#683297"}, {&CodeColours::type, "#77cfcf", "#055b63"},
     {&CodeColours::number, "#e7bc81", "#7f4400"},  {&CodeColours::string, "#9bce90", "#175f2a"},
     {&CodeColours::comment, "#98a1ad", "#586170"}, {&CodeColours::called, "#a3ccf7", "#174a92"},
@@ -105,41 +105,42 @@ QPalette paletteOf(const Theme& t) {
 
 }  // namespace
 
-Family familyOf(std::string_view word) {
+NodeFamily familyOf(std::string_view word) {
   for (int i = 0; i < kFamilies; ++i)
-    if (word == kFamilyRows[i].word) return static_cast<Family>(i);
-  return Family::None;
+    if (word == kFamilyRows[i].word) return static_cast<NodeFamily>(i);
+  return NodeFamily::None;
 }
 
-QString familyTitle(Family family) {
-  return family == Family::None ? QString()
-                                : QString::fromLatin1(kFamilyRows[static_cast<int>(family)].title);
+QString familyTitle(NodeFamily family) {
+  return family == NodeFamily::None ? QString()
+                                    : QString::fromLatin1(kFamilyRows[static_cast<int>(family)].title);
 }
 
-QString familyIcon(Family family) {
-  return family == Family::None ? QString() : QString::fromLatin1(kFamilyRows[static_cast<int>(family)].icon);
+QString familyIcon(NodeFamily family) {
+  return family == NodeFamily::None ? QString()
+                                    : QString::fromLatin1(kFamilyRows[static_cast<int>(family)].icon);
 }
 
 Theme Theme::make(bool dark, double scale) {
   Theme t;
   t.dark = dark;
   t.scale = scale;
-  for (const Token& token : kTokens) t.*token.field = QColor(dark ? token.dark : token.light);
+  for (const ColourRow& token : kTokens) t.*token.field = QColor(dark ? token.dark : token.light);
   for (size_t i = 0; i < kFamilies; ++i) {
     const FamilyRow& row = kFamilyRows[i];
     t.families[i] = {QColor(dark ? row.dark : row.light), QColor(dark ? row.softDark : row.softLight)};
   }
   for (size_t i = 0; i < t.links.size(); ++i) t.links[i] = QColor(kLinks[i][dark ? 0 : 1]);
-  for (const CodeRow& row : kCode) t.code.*row.field = QColor(dark ? row.dark : row.light);
+  for (const CodeColourRow& row : kCode) t.code.*row.field = QColor(dark ? row.dark : row.light);
   return t;
 }
 
-const QColor& Theme::family(Family f) const {
-  return f == Family::None ? nodeLine : families[static_cast<size_t>(f)].base;
+const QColor& Theme::family(NodeFamily f) const {
+  return f == NodeFamily::None ? nodeLine : families[static_cast<size_t>(f)].base;
 }
 
-const QColor& Theme::familySoft(Family f) const {
-  return f == Family::None ? node : families[static_cast<size_t>(f)].soft;
+const QColor& Theme::familySoft(NodeFamily f) const {
+  return f == NodeFamily::None ? node : families[static_cast<size_t>(f)].soft;
 }
 
 const QColor& Theme::tone(Tone t) const {

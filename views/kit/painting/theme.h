@@ -13,11 +13,11 @@ class QApplication;
 namespace vitrine::kit {
 
 // Operator families, in the order of the legend. Family::None = placeholder, parameter, output.
-enum class Family { Pointwise, Reduction, Matmul, View, Memory, Random, Opaque, Collective, None };
+enum class NodeFamily { Pointwise, Reduction, Matmul, View, Memory, Random, Opaque, Collective, None };
 constexpr int kFamilies = 8;
-Family familyOf(std::string_view word);  // "pointwise" ... as in the session; anything else: None
-QString familyTitle(Family family);      // "pointwise", "matmul / conv", "PyTorch"
-QString familyIcon(Family family);       // icon name, "" for None
+NodeFamily familyOf(std::string_view word);  // "pointwise" ... as in the session; anything else: None
+QString familyTitle(NodeFamily family);      // "pointwise", "matmul / conv", "PyTorch"
+QString familyIcon(NodeFamily family);       // icon name, "" for None
 
 enum class Tone { None, Ok, Warn, Err, Info };
 
@@ -42,10 +42,10 @@ struct Theme {
 
   static Theme make(bool dark, double scale = 1);
 
-  const QColor& family(Family f) const;      // base; None: nodeLine
-  const QColor& familySoft(Family f) const;  // None: node
-  const QColor& tone(Tone t) const;          // None: text1
-  const QColor& softTone(Tone t) const;      // None: bg1
+  const QColor& family(NodeFamily f) const;      // base; None: nodeLine
+  const QColor& familySoft(NodeFamily f) const;  // None: node
+  const QColor& tone(Tone t) const;              // None: text1
+  const QColor& softTone(Tone t) const;          // None: bg1
   const QColor& link(int letter) const { return links[static_cast<size_t>(letter) % links.size()]; }
   QColor heat(int step) const;                                    // 0 to 4: `node` mixed with accent
   static QColor mix(const QColor& a, const QColor& b, double t);  // t = 0: a, 1: b

@@ -43,9 +43,9 @@ constexpr LinkRowInfo kLinkRows[] = {
     {"timeline", "timeline", Kind::None, ""},
 };
 
-class Chain {
+class ChainFinder {
  public:
-  Chain(const SessionData& session, const Selection& selection) : d_(session), s_(selection) {
+  ChainFinder(const SessionData& session, const Selection& selection) : d_(session), s_(selection) {
     all_.push_back(s_.active);
     if (s_.relatives && s_.relatives->of == s_.active) {
       all_.insert(all_.end(), s_.relatives->origins.begin(), s_.relatives->origins.end());
@@ -189,7 +189,7 @@ class Chain {
 
 std::vector<ChainLink> chainOf(const SessionData& session, const Selection& selection) {
   if (!selection.active) return {};
-  return Chain(session, selection).run();
+  return ChainFinder(session, selection).run();
 }
 
 }  // namespace vitrine::kit

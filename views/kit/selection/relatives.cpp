@@ -6,7 +6,7 @@ namespace vitrine::kit {
 
 namespace {
 
-using Step = std::span<const Id> (LinkIndex::*)(Id) const;
+using LinkStep = std::span<const Id> (LinkIndex::*)(Id) const;
 
 // Decisions are leaves: they tell of a pair, they do not carry provenance on.
 bool carriesOn(Id id) {
@@ -22,7 +22,7 @@ bool claims(const LinkIndex& links, Id id) {
                                                   [](Id next) { return kind_of(next) != Kind::Guard; });
 }
 
-std::vector<Id> closure(const LinkIndex& links, const std::vector<Id>& roots, Step step) {
+std::vector<Id> closure(const LinkIndex& links, const std::vector<Id>& roots, LinkStep step) {
   std::vector<Id> order;
   std::unordered_set<Id> seen(roots.begin(), roots.end());
   std::vector<Id> frontier = roots;
@@ -40,7 +40,7 @@ std::vector<Id> closure(const LinkIndex& links, const std::vector<Id>& roots, St
 // A derived thing belongs to the active one alone when everything it came from does. An origin does when
 // everything else that came from it, at the same or an earlier stage, does. `order` is nearest first, yet a
 // node may be reached over a short cut before its other parents are judged, hence the second look.
-void judge(const LinkIndex& links, const std::vector<Id>& order, Step back, std::unordered_set<Id> only,
+void judge(const LinkIndex& links, const std::vector<Id>& order, LinkStep back, std::unordered_set<Id> only,
            Relatives& out) {
   bool changed = true;
   std::unordered_set<Id> mine(order.begin(), order.end());

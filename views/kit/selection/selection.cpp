@@ -12,11 +12,11 @@ bool Selection::isSelected(Id id) const {
   return std::find(selected.begin(), selected.end(), id) != selected.end();
 }
 
-Mark Selection::mark(Id id) const {
-  if (!id) return Mark::None;
-  if (id == active || (relatives && relatives->only.contains(id))) return Mark::Ring;
-  if (isSelected(id) || (relatives && relatives->shared.contains(id))) return Mark::Outline;
-  return Mark::None;
+Emphasis Selection::mark(Id id) const {
+  if (!id) return Emphasis::None;
+  if (id == active || (relatives && relatives->only.contains(id))) return Emphasis::Ring;
+  if (isSelected(id) || (relatives && relatives->shared.contains(id))) return Emphasis::Outline;
+  return Emphasis::None;
 }
 
 SelectionModel::SelectionModel(Jobs* jobs, QObject* parent) : QObject(parent), jobs_(jobs) {

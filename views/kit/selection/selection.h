@@ -47,7 +47,7 @@ struct Selection {
   bool isSelected(Id id) const;
   // How `id` is drawn: ring for the active thing and what stems from it alone, outline for selected or
   // shared.
-  Mark mark(Id id) const;
+  Emphasis mark(Id id) const;
   bool isHovered(Id id) const {
     return id && (id == hover || (hoverRelatives && hoverRelatives->contains(id)));
   }

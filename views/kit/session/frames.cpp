@@ -12,16 +12,16 @@ using namespace session;
 namespace {
 
 // One activation of a function while it was captured, with those it called.
-struct Frame {
+struct Activation {
   Id code = 0;
   int64_t nodes = 0;  // made in it and in what it called
-  std::vector<std::unique_ptr<Frame>> calls;
+  std::vector<std::unique_ptr<Activation>> calls;
 };
 
-std::unique_ptr<Frame> callTree(const SessionData& data, Id compilation) {
-  auto root = std::make_unique<Frame>();
+std::unique_ptr<Activation> callTree(const SessionData& data, Id compilation) {
+  auto root = std::make_unique<Activation>();
   root->code = data.codeOf(compilation);
-  std::vector<Frame*> path{root.get()};
+  std::vector<Activation*> path{root.get()};
   for (const StepRow& step : data.steps.of(compilation)) {
     const InstructionRow* ins = data.instructions.find(step.instruction);
     const auto depth = static_cast<size_t>(std::max<int64_t>(0, step.depth));
@@ -30,12 +30,12 @@ std::unique_ptr<Frame> callTree(const SessionData& data, Id compilation) {
     while (path.size() < depth + 1 || path.back()->code != ins->code) {
       if (path.size() == depth + 1) path.pop_back();
       if (path.empty()) return root;  // another function where the frame itself should stand
-      path.back()->calls.push_back(std::make_unique<Frame>());
+      path.back()->calls.push_back(std::make_unique<Activation>());
       path.push_back(path.back()->calls.back().get());
       path.back()->code = ins->code;
     }
     if (step.event == "node")
-      for (Frame* frame : path) ++frame->nodes;
+      for (Activation* frame : path) ++frame->nodes;
   }
   return root;
 }
@@ -64,10 +64,10 @@ std::vector<Id> instructionsAt(const SessionData& data, const StepRow& step) {
 }
 
 Id workCode(const SessionData& data, Id compilation) {
-  const std::unique_ptr<Frame> root = callTree(data, compilation);
-  const Frame* at = root.get();
+  const std::unique_ptr<Activation> root = callTree(data, compilation);
+  const Activation* at = root.get();
   while (at->nodes > 1 && !isUsers(data, at->code)) {
-    const Frame* next = nullptr;
+    const Activation* next = nullptr;
     for (const auto& call : at->calls)
       if (call->nodes >= at->nodes - 1) next = call.get();
     if (!next) break;

@@ -62,7 +62,7 @@ QString middleHalf(double lower_ns, double upper_ns, int64_t calls) {
   if (calls < 2 || lower_ns <= 0) return {};
   Extent both;
   both.add(lower_ns), both.add(upper_ns);
-  const Unit unit = timeTextUnit(both);
+  const MeasureUnit unit = timeTextUnit(both);
   return QStringLiteral("%1 to %2").arg(unit.format(lower_ns), unit.text(upper_ns));
 }
 

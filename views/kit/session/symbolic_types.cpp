@@ -18,12 +18,12 @@ bool digit(char c) {
 
 // A text as its numbers that stand alone and what is between them: "f32[4,128]" is {"f32[", 4, ",", 128,
 // "]"}.
-struct Part {
+struct TypePart {
   std::string words;   // before the number
   int64_t number = 0;  // -1: the end, no number follows
 };
-std::vector<Part> parts_of(const std::string& text) {
-  std::vector<Part> out;
+std::vector<TypePart> parts_of(const std::string& text) {
+  std::vector<TypePart> out;
   std::string words;
   for (size_t i = 0; i < text.size();) {
     const bool begins = digit(text[i]) && (i == 0 || !std::isalnum(static_cast<unsigned char>(text[i - 1])));
@@ -57,7 +57,7 @@ std::unordered_map<std::string, int64_t> input_sizes(const SessionData& data, Id
   for (const NodeRow& node : data.nodes.of(graph->id)) {
     if (node.kind == "op" || node.detail.empty()) continue;
     int dim = 0;
-    for (const Part& part : parts_of(node.type.substr(0, node.type.find(']'))))
+    for (const TypePart& part : parts_of(node.type.substr(0, node.type.find(']'))))
       if (part.number >= 0) out[node.detail + ".size(" + std::to_string(dim++) + ")"] = part.number;
   }
   return out;
@@ -110,7 +110,7 @@ std::optional<std::string> SymbolicTypes::explain(int64_t before, int64_t now) c
 }
 
 std::string SymbolicTypes::text(const std::string& before, const std::string& now) const {
-  const std::vector<Part> a = parts_of(before), b = parts_of(now);
+  const std::vector<TypePart> a = parts_of(before), b = parts_of(now);
   if (a.size() != b.size()) return now;
   std::string out;
   for (size_t i = 0; i < b.size(); ++i) {
@@ -126,7 +126,7 @@ std::string SymbolicTypes::text(const std::string& before, const std::string& no
 std::string SymbolicTypes::input(const std::string& source, const std::string& now) const {
   std::string out;
   int dim = 0;
-  for (const Part& part : parts_of(now)) {
+  for (const TypePart& part : parts_of(now)) {
     out += part.words;
     if (part.number < 0) continue;
     const std::string size = source + ".size(" + std::to_string(dim++) + ")";
@@ -191,14 +191,14 @@ class SizesOf {
   // A size that all earlier ones, as far as they had another one, explain alike.
   std::string computed(const std::string& type, const std::vector<std::span<const NodeRow>>& before,
                        size_t node) const {
-    const std::vector<Part> parts = parts_of(type);
+    const std::vector<TypePart> parts = parts_of(type);
     std::string out;
-    std::vector<std::pair<const SymbolicTypes*, std::vector<Part>>> known;
+    std::vector<std::pair<const SymbolicTypes*, std::vector<TypePart>>> known;
     for (size_t e = 0; e < before.size(); ++e) {
       if (node >= before[e].size()) continue;
-      std::vector<Part> old = parts_of(before[e][node].type);
+      std::vector<TypePart> old = parts_of(before[e][node].type);
       const bool alike = std::equal(old.begin(), old.end(), parts.begin(), parts.end(),
-                                    [](const Part& a, const Part& b) { return a.words == b.words; });
+                                    [](const TypePart& a, const TypePart& b) { return a.words == b.words; });
       if (alike) known.emplace_back(&earlier_[e].sizes, std::move(old));
     }
     for (size_t i = 0; i < parts.size(); ++i) {

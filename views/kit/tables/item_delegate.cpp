@@ -37,7 +37,7 @@ void drawBar(QPainter& painter, const QRect& box, double part, bool hollow) {
 
 namespace {
 bool hasGlyph(const Cell& cell) {
-  return cell.family != Family::None || !cell.icon.isEmpty();
+  return cell.family != NodeFamily::None || !cell.icon.isEmpty();
 }
 
 // In a list none of which opens, an icon stands where a chevron would.
@@ -140,7 +140,7 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   QColor colour = cell->quiet ? theme().text2 : theme().text1;
   if (cell->tone != Tone::None) colour = theme().tone(cell->tone);
   const QRect glyph(box.x(), box.y() + (box.height() - theme().px(14)) / 2, theme().px(14), theme().px(14));
-  if (cell->family != Family::None)
+  if (cell->family != NodeFamily::None)
     drawFamily(*painter, cell->family, glyph);
   else if (!cell->icon.isEmpty())
     drawIcon(*painter, cell->icon, glyph, cell->tone != Tone::None ? colour : theme().text2);

@@ -16,16 +16,16 @@ namespace vitrine::kit {
 
 struct Cell {
   QString text;
-  QVariant sort;                 // number to sort by; invalid = by text
-  QString icon;                  // drawn before the text
-  Family family = Family::None;  // its glyph instead of an icon, in its colour
-  Tone tone = Tone::None;        // colour of text and icon
-  bool quiet = false;            // text2
-  bool mono = false;             // a name or code in a column that is otherwise text
-  double bar = -1;               // 0 to 1: a bar from the column's origin, left of the number
-  bool hollow = false;           // the bar as outline only (what did not happen)
-  QString tooltip;               // exact value
-  QString below;                 // a second, quieter line in mono; the row is 40 high
+  QVariant sort;                         // number to sort by; invalid = by text
+  QString icon;                          // drawn before the text
+  NodeFamily family = NodeFamily::None;  // its glyph instead of an icon, in its colour
+  Tone tone = Tone::None;                // colour of text and icon
+  bool quiet = false;                    // text2
+  bool mono = false;                     // a name or code in a column that is otherwise text
+  double bar = -1;                       // 0 to 1: a bar from the column's origin, left of the number
+  bool hollow = false;                   // the bar as outline only (what did not happen)
+  QString tooltip;                       // exact value
+  QString below;                         // a second, quieter line in mono; the row is 40 high
 };
 
 struct Item {

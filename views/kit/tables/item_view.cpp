@@ -22,7 +22,7 @@ constexpr int kClearText = 200;      // a stretching column that cuts texts belo
 constexpr int kLeastText = 76;       // and no text column is less than this
 constexpr size_t kFewColumns = 4;    // a list of less keeps its numbers together
 bool hasGlyph(const Cell& cell) {
-  return cell.family != Family::None || !cell.icon.isEmpty();
+  return cell.family != NodeFamily::None || !cell.icon.isEmpty();
 }
 }  // namespace
 
@@ -168,7 +168,7 @@ const std::vector<double>& ItemView::relativeTicks() {
   double at = 0;
   for (QModelIndex index = filter_.index(0, 0); index.isValid(); index = indexBelow(index)) {
     const Id id = index.data(DetailRole).isValid() ? 0 : idAt(index);
-    if (id && marks_->mark(id) != Mark::None) ticks_.push_back(at);
+    if (id && marks_->mark(id) != Emphasis::None) ticks_.push_back(at);
     at += rowHeight(index);
   }
   for (double& tick : ticks_) tick /= std::max(1.0, at);
@@ -260,15 +260,15 @@ void ItemView::drawRow(QPainter* painter, const QStyleOptionViewItem& option,
                        const QModelIndex& index) const {
   const Id id = idAt(index);
   const bool detail = index.data(DetailRole).isValid();
-  const Mark mark = marks_ && !detail ? marks_->mark(id) : Mark::None;
+  const Emphasis mark = marks_ && !detail ? marks_->mark(id) : Emphasis::None;
   const bool hovered = marks_ && !detail && marks_->isHovered(id);
   const QRect row(0, option.rect.y(), viewport()->width(), option.rect.height());
   drawRowGround(*painter, row, mark, hovered);
   if (marks_ && id && id != marks_->active &&
-      mark == Mark::Ring)  // a relative: sole, but not the one clicked
+      mark == Emphasis::Ring)  // a relative: sole, but not the one clicked
     painter->fillRect(QRect(0, row.y(), theme().px(3), row.height()), theme().text2);
   QTreeView::drawRow(painter, option, index);
-  if (hovered && mark == Mark::None) dashedBox(*painter, row.adjusted(0, 0, -1, -1), theme().text2);
+  if (hovered && mark == Emphasis::None) dashedBox(*painter, row.adjusted(0, 0, -1, -1), theme().text2);
 }
 
 void ItemView::drawBranches(QPainter* painter, const QRect& rect, const QModelIndex& index) const {

@@ -7,19 +7,19 @@ namespace vitrine::kit {
 
 namespace {
 
-struct Scale {
+struct UnitScale {
   const char* name;
   double size;
 };
-constexpr Scale kTime[] = {{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}, {"ns", 1}};
-constexpr Scale kBytes[] = {{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}};
-constexpr Scale kRate[] = {{"TB/s", 1e12}, {"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1}};
-constexpr Scale kFlops[] = {{"TFLOP/s", 1e12}, {"GFLOP/s", 1e9}, {"MFLOP/s", 1e6}, {"FLOP/s", 1}};
+constexpr UnitScale kTime[] = {{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}, {"ns", 1}};
+constexpr UnitScale kBytes[] = {{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}};
+constexpr UnitScale kRate[] = {{"TB/s", 1e12}, {"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1}};
+constexpr UnitScale kFlops[] = {{"TFLOP/s", 1e12}, {"GFLOP/s", 1e9}, {"MFLOP/s", 1e6}, {"FLOP/s", 1}};
 
-constexpr Scale kWork[] = {{"TFLOP", 1e12}, {"GFLOP", 1e9}, {"MFLOP", 1e6}, {"kFLOP", 1e3}, {"FLOP", 1}};
+constexpr UnitScale kWork[] = {{"TFLOP", 1e12}, {"GFLOP", 1e9}, {"MFLOP", 1e6}, {"kFLOP", 1e3}, {"FLOP", 1}};
 
-const Scale& pick(std::span<const Scale> scales, double value) {
-  for (const Scale& scale : scales)
+const UnitScale& pick(std::span<const UnitScale> scales, double value) {
+  for (const UnitScale& scale : scales)
     if (std::abs(value) >= scale.size * 0.9995) return scale;
   return scales.back();
 }
@@ -30,9 +30,9 @@ int decimalsFor(double shown) {
   return size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
 }
 
-QString alone(std::span<const Scale> scales, double value) {
+QString alone(std::span<const UnitScale> scales, double value) {
   if (!std::isfinite(value)) return unknown();
-  const Scale& scale = pick(scales, value);
+  const UnitScale& scale = pick(scales, value);
   const double shown = value / scale.size;
   const bool whole = scale.size == 1 && shown == std::floor(shown);
   return fixed(shown, whole ? 0 : decimalsFor(shown)) + QChar(0x202F) + QString::fromUtf8(scale.name);
@@ -43,8 +43,8 @@ constexpr double kTwoDigits = 0.01;   // is two digits in three decimals
 constexpr double kLongestText = 1e3;  // the same of numbers with their unit beside them
 constexpr int kMostDecimals = 3;
 
-Unit columnUnit(std::span<const Scale> scales, const Extent& of, QString (*alone)(double)) {
-  const Scale* scale = &pick(scales, of.largest);
+MeasureUnit columnUnit(std::span<const UnitScale> scales, const Extent& of, QString (*alone)(double)) {
+  const UnitScale* scale = &pick(scales, of.largest);
   int decimals = decimalsFor(of.largest / scale->size);
   auto shown = [&] { return of.smallest / scale->size; };
   auto lost = [&] { return shown() < 0.5 * std::pow(10, -decimals); };
@@ -125,23 +125,23 @@ QString spaceText(std::string_view shape) {
 namespace {
 
 // Something, of which a column's precision would leave 0.
-bool isTooSmall(const Unit& unit, double value) {
+bool isTooSmall(const MeasureUnit& unit, double value) {
   return value != 0 && std::isfinite(value) && fixed(value / unit.size, unit.decimals).toDouble() == 0;
 }
 
 }  // namespace
 
-QString Unit::format(double value) const {
+QString MeasureUnit::format(double value) const {
   return alone && isTooSmall(*this, value) ? alone(value) : fixed(value / size, decimals);
 }
 
-QString Unit::bound(double value) const {
+QString MeasureUnit::bound(double value) const {
   return isTooSmall(*this, value) ? '<' + fixed(std::pow(10, -decimals), decimals)
                                   : fixed(value / size, decimals);
 }
 
 // Each has its unit beside it, so that one whose rounding would tell a twentieth less may have its own.
-QString Unit::text(double value) const {
+QString MeasureUnit::text(double value) const {
   const QString in_column = fixed(value / size, decimals);
   const double off = std::abs(in_column.toDouble() * size - std::abs(value));
   const bool rough = std::isfinite(value) && value != 0 && off > 0.05 * std::abs(value);
@@ -149,13 +149,13 @@ QString Unit::text(double value) const {
 }
 
 // A column in which nothing is known has the unit that is usual in it.
-Unit timeUnit(Extent ns) {
+MeasureUnit timeUnit(Extent ns) {
   return columnUnit(kTime, ns.largest > 0 ? ns : Extent(1e6), timeText);
 }
 
 // Two digits of the smallest bound what is told wrong of any of them to a twentieth.
-Unit timeTextUnit(Extent ns) {
-  const Scale* scale = &pick(kTime, ns.largest > 0 ? ns.largest : 1e6);
+MeasureUnit timeTextUnit(Extent ns) {
+  const UnitScale* scale = &pick(kTime, ns.largest > 0 ? ns.largest : 1e6);
   int decimals = decimalsFor(ns.largest / scale->size);
   auto rough = [&] { return ns.smallest > 0 && ns.smallest / scale->size < std::pow(10, 1 - decimals); };
   while (rough() && decimals < kMostDecimals) ++decimals;
@@ -166,12 +166,12 @@ Unit timeTextUnit(Extent ns) {
   return {QString::fromUtf8(scale->name), scale->size, scale->size == 1 ? 0 : decimals, timeText};
 }
 
-Unit rateUnit(Extent rate) {
+MeasureUnit rateUnit(Extent rate) {
   return columnUnit(kRate, rate.largest > 0 ? rate : Extent(1e9),
                     [](double value) { return alone(kRate, value); });
 }
 
-Unit bytesUnit(Extent bytes) {
+MeasureUnit bytesUnit(Extent bytes) {
   return columnUnit(kBytes, bytes.largest > 0 ? bytes : Extent(1e6), bytesText);
 }
 

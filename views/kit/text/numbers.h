@@ -28,7 +28,7 @@ QString spaceText(std::string_view shape);                                  // "
 
 // The one unit of a column. format(x) gives digits only; the unit stands in the header. A value that would
 // be 0 in it is written with its own: "12.3 MB/s" among GB/s.
-struct Unit {
+struct MeasureUnit {
   QString name;     // "ms"
   double size = 1;  // value / size = number shown
   int decimals = 0;
@@ -45,9 +45,10 @@ struct Extent {
   Extent(double most) : largest(most), smallest(most) {}  // only the largest is known
   void add(double value);                                 // its magnitude; 0 and unknown count for nothing
 };
-Unit timeUnit(Extent ns);
-Unit timeTextUnit(Extent ns);  // for text(): times below each other, each with its unit, have the same one
-Unit bytesUnit(Extent bytes);
-Unit rateUnit(Extent rate);  // of bytes a second
+MeasureUnit timeUnit(Extent ns);
+MeasureUnit timeTextUnit(
+    Extent ns);  // for text(): times below each other, each with its unit, have the same one
+MeasureUnit bytesUnit(Extent bytes);
+MeasureUnit rateUnit(Extent rate);  // of bytes a second
 
 }  // namespace vitrine::kit
