@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/sha256.h"
-#include "core/session/state_folder.h"
+#include "core/base/state_folder.h"
 
 namespace vitrine::session {
 

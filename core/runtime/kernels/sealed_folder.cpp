@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "core/base/sha256.h"
+#include "core/base/state_folder.h"
 
 namespace vitrine::runtime {
 
@@ -37,17 +37,6 @@ const std::vector<std::string>& known_names() {
   return names;
 }
 
-std::string state_folder() {
-  if (const char* named = std::getenv("XDG_STATE_HOME"); named && *named == '/')
-    return std::string(named) + "/vitrine";
-  const char* home = std::getenv("HOME");
-  if (!home || *home != '/') {
-    const passwd* user = getpwuid(geteuid());
-    home = user ? user->pw_dir : nullptr;
-  }
-  return home && *home == '/' ? std::string(home) + "/.local/state/vitrine" : "";
-}
-
 // "" where the folder cannot hold one.
 std::string secret_in(const PrivateFolder& folder) {
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -63,7 +52,7 @@ std::string secret_in(const PrivateFolder& folder) {
 
 // The user's, kept apart from what it seals; beside it only for a user who has no other place.
 std::string secret_for(const PrivateFolder& sealed) {
-  if (const std::string place = state_folder(); !place.empty())
+  if (const std::string place = state_path(); !place.empty())
     if (auto folder = PrivateFolder::open(place); folder)
       if (std::string secret = secret_in(folder.value()); !secret.empty()) return secret;
   return secret_in(sealed);
