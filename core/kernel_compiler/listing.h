@@ -3,16 +3,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "core/kernel_compiler/protocol/protocol.h"
 
 namespace vitrine::kernel_compiler {
-
-struct Listing {
-  std::string text;
-  std::vector<LineMap> lines;  // in order, without overlap
-};
 
 Listing list_ir(const std::string& printed);        // a module printed with its debug locations
 Listing list_assembly(const std::string& printed);  // with .loc directives

@@ -52,7 +52,7 @@ bool ready_tensor(PyObject* o) {
 PyObject* tensor_facts(PyObject*, PyObject* tensor) {
   if (!ready_tensor(tensor)) return nullptr;
   tb::Handle handle = tb::handle_of(tensor);
-  const tb::View v = tb::view(handle);
+  const tb::TensorView v = tb::view(handle);
   return Py_BuildValue("{s:N,s:N,s:L,s:i,s:i,s:i,s:K,s:O,s:O,s:K}", "sizes", tuple_of(v.sizes, v.ndim),
                        "strides", tuple_of(v.strides, v.ndim), "offset",
                        static_cast<long long>(v.storage_offset), "scalar_type", v.scalar_type, "device_type",

@@ -99,7 +99,7 @@ class OperatorCall {
   }
   // Composite operators turn Python numbers into 0-d tensors without asking the dispatcher.
   static bool is_scalar(PyObject* tensor) {
-    const View v = torch_api::view(handle_of(tensor));
+    const TensorView v = torch_api::view(handle_of(tensor));
     return v.ndim == 0 && v.device_type == 0;
   }
 

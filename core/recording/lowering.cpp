@@ -28,7 +28,7 @@ std::string why_not_input(PyObject* tensor) {
     PyErr_Clear();
     return std::string("a tensor that is not a plain CPU or CUDA tensor (") + (utf8 ? utf8 : "") + ")";
   }
-  const View v = view(handle);
+  const TensorView v = view(handle);
   if (v.device_type != 0 && v.device_type != kCudaDevice)
     return "a tensor on another device than the CPU or a GPU";
   if (ir::dtype_from_scalar_type(v.scalar_type) == ir::DType::other) return "an unsupported element type";

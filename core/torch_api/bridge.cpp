@@ -207,9 +207,9 @@ PyObject* wrap(Handle owned) {
   return out;
 }
 
-View view(Handle t) {
+TensorView view(Handle t) {
   const Symbols& s = api().symbols;
-  View v;
+  TensorView v;
   int64_t *sizes = nullptr, *strides = nullptr;
   const int failed = s.get_dim(t, &v.ndim) | s.get_sizes(t, &sizes) | s.get_strides(t, &strides) |
                      s.get_storage_offset(t, &v.storage_offset) | s.get_dtype(t, &v.scalar_type) |
@@ -338,13 +338,13 @@ const void* storage_id(Handle t) {
   return storage_of(t);
 }
 
-ir::Device device_of(const View& v) {
+ir::Device device_of(const TensorView& v) {
   if (v.device_type != kCudaDevice) return {};
   return {ir::Device::Type::cuda, static_cast<int8_t>(std::max(v.device_index, 0))};
 }
 
 ir::TensorType type_of(Handle t) {
-  const View v = view(t);
+  const TensorView v = view(t);
   return {ir::dtype_from_scalar_type(v.scalar_type), dims(v.sizes, v.ndim), dims(v.strides, v.ndim),
           v.storage_offset, device_of(v)};
 }

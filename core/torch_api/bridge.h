@@ -41,7 +41,7 @@ Handle handle_of(_object* tensor);  // borrowed, 2 ns; tensor must satisfy is_te
 _object* wrap(Handle owned);        // steals the handle; new reference, or nullptr with a Python error set
 
 // What a guard reads. Pointers are valid while the tensor lives and is not resized.
-struct View {
+struct TensorView {
   int64_t ndim = 0;
   const int64_t* sizes = nullptr;
   const int64_t* strides = nullptr;
@@ -49,10 +49,10 @@ struct View {
   int32_t scalar_type = 0, device_type = 0, device_index = 0;
 };
 inline constexpr int32_t kCudaDevice = 1;  // c10::DeviceType::CUDA
-View view(Handle t);
-ir::Device device_of(const View& v);  // of a CPU or CUDA tensor; any other device reads as the CPU
-void* data(Handle t);                 // address of element 0, storage offset included
-uint64_t dispatch_keys(Handle t);     // raw key set
+TensorView view(Handle t);
+ir::Device device_of(const TensorView& v);  // of a CPU or CUDA tensor; any other device reads as the CPU
+void* data(Handle t);                       // address of element 0, storage offset included
+uint64_t dispatch_keys(Handle t);           // raw key set
 bool requires_grad(_object* tensor);
 bool is_leaf(_object* tensor);  // autograd did not make it
 ir::TensorType type_of(_object* tensor);

@@ -10,7 +10,7 @@ namespace vitrine::capture {
 
 namespace {
 
-using torch_api::View;
+using torch_api::TensorView;
 
 // Where hooks live: on the module, and for all modules in torch.nn.modules.module.
 const char* const kOwnHooks[] = {"_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
@@ -105,7 +105,7 @@ bool GuardTree::tensor_matches(const TensorExpected& t, PyObject* o) const {
   if (Py_TYPE(o) != t.type) return false;
   torch_api::Handle handle = torch_api::handle_of(o);
   if (torch_api::dispatch_keys(handle) != t.keys) return false;
-  View v = torch_api::view(handle);
+  TensorView v = torch_api::view(handle);
   if (v.scalar_type != t.scalar_type || v.ndim != t.ndim || v.device_type != t.device_type ||
       v.device_index != t.device_index)
     return false;
@@ -118,7 +118,7 @@ bool GuardTree::tensor_matches(const TensorExpected& t, PyObject* o) const {
 }
 
 bool GuardTree::heeds_marks(const TensorExpected& t, PyObject* o) const {
-  const View v = torch_api::view(torch_api::handle_of(o));
+  const TensorView v = torch_api::view(torch_api::handle_of(o));
   return marks_are_heeded(o, {v.sizes, static_cast<size_t>(v.ndim)},
                           [&](size_t d) { return dims_[t.dims + d] == kAny; });
 }
@@ -249,7 +249,7 @@ GuardFailure GuardTree::explain_tensor(const Condition& c, PyObject* o) const {
     return f;
   }
   torch_api::Handle handle = torch_api::handle_of(o);
-  View v = torch_api::view(handle);
+  TensorView v = torch_api::view(handle);
   const int64_t* dims = dims_.data() + t.dims;
   if (v.scalar_type != t.scalar_type)
     return differ(".dtype", shown_scalar_type(t.scalar_type), shown_scalar_type(v.scalar_type));

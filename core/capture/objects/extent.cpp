@@ -7,7 +7,7 @@ namespace vitrine::capture {
 
 MemoryExtent extent_of(_object* tensor) {
   const torch_api::Handle handle = torch_api::handle_of(tensor);
-  const torch_api::View v = torch_api::view(handle);
+  const torch_api::TensorView v = torch_api::view(handle);
   const int64_t item = ir::dtype_bytes(ir::dtype_from_scalar_type(v.scalar_type));
   int64_t last = 0;
   for (int64_t d = 0; d < v.ndim; ++d) {

@@ -69,6 +69,12 @@ struct LineMap {
   bool operator==(const LineMap&) const = default;
 };
 
+// A text that a compiler made, as people read it.
+struct Listing {
+  std::string text;
+  std::vector<LineMap> lines;  // in order, without overlap
+};
+
 struct Texts {
   std::string ir, assembly;
   std::vector<LineMap> ir_lines, assembly_lines;

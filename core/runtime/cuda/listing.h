@@ -9,10 +9,7 @@
 
 namespace vitrine::runtime::cuda {
 
-struct Listing {
-  std::string text;
-  std::vector<kernel_compiler::LineMap> lines;
-};
+using kernel_compiler::Listing;
 
 // body[n]: line n of the kernel's text (from 1) computes something. An instruction that was inlined comes
 // from the innermost such line of its calls: a sum's shuffle belongs to the sum, not to the function that

@@ -100,7 +100,7 @@ class LtCall : public LibraryCall {
   Prepared* find(const Handle* values, Handle out) const {
     numbers_.clear();
     auto put = [&](Handle t) {
-      const View v = view(t);
+      const TensorView v = view(t);
       numbers_.push_back(v.scalar_type);
       numbers_.push_back(v.ndim);
       numbers_.insert(numbers_.end(), v.sizes, v.sizes + v.ndim);
@@ -174,7 +174,7 @@ class LtCall : public LibraryCall {
     with.alpha = static_cast<float>(alpha_);
     if (prepared.biased) with.bias = data(added(values));
     if (prepared.adds) with.c = data(added(values)), with.beta = static_cast<float>(beta_);
-    const View v = view(out);
+    const TensorView v = view(out);
     Handle workspace = nullptr;
     if (const int64_t bytes = prepared.product->workspace(algorithm)) {
       ir::TensorType type = ir::TensorType::contiguous(ir::DType::u8, {bytes});

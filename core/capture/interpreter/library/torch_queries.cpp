@@ -45,7 +45,7 @@ Value* attention(T& t, const A& a) {
     if (name == "attn_mask") mask = &value;
   Value* tensor = mask ? t.look(*mask) : nullptr;
   if (tensor && tensor->kind == Kind::Tensor) {
-    const torch_api::View v = torch_api::view(torch_api::handle_of(tensor->obj));
+    const torch_api::TensorView v = torch_api::view(torch_api::handle_of(tensor->obj));
     const int64_t last = v.ndim - 1;
     if (v.device_type == torch_api::kCudaDevice && last >= 0 && v.sizes[last] > 1 && v.strides[last] == 0)
       *mask = t.tensor_method(tensor, "contiguous", nullptr, {});

@@ -137,7 +137,7 @@ void Tracer::join_group(int32_t symbol, const std::string& group) {
 
 // The sizes of an input as values; those that are symbols leave the guard on the tensor.
 void Tracer::open_sizes(Value* v, PyObject* real, ir::NodeKind kind) {
-  const torch_api::View view = torch_api::view(torch_api::handle_of(real));
+  const torch_api::TensorView view = torch_api::view(torch_api::handle_of(real));
   const auto n = static_cast<size_t>(view.ndim);
   std::vector<int64_t> sizes(view.sizes, view.sizes + n);
   Symbolic::Input input{v->source, true, std::vector<int32_t>(n, -1)};
