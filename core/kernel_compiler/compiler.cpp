@@ -16,10 +16,10 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <sstream>
 
+#include "core/base/clock.h"
 #include "core/kernel_compiler/listing.h"
 
 namespace vitrine::kernel_compiler {
@@ -27,12 +27,6 @@ namespace vitrine::kernel_compiler {
 namespace {
 
 constexpr const char* kFileName = "kernel.cpp";
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // Gathers diagnostics and optimisation remarks as rows.
 class Collector : public clang::DiagnosticConsumer {
@@ -212,9 +206,9 @@ bool compile_object(const Request& request, Response& response, std::string& obj
   (void)initialised;
   response.cpu = request.cpu == "native" ? host_cpu() : request.cpu;
   llvm::LLVMContext context;
-  int64_t start = now_ns();
+  int64_t start = monotonic_ns();
   auto module = front_end(request, response.cpu, response, context);
-  int64_t front = now_ns();
+  int64_t front = monotonic_ns();
   response.front_ns = front - start;
   if (!module) {
     response.error = "the kernel's source has errors";
@@ -229,7 +223,7 @@ bool compile_object(const Request& request, Response& response, std::string& obj
   module->setDataLayout(machine->createDataLayout());
   bool ok = !request.texts || make_texts(*module, *machine, request.source, response.texts);
   ok = ok && emit(*module, *machine, llvm::CodeGenFileType::ObjectFile, object);
-  response.codegen_ns = now_ns() - front;
+  response.codegen_ns = monotonic_ns() - front;
   if (!ok) response.error = "LLVM cannot write this kind of object file";
   return ok;
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "core/base/clock.h"
 #include "core/kernel_compiler/compiler.h"
 #include "core/kernel_compiler/linker.h"
 
@@ -31,12 +31,6 @@ extern "C" void vitrine_kernel(void* const* args, long begin, long end) {
   for (long i = begin; i < end; ++i) *(VFU*)(y + 8 * i) = *(const VFU*)(x + 8 * i) * 2.0f + 1.0f;
 }
 )";
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // "" or why not; then nothing is left there.
 std::string write_file(const std::string& path, const std::string& content) {
@@ -56,9 +50,9 @@ Response compile(const Request& request, bool& can_run_again) {
   response.id = request.id;
   std::string object;
   if (!compile_object(request, response, object)) return response;
-  int64_t start = now_ns();
+  int64_t start = monotonic_ns();
   LinkOutcome linked = link_shared(object);
-  response.link_ns = now_ns() - start;
+  response.link_ns = monotonic_ns() - start;
   can_run_again = linked.can_run_again;
   response.of_machine = linked.of_machine;
   if (linked.failed)

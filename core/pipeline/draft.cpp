@@ -1,17 +1,12 @@
 #include "core/pipeline/draft.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "core/base/clock.h"
 
 namespace vitrine::pipeline {
 
 namespace {
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // The rows that follow fusion depend on what was chosen.
 bool follows_choices(const Row& row) {
@@ -23,11 +18,11 @@ bool follows_choices(const Row& row) {
 Draft::Draft(const ir::GraphPtr& optimised, const codegen::CodegenOptions& options, const Settings& settings)
     : options_(options), settings_(settings), build_{optimised, options_, {}, {}, nullptr} {
   settings_.spares_memory = options.gives_back;
-  times_.start = now_ns();
+  times_.start = monotonic_ns();
   for (const Row& row : rows()) {
     if (!row.build || follows_choices(row)) continue;
     run(row);
-    if (row.stage == "loops") times_.loops = now_ns();
+    if (row.stage == "loops") times_.loops = monotonic_ns();
   }
   apart_ = build_.fused;
   lay_out();
@@ -46,12 +41,12 @@ void Draft::lay_out() {
   build_.fused = apart_;
   for (const Row& row : rows()) {
     if (!row.build || !follows_choices(row)) continue;
-    if (row.stage == "kernels") times_.fused = now_ns();
+    if (row.stage == "kernels") times_.fused = monotonic_ns();
     run(row);
   }
   if (options_.edited)
     for (codegen::Kernel& kernel : program().kernels) use_edited_text(kernel, *options_.edited);
-  times_.program = now_ns();
+  times_.program = monotonic_ns();
 }
 
 void Draft::settle(const codegen::ProductChoices& choices) {

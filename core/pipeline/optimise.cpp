@@ -3,8 +3,8 @@
 #include "core/pipeline/optimise.h"
 
 #include <algorithm>
-#include <ctime>
 
+#include "core/base/clock.h"
 #include "core/ir/print.h"
 #include "core/ir/restage.h"
 #include "core/ops/check.h"
@@ -14,12 +14,6 @@ namespace vitrine::pipeline {
 namespace {
 
 using ir::GraphPtr;
-
-int64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * int64_t{1'000'000'000} + t.tv_nsec;
-}
 
 std::shared_ptr<ir::NodeIds> ids_above(const ir::Graph& graph) {
   auto ids = std::make_shared<ir::NodeIds>();
@@ -60,7 +54,8 @@ class Runner {
   Result<GraphPtr> run() {
     begin_stage(graph_->stage);
     if (recorder_)
-      recorder_->graph(graph_, "", "the operators that PyTorch's dispatcher would run", true, now_ns(), 0);
+      recorder_->graph(graph_, "", "the operators that PyTorch's dispatcher would run", true, monotonic_ns(),
+                       0);
     if (auto error = verify("the ATen graph")) return *error;
     for (const Row& pass : rows()) {
       if (!pass.pass) break;  // the rest reads the last graph: core/pipeline/draft.h
@@ -83,14 +78,14 @@ class Runner {
     }
     GraphPtr before = graph_;
     const bool disabled = !runs(pass, options_.settings);
-    int64_t start = now_ns();
+    int64_t start = monotonic_ns();
     try {
       if (!disabled) graph_ = pass.pass(before, ids_);
     } catch (const std::exception& e) {
       return Error{"pass " + std::string(pass.name) + ": " + e.what(),
                    "an error of Vitrine's own; the pass can be switched off by its name", ""};
     }
-    int64_t duration = now_ns() - start;
+    int64_t duration = monotonic_ns() - start;
     if (recorder_) {
       int64_t count = graph_ == before ? 0 : std::max<int64_t>(rewrites(*before, *graph_), 1);
       recorder_->graph(graph_, std::string(pass.name), sentence(pass, count, disabled), graph_ != before,
@@ -107,11 +102,11 @@ class Runner {
     return Error{who + " breaks a law of the graph: " + broken[0].text, ir::show_broken(*graph_, broken), ""};
   }
 
-  void begin_stage(const std::string& name) { stage_ = {name, now_ns()}; }
+  void begin_stage(const std::string& name) { stage_ = {name, monotonic_ns()}; }
   void end_stage() {
     if (!recorder_) return;
     recorder_->stage(stage_.name, "ok", static_cast<int64_t>(graph_->operators()), stage_.start_ns,
-                     now_ns() - stage_.start_ns);
+                     monotonic_ns() - stage_.start_ns);
   }
 
   GraphPtr graph_;

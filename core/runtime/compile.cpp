@@ -1,8 +1,8 @@
 #include "core/runtime/compile.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "core/base/clock.h"
 #include "core/ops/node.h"
 #include "core/passes/library_calls/library_gelu.h"
 #include "core/pipeline/draft.h"
@@ -173,8 +173,8 @@ class Compilation {
   std::optional<KernelStage> with_candidates(const ir::GraphPtr& graph, codegen::CodegenOptions& how,
                                              std::optional<pipeline::Draft>& draft) {
     if (!how.products.on_gpu || !options_.tuning_ns) return with_kernels(graph, how, draft, cancelled_);
-    const auto began = std::chrono::steady_clock::now();
-    const auto spent = [&] { return (std::chrono::steady_clock::now() - began).count(); };
+    const auto began = Clock::now();
+    const auto spent = [&] { return (Clock::now() - began).count(); };
     const int64_t left = options_.tuning_seconds * 1'000'000'000 - *options_.tuning_ns;
     auto stage = with_kernels(graph, how, draft, [&] { return stopped() || spent() > left; });
     *options_.tuning_ns += spent();
@@ -267,9 +267,7 @@ class Compilation {
   }
 
   void record_aten() {
-    int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                      std::chrono::steady_clock::now().time_since_epoch())
-                      .count();
+    int64_t now = monotonic_ns();
     recorder_->graph(aten_, "", "the operators that PyTorch's dispatcher would run", true, now, 0);
     recorder_->stage("aten", "ok", static_cast<int64_t>(aten_->operators()), now, 0);
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "core/base/clock.h"
 #include "core/runtime/cuda/cuda_stage.h"
 #include "core/runtime/reproducer_file.h"
 
@@ -14,12 +15,6 @@ namespace vitrine::runtime {
 namespace kc = kernel_compiler;
 
 namespace {
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // One text to compile; several kernels of a program may share it.
 struct ObjectWork {
@@ -53,7 +48,7 @@ class ObjectStage {
 
   KernelStage run(const std::vector<const codegen::Kernel*>& kernels) {
     KernelStage out;
-    out.start_ns = now_ns();
+    out.start_ns = monotonic_ns();
     gather(kernels);
     auto cache = ObjectCache::open(options_.cache_dir);
     if (!cache)  // kernels still run; they are compiled anew in every process
@@ -79,7 +74,7 @@ class ObjectStage {
     tell_deaths_once();
     for (ObjectWork& w : work_)
       if (!w.problem.text.empty()) out.problems.push_back(w.problem);
-    out.duration_ns = now_ns() - out.start_ns;
+    out.duration_ns = monotonic_ns() - out.start_ns;
     return out;
   }
 
@@ -130,7 +125,7 @@ class ObjectStage {
         }
         service = &shared_kernel_service(program);
       }
-      w.result.start_ns = now_ns();
+      w.result.start_ns = monotonic_ns();
       w.ticket = service->submit({0, w.kernel->label, w.kernel->text, "", "native", with_texts_});
       w.sent = true;
     }
@@ -229,7 +224,7 @@ KernelStage compile_kernels(const std::vector<codegen::Kernel>& kernels, const C
   for (size_t k = 0; k < kernels.size(); ++k)
     places[kernels[k].grid.blocks > 0 ? kernels[k].grid.device : -1].push_back(k);
   KernelStage out;
-  out.start_ns = now_ns();
+  out.start_ns = monotonic_ns();
   out.kernels.resize(kernels.size());
   for (const auto& [device, list] : places) {
     std::vector<const codegen::Kernel*> part;

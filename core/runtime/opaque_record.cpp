@@ -1,5 +1,4 @@
-#include <chrono>
-
+#include "core/base/clock.h"
 #include "core/ops/table.h"
 #include "core/runtime/opaque_program.h"
 
@@ -23,9 +22,7 @@ int64_t bytes_of(const codegen::Program& program, const std::vector<int32_t>& bu
 }  // namespace
 
 void record_opaque(const codegen::Program& program, ir::Recorder& recorder) {
-  int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                    std::chrono::steady_clock::now().time_since_epoch())
-                    .count();
+  int64_t now = monotonic_ns();
   for (size_t s = 0; s < program.steps.size(); ++s) {
     const codegen::Step& step = program.steps[s];
     const ops::OpRow* op = ops::find(step.node.op);

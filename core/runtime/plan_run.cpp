@@ -1,4 +1,3 @@
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -7,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/codegen/schedule/scalar_code.h"
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/plan.h"
@@ -21,12 +21,6 @@ using StepKind = codegen::Step::Kind;
 namespace {
 
 constexpr size_t kKeptStates = 2;
-
-int64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
 
 // Our code stands below autograd and autocast: both are off while it runs, as they were recorded.
 struct RawMode {
@@ -58,11 +52,11 @@ void run_chunk(int64_t begin, int64_t end, void* context) {
   call->function(call->arguments, begin, end);
 }
 
-bool has_sizes(const bridge::View& made, const ir::TensorType& type) {
+bool has_sizes(const bridge::TensorView& made, const ir::TensorType& type) {
   return std::equal(made.sizes, made.sizes + made.ndim, type.sizes.begin(), type.sizes.end());
 }
 // Same strides, where they matter; of equal sizes.
-bool lies_as(const bridge::View& made, const ir::TensorType& type) {
+bool lies_as(const bridge::TensorView& made, const ir::TensorType& type) {
   bool empty = false, same = true;
   for (size_t d = 0; d < type.sizes.size(); ++d) {
     empty = empty || made.sizes[d] == 0;
@@ -255,9 +249,9 @@ bool ProgramPlan::run_steps(CallState& state, std::vector<LaunchTime>* times) {
   if (!begin_draws(state, 0)) return false;
   for (size_t s = 0; s < steps_.size(); ++s) {
     if (state.recording && steps_[s].on_host) continue;  // it runs before each replay
-    int64_t start = times ? now_ns() : 0;
+    int64_t start = times ? monotonic_ns() : 0;
     if (!run_step(steps_[s], state)) return false;
-    if (times) times->push_back({static_cast<int32_t>(s), start, now_ns()});
+    if (times) times->push_back({static_cast<int32_t>(s), start, monotonic_ns()});
   }
   return true;
 }
@@ -423,7 +417,7 @@ bool ProgramPlan::take_made(int32_t out, bridge::Handle made, CallState& state) 
 // the operator's rule says would be read as something else, unless nothing reads them.
 ProgramPlan::Made ProgramPlan::judge(int32_t out, bridge::Handle made) const {
   const auto& row = table_.rows[static_cast<size_t>(out)];
-  const bridge::View view = bridge::view(made);
+  const bridge::TensorView view = bridge::view(made);
   if (!row.read) return Made::as_planned;
   if (has_sizes(view, row.type)) {
     const bool same_type = ir::dtype_from_scalar_type(view.scalar_type) == row.type.dtype;

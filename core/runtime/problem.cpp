@@ -1,8 +1,8 @@
 #include "core/runtime/problem.h"
 
-#include <chrono>
 #include <sstream>
 
+#include "core/base/clock.h"
 #include "core/ir/print.h"
 #include "core/runtime/reproducer_file.h"
 
@@ -32,10 +32,7 @@ std::string write_graph_reproducer(const std::string& dir, const ir::Graph& grap
 void record_problem(ir::Recorder& recorder, const Problem& problem, Id entity) {
   session::MessageRow row;
   row.id = recorder.writer.next(Kind::Message);
-  row.time_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                    std::chrono::steady_clock::now().time_since_epoch())
-                    .count() -
-                recorder.start_ns;
+  row.time_ns = monotonic_ns() - recorder.start_ns;
   row.severity = "warning";
   row.origin = "vitrine";
   row.text = problem.text;

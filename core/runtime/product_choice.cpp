@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "core/base/clock.h"
 #include "core/codegen/schedule/size_memory.h"
 #include "core/runtime/choice_store.h"
 #include "core/runtime/cuda/tuning.h"
@@ -31,12 +31,6 @@ constexpr int64_t kLongNs = 8 * kBudgetNs;  // enough, however the times scatter
 constexpr int64_t kFarTooLongNs = 60 * kBudgetNs;
 constexpr double kSame = 1.06;
 constexpr int64_t kHopeless = 2;
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 struct Invocation {
   KernelFunction function;
@@ -146,18 +140,18 @@ bool settled(const std::vector<Least>& sides) {
 // Who computes it, called in turn: the least time of each. Empty: one of them cannot be called.
 std::vector<int64_t> least_times(const std::vector<std::function<bool()>>& sides) {
   std::vector<Least> least(sides.size());
-  int64_t began = now_ns();
+  int64_t began = monotonic_ns();
   for (int turn = 0; turn < kMostTurns; ++turn) {
     for (size_t i = 0; i < sides.size(); ++i) {
-      const int64_t start = now_ns();
+      const int64_t start = monotonic_ns();
       if (!sides[i]()) {
         bridge::PendingError dropped;
         return {};
       }
-      if (turn > 0) least[i].take(std::max<int64_t>(now_ns() - start, 1));
+      if (turn > 0) least[i].take(std::max<int64_t>(monotonic_ns() - start, 1));
     }
-    if (turn == 0) began = now_ns();  // pages, caches and the library's own set-up are paid
-    const int64_t spent = now_ns() - began;
+    if (turn == 0) began = monotonic_ns();  // pages, caches and the library's own set-up are paid
+    const int64_t spent = monotonic_ns() - began;
     const bool enough = spent > kLongNs || (spent > kBudgetNs && settled(least));
     if ((turn >= kLeastTurns && enough) || (turn > 0 && spent > kFarTooLongNs)) break;
   }
@@ -338,9 +332,9 @@ class Chooser {
     if (!at->second.times.empty()) choices_[step.shaped >= 0 ? step.shaped : step.node.id] = at->second;
   }
   codegen::ProductChoice measured(const codegen::Step& step, const std::string& key) {
-    const int64_t began = now_ns();
+    const int64_t began = monotonic_ns();
     codegen::ProductChoice choice = cuda::tune(program_, step, kernels_, dropped_);
-    if (options_.tuning_ns) *options_.tuning_ns += now_ns() - began;
+    if (options_.tuning_ns) *options_.tuning_ns += monotonic_ns() - began;
     if (!choice.times.empty()) store_.insert(key, choice);
     return choice;
   }

@@ -1,7 +1,6 @@
 #include "profiler/cupti/cupti.h"
 
 #include <dlfcn.h>
-#include <time.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "profiler/cupti/library.h"
 #include "profiler/events/activity.h"
 #include "profiler/events/records.h"
@@ -66,10 +66,8 @@ CuptiRecording& recording() {
   return *kOne;
 }
 
-uint64_t monotonic_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+uint64_t timestamp() {
+  return static_cast<uint64_t>(monotonic_ns());
 }
 
 void give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
@@ -162,7 +160,7 @@ Status start_recording(const std::string& library, bool others_idle) {
     r.subscriber = nullptr;
     if (failed != kOtherSubscriber || !others_idle) return not_recorded(f, failed, "subscribe");
   }
-  CuptiResult failed = f.set_clock(monotonic_ns);
+  CuptiResult failed = f.set_clock(timestamp);
   if (!failed) failed = f.set_buffers(give_buffer, take_buffer);
   if (failed) {
     switch_off(r, 0);

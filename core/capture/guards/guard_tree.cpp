@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/base/clock.h"
 #include "core/capture/objects/values.h"
 
 namespace vitrine::capture {
@@ -128,7 +129,7 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
 Status GuardTree::expect_tensor(Condition& condition, PyObject* now, const Guard& guard) {
   if (!torch_api::is_tensor(now)) return Error{"A tensor guard on " + describe(now), "", ""};
   torch_api::Handle handle = torch_api::handle_of(now);
-  torch_api::View view = torch_api::view(handle);
+  torch_api::TensorView view = torch_api::view(handle);
   TensorExpected t;
   t.type = Py_TYPE(now);
   t.keys = torch_api::dispatch_keys(handle);
@@ -158,7 +159,7 @@ bool GuardTree::read_sizes(const std::vector<Symbolic::Input>& inputs, std::vect
   for (const Symbolic::Input& input : inputs) {
     PyObject* o = values_[node_by_source_.at(input.source)];
     if (input.is_tensor) {
-      const torch_api::View view = torch_api::view(torch_api::handle_of(o));
+      const torch_api::TensorView view = torch_api::view(torch_api::handle_of(o));
       key.insert(key.end(), view.sizes, view.sizes + view.ndim);
       key.insert(key.end(), view.strides, view.strides + view.ndim);
       continue;
@@ -246,9 +247,9 @@ double time_of(F&& f) {
   constexpr int kRepeats = 16;
   double best = 0;
   for (int batch = 0; batch < 2; ++batch) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     for (int i = 0; i < kRepeats; ++i) f();
-    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+    const std::chrono::duration<double, std::nano> took = Clock::now() - start;
     if (batch == 0 || took.count() < best) best = took.count();
   }
   return best / kRepeats;

@@ -1,9 +1,9 @@
 #include "core/capture/segment/recording.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include "core/autograd/joint.h"
+#include "core/base/clock.h"
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/segment.h"
 #include "core/capture/segment/training.h"
@@ -75,12 +75,6 @@ std::string stack_json(const BreakInfo& broke) {
 }
 
 }  // namespace
-
-int64_t monotonic_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
 
 Result<std::unique_ptr<SessionRecording>> SessionRecording::open(const std::string& path) {
   auto writer = session::begin_recording(path);

@@ -147,6 +147,4 @@ class SessionRecording {
   std::map<Id, session::CompilationRow> backward_rows_;   // whose calls are written at the end
 };
 
-int64_t monotonic_ns();
-
 }  // namespace vitrine::capture

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <thread>
 #include <unordered_map>
 
+#include "core/base/clock.h"
 #include "core/runtime/cuda/disassembler.h"
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/cuda/listing.h"
@@ -15,12 +15,6 @@
 namespace vitrine::runtime::cuda {
 
 namespace {
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 struct CubinWork {
   const codegen::Kernel* kernel = nullptr;  // the first that has this text
@@ -38,7 +32,7 @@ class CubinStage {
 
   KernelStage run(const std::vector<const codegen::Kernel*>& kernels) {
     KernelStage out;
-    out.start_ns = now_ns();
+    out.start_ns = monotonic_ns();
     gather(kernels);
     missing_ = prepare();
     if (!missing_) {
@@ -57,7 +51,7 @@ class CubinStage {
     }
     out.cancelled = stopped_;
     for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
-    out.duration_ns = now_ns() - out.start_ns;
+    out.duration_ns = monotonic_ns() - out.start_ns;
     return out;
   }
 
@@ -122,9 +116,9 @@ class CubinStage {
     for (std::thread& t : pool) t.join();
   }
   void compile(CubinWork& w) const {
-    w.result.start_ns = now_ns();
+    w.result.start_ns = monotonic_ns();
     auto compiled = nvrtc_->compile(w.kernel->text, arch_, with_texts_);
-    w.result.wall_ns = now_ns() - w.result.start_ns;
+    w.result.wall_ns = monotonic_ns() - w.result.start_ns;
     if (!compiled) {
       w.error = compiled.error().what;
       return;

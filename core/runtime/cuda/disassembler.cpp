@@ -13,6 +13,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "core/base/clock.h"
+
 extern char** environ;
 
 namespace vitrine::runtime::cuda {
@@ -45,11 +47,10 @@ class MemoryFile {
 
 // All that comes out of `fd` until its end; false: it takes too long.
 bool read_all(int fd, std::string& out) {
-  const auto deadline = std::chrono::steady_clock::now() + kLongest;
+  const auto deadline = Clock::now() + kLongest;
   std::array<char, 1 << 16> chunk;
   for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
     pollfd p{fd, POLLIN, 0};
     if (left.count() <= 0 || poll(&p, 1, static_cast<int>(left.count())) == 0) return false;
     const ssize_t n = read(fd, chunk.data(), chunk.size());

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/clock.h"
 #include "core/kernel_compiler/protocol/protocol.h"
 
 extern char** environ;
@@ -22,7 +23,6 @@ namespace vitrine::runtime {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook{20};  // how often a waiting thread looks at `cancelled`
 
 std::string describe(const siginfo_t& info) {

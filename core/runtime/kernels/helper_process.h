@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 
+#include "core/base/clock.h"
 #include "core/base/result.h"
 
 namespace vitrine::runtime {
@@ -31,8 +32,8 @@ class HelperProcess {
   void stop();  // at once
 
  private:
-  Outcome wait_for(size_t bytes, std::chrono::steady_clock::time_point deadline,
-                   const std::atomic<bool>& cancelled, std::string& buffer);
+  Outcome wait_for(size_t bytes, Clock::time_point deadline, const std::atomic<bool>& cancelled,
+                   std::string& buffer);
 
   std::string reason() const;
 

@@ -10,13 +10,13 @@
 #include <filesystem>
 #include <map>
 
+#include "core/base/clock.h"
 #include "core/runtime/kernels/helper_process.h"
 
 namespace vitrine::runtime {
 
 namespace kc = kernel_compiler;
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 using HelperOutcome = HelperProcess::Outcome;
 
 namespace {

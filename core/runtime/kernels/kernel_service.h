@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/kernel_compiler/protocol/protocol.h"
 
 namespace vitrine::runtime {
@@ -62,7 +63,7 @@ class KernelService {
     kernel_compiler::Request request;
     std::promise<KernelAnswer> promise;
     std::shared_ptr<std::atomic<bool>> cancelled;
-    std::chrono::steady_clock::time_point queued;
+    Clock::time_point queued;
   };
   void work(size_t worker);
   KernelAnswer compile(class HelperProcess& helper, Job& job, size_t worker);
