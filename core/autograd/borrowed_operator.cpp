@@ -16,9 +16,9 @@ struct RefHash {
   }
 };
 
-Py list_of(const std::vector<Py>& items) {
-  Py list = Py::steal(PyList_New(0));
-  for (const Py& o : items) PyList_Append(list.get(), o.get());
+PyRef list_of(const std::vector<PyRef>& items) {
+  PyRef list = PyRef::steal(PyList_New(0));
+  for (const PyRef& o : items) PyList_Append(list.get(), o.get());
   return list;
 }
 
@@ -31,7 +31,7 @@ class OneOperator {
     enter();
     if (Status error = forward()) return *error;
     const size_t behind = recording_.aten_nodes().size();
-    Py found = backward();
+    PyRef found = backward();
     if (dispatch_.stopped) return Error{dispatch_.stopped->reason};
     if (!found) return Error{take_python_error()};
     if (PyUnicode_Check(found.get())) return Error{PyUnicode_AsUTF8(found.get())};
@@ -60,14 +60,14 @@ class OneOperator {
     auto op = PreparedOp::make(call_.node, [&](ir::Ref r) { return slots_.at(r); });
     if (!op) return op.error();
     std::vector<PyObject*> values, made;
-    for (const Py& v : values_) values.push_back(v.get());
+    for (const PyRef& v : values_) values.push_back(v.get());
     bool called = false;
     {
       ModeGuard guard(mode_);
       called = op.value()->call(values.data(), made);
     }
-    std::vector<Py> outputs;
-    for (PyObject* o : made) outputs.push_back(Py::steal(o));
+    std::vector<PyRef> outputs;
+    for (PyObject* o : made) outputs.push_back(PyRef::steal(o));
     if (dispatch_.stopped) return Error{dispatch_.stopped->reason};
     if (!called) return Error{take_python_error()};
     if (outputs.size() != call_.node.outputs.size())
@@ -86,16 +86,16 @@ class OneOperator {
     return {};
   }
 
-  Py backward() {
-    Py module = Py::steal(PyImport_ImportModule("vitrine._autograd.training"));
-    Py results = list_of(results_), leaves = list_of(leaves_), tangents = list_of(tangents_);
+  PyRef backward() {
+    PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._autograd.training"));
+    PyRef results = list_of(results_), leaves = list_of(leaves_), tangents = list_of(tangents_);
     ModeGuard guard(mode_);
     const InBackward backward(dispatch_);
-    Py found = Py::steal(module ? PyObject_CallMethod(module.get(), "borrowed_gradients", "OOO()",
-                                                      results.get(), leaves.get(), tangents.get())
-                                : nullptr);
+    PyRef found = PyRef::steal(module ? PyObject_CallMethod(module.get(), "borrowed_gradients", "OOO()",
+                                                            results.get(), leaves.get(), tangents.get())
+                                      : nullptr);
     const bool has = found && PyTuple_Check(found.get());
-    return has ? Py::borrow(PyTuple_GetItem(found.get(), 0)) : found;
+    return has ? PyRef::borrow(PyTuple_GetItem(found.get(), 0)) : found;
   }
 
   Result<autodiff::Borrowed> collect(PyObject* found, size_t behind) {
@@ -139,7 +139,7 @@ class OneOperator {
   const size_t first_ = recording_.aten_nodes().size();
   std::unordered_map<ir::Ref, int32_t, RefHash> slots_;
   std::unordered_map<ir::Ref, ir::Ref, RefHash> stands_for_;  // of this call, of the first one
-  std::vector<Py> values_, leaves_, results_, tangents_, kept_;
+  std::vector<PyRef> values_, leaves_, results_, tangents_, kept_;
   std::vector<ir::Ref> leaf_refs_;
 };
 

@@ -20,7 +20,7 @@ Result<std::vector<bool>> find_consumed(Lowering& lowering, const std::vector<Py
   Lowering::State& state = lowering.state();
   Recording& r = state.recording;
   if (std::string why = r.why_autograd_changed(); !why.empty()) return needed(why);
-  Py module = Py::steal(PyImport_ImportModule("vitrine._autograd.training"));
+  PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._autograd.training"));
   if (!module) throw InternalError("no vitrine._autograd.training: " + take_python_error());
   std::vector<bool> out;
   std::set<int> storages;
@@ -35,10 +35,10 @@ Result<std::vector<bool>> find_consumed(Lowering& lowering, const std::vector<Py
     if (r.storage_of_tensor(index).input && r.storage_requires_grad(index)) why = "a view of an input";
     if (!wants || !in_use[out.size() - 1] || !why.empty()) continue;
     if (!storages.insert(r.at(index).storage).second) why = "a view of another result";
-    Py gone;
+    PyRef gone;
     {
       ModeGuard guard(state.mode.get());
-      gone = Py::steal(PyObject_CallMethod(module.get(), "is_consumed", "O", o));
+      gone = PyRef::steal(PyObject_CallMethod(module.get(), "is_consumed", "O", o));
     }
     state.dispatch.stopped.reset();
     PyErr_Clear();

@@ -109,14 +109,14 @@ std::string own_backward(Recording& recording) {
 }
 
 bool has_hook(PyObject* tensor) {
-  Py hooks = Py::steal(PyObject_GetAttrString(tensor, "_backward_hooks"));
+  PyRef hooks = PyRef::steal(PyObject_GetAttrString(tensor, "_backward_hooks"));
   const int any = hooks ? PyObject_IsTrue(hooks.get()) : 0;
   PyErr_Clear();
   return any != 0;
 }
 
-Py list_of(const std::vector<PyObject*>& items) {
-  Py list = Py::steal(PyList_New(0));
+PyRef list_of(const std::vector<PyObject*>& items) {
+  PyRef list = PyRef::steal(PyList_New(0));
   for (PyObject* o : items) PyList_Append(list.get(), o);
   return list;
 }
@@ -197,10 +197,10 @@ Result<std::shared_ptr<const Joint>> make_joint(Lowering& lowering, const std::v
 
 // A result that requires grad; its node has a name in errors and where the user prints it.
 Joint::Result made_by_autograd(PyObject* tensor) {
-  Py node = Py::steal(PyObject_GetAttrString(tensor, "grad_fn"));
-  Py name =
-      Py::steal(node && node.get() != Py_None ? PyObject_CallMethod(node.get(), "name", nullptr) : nullptr);
-  Py place = Py::steal(PyObject_GetAttrString(tensor, "output_nr"));
+  PyRef node = PyRef::steal(PyObject_GetAttrString(tensor, "grad_fn"));
+  PyRef name = PyRef::steal(node && node.get() != Py_None ? PyObject_CallMethod(node.get(), "name", nullptr)
+                                                          : nullptr);
+  PyRef place = PyRef::steal(PyObject_GetAttrString(tensor, "output_nr"));
   const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
   const int64_t at = place ? PyLong_AsLongLong(place.get()) : 0;
   PyErr_Clear();
@@ -209,8 +209,8 @@ Joint::Result made_by_autograd(PyObject* tensor) {
 
 // What autograd's engine orders a result by: a value that was written to was made by the last write.
 static int64_t made_as(PyObject* tensor) {
-  Py node = Py::steal(PyObject_GetAttrString(tensor, "grad_fn"));
-  Py number = Py::steal(
+  PyRef node = PyRef::steal(PyObject_GetAttrString(tensor, "grad_fn"));
+  PyRef number = PyRef::steal(
       node && node.get() != Py_None ? PyObject_CallMethod(node.get(), "_sequence_nr", nullptr) : nullptr);
   const int64_t made = number ? PyLong_AsLongLong(number.get()) : -1;
   PyErr_Clear();
@@ -269,10 +269,10 @@ static bool writes_saved(const JointParts& parts) {
   if (std::none_of(parts.forward.begin(), parts.forward.end(),
                    [](const ir::Node& n) { return ops::writes(n); }))
     return false;
-  Py module = Py::steal(PyImport_ImportModule("vitrine._autograd.autograd_graph")),
-     outputs = list_of(parts.outputs);
-  Py found = Py::steal(module ? PyObject_CallMethod(module.get(), "written_after_saving", "O", outputs.get())
-                              : nullptr);
+  PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._autograd.autograd_graph")),
+        outputs = list_of(parts.outputs);
+  PyRef found = PyRef::steal(
+      module ? PyObject_CallMethod(module.get(), "written_after_saving", "O", outputs.get()) : nullptr);
   const bool writes = found && found.get() == Py_True;
   PyErr_Clear();
   return writes;
@@ -317,15 +317,16 @@ Status JointMaker::derive(Joint& out, JointParts& parts) {
 Status JointMaker::borrow(Joint& out, JointParts& parts) {
   Recording& r = recording_;
   std::vector<PyObject*> grads_of;
-  for (const Py& t : parts.given) grads_of.push_back(t.get());
-  Py module = Py::steal(PyImport_ImportModule("vitrine._autograd.training"));
+  for (const PyRef& t : parts.given) grads_of.push_back(t.get());
+  PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._autograd.training"));
   std::vector<PyObject*> points;
   for (const JointParts::Point& point : parts.points) points.push_back(point.object);
-  Py a = list_of(parts.outputs), b = list_of(parts.wanted), c = list_of(grads_of), d = list_of(points), found;
+  PyRef a = list_of(parts.outputs), b = list_of(parts.wanted), c = list_of(grads_of), d = list_of(points),
+        found;
   if (module && !parts.outputs.empty()) {
     ModeGuard guard(mode_);
     const InBackward backward(dispatch_);
-    found = Py::steal(
+    found = PyRef::steal(
         PyObject_CallMethod(module.get(), "borrowed_gradients", "OOOO", a.get(), b.get(), c.get(), d.get()));
   }
   if (dispatch_.stopped)
@@ -337,9 +338,9 @@ Status JointMaker::borrow(Joint& out, JointParts& parts) {
     return no_joint("the backward pass cannot be recorded: " + why);
   }
   if (found && PyUnicode_Check(found.get())) return no_joint(PyUnicode_AsUTF8(found.get()));
-  const Py gradients = found ? Py::borrow(PyTuple_GetItem(found.get(), 0)) : Py();
-  Py behind = Py::steal(found ? PyObject_CallMethod(module.get(), "outputs_behind", "OO", a.get(), b.get())
-                              : nullptr);
+  const PyRef gradients = found ? PyRef::borrow(PyTuple_GetItem(found.get(), 0)) : PyRef();
+  PyRef behind = PyRef::steal(
+      found ? PyObject_CallMethod(module.get(), "outputs_behind", "OO", a.get(), b.get()) : nullptr);
   if (found && !behind) return no_joint("autograd's graph cannot be walked: " + take_python_error());
   for (size_t i = 0; found && i < parts.wanted.size(); ++i) {
     PyObject* grad = PyList_GetItem(gradients.get(), static_cast<Py_ssize_t>(i));
@@ -390,7 +391,7 @@ Status JointMaker::join(const std::vector<PyObject*>& results, const ViewReplay&
     if (!program) return no_joint(program.error().what);
     out.views = program.take();
   }
-  const Py state = Py::steal(generator_state());
+  const PyRef state = PyRef::steal(generator_state());
   if (!state) return no_joint(take_python_error());
   const autodiff::JointGraph whole = autodiff::with_generator_states(
       expanded(joined(parts, recording_.ids()), recording_.ids()), type_of(state.get()), recording_.ids());

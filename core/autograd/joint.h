@@ -27,8 +27,8 @@ struct Joint {
   size_t derivative_begins =
       0;  // place of its first node of the derivative: those come in the engine's order
   autodiff::Partition halves;
-  std::vector<Py> constants;  // real tensors; whoever runs the forward graph appends them to the inputs
-  int inputs = 0;             // real ones, without constants
+  std::vector<PyRef> constants;  // real tensors; whoever runs the forward graph appends them to the inputs
+  int inputs = 0;                // real ones, without constants
 
   struct Result {
     bool requires_grad = false;

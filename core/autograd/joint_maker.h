@@ -16,7 +16,7 @@ struct JointParts {
   std::vector<ir::Ref> results, gradients;
   // Fake tensors: results that require grad, the gradients that they get, and the inputs that want one.
   std::vector<PyObject*> outputs, wanted;
-  std::vector<Py> given;
+  std::vector<PyRef> given;
   std::vector<int> input_of;  // by wanted input: its place among the inputs
   // By gradient, where PyTorch's own backward gave it: the outputs that autograd's graph leads from to its
   // input.

@@ -24,10 +24,10 @@ void note(int number) {
 // call(number, handler) for each signal whose handler is a Python callable.
 template <class Call>
 void each_handler(Call call) {
-  const Owned module(PyImport_ImportModule("_signal"));
-  const Owned get(module ? PyObject_GetAttrString(module.get(), "getsignal") : nullptr);
+  const PyRef module(PyImport_ImportModule("_signal"));
+  const PyRef get(module ? PyObject_GetAttrString(module.get(), "getsignal") : nullptr);
   for (int number = 1; get && number < NSIG; ++number) {
-    const Owned handler(PyObject_CallFunction(get.get(), "i", number));
+    const PyRef handler(PyObject_CallFunction(get.get(), "i", number));
     PyErr_Clear();
     if (handler && PyCallable_Check(handler.get())) call(number, handler.get());
   }
@@ -64,12 +64,12 @@ void put_back() {
 }
 
 // The code that a handler runs first, where that is plain to see; nullptr otherwise.
-Owned code_of(PyObject* handler) {
+PyRef code_of(PyObject* handler) {
   if (PyMethod_Check(handler)) handler = PyMethod_GET_FUNCTION(handler);
-  Owned call = PyFunction_Check(handler)
+  PyRef call = PyFunction_Check(handler)
                    ? share(handler)
-                   : Owned(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(handler)), "__call__"));
-  Owned code(call ? PyObject_GetAttrString(call.get(), "__code__") : nullptr);
+                   : PyRef(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(handler)), "__call__"));
+  PyRef code(call ? PyObject_GetAttrString(call.get(), "__code__") : nullptr);
   PyErr_Clear();
   return code;
 }
@@ -79,7 +79,7 @@ Owned code_of(PyObject* handler) {
 bool is_raised_there(PyTracebackObject* trace) {
   if (!trace) return false;
   while (trace->tb_next) trace = trace->tb_next;
-  const Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(trace->tb_frame)));
+  const PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(trace->tb_frame)));
   const Instruction* at = bytecode_of(code.get()).find(trace->tb_lasti);
   return at && at->op == Op::Raise;
 }
@@ -120,11 +120,11 @@ bool is_of_signal() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   bool found = interrupt && !is_raised_there(reinterpret_cast<PyTracebackObject*>(trace));
-  std::vector<Owned> codes;
+  std::vector<PyRef> codes;
   if (trace && !found) each_handler([&](int, PyObject* handler) { codes.push_back(code_of(handler)); });
   for (auto* at = reinterpret_cast<PyTracebackObject*>(trace); at && !found; at = at->tb_next) {
-    const Owned running(reinterpret_cast<PyObject*>(PyFrame_GetCode(at->tb_frame)));
-    for (const Owned& code : codes) found = found || (code && code.get() == running.get());
+    const PyRef running(reinterpret_cast<PyObject*>(PyFrame_GetCode(at->tb_frame)));
+    for (const PyRef& code : codes) found = found || (code && code.get() == running.get());
   }
   PyErr_Restore(type, value, trace);
   return found;

@@ -17,7 +17,7 @@ namespace vitrine::python {
 namespace {
 
 namespace tb = torch_api;
-using tb::Py;
+using tb::PyRef;
 
 struct LoweringObject {
   PyObject_HEAD tb::Lowering* lowering;
@@ -44,7 +44,8 @@ PyObject* python_arg(const ir::Arg& arg) {
     return Py_BuildValue("(sii)", "ref", arg.as<ir::Ref>().node, arg.as<ir::Ref>().output);
   if (!arg.is<std::vector<ir::Arg>>()) Py_RETURN_NONE;
   PyObject* list = PyList_New(0);
-  for (const ir::Arg& a : arg.as<std::vector<ir::Arg>>()) PyList_Append(list, Py::steal(python_arg(a)).get());
+  for (const ir::Arg& a : arg.as<std::vector<ir::Arg>>())
+    PyList_Append(list, PyRef::steal(python_arg(a)).get());
   return list;
 }
 
@@ -64,13 +65,13 @@ PyObject* python_node(const ir::Node& node) {
   constexpr const char* kKinds[] = {"placeholder", "parameter", "buffer", "constant", "op"};
   PyObject* kwargs = PyDict_New();
   for (const auto& [key, value] : node.kwargs)
-    PyDict_SetItemString(kwargs, key.c_str(), Py::steal(python_arg(value)).get());
+    PyDict_SetItemString(kwargs, key.c_str(), PyRef::steal(python_arg(value)).get());
   PyObject* types = PyList_New(0);
   for (const ir::TensorType& t : node.outputs) {
-    PyList_Append(types, Py::steal(python_type(t)).get());
+    PyList_Append(types, PyRef::steal(python_type(t)).get());
   }
   PyObject* from = PyList_New(0);
-  for (ir::NodeId id : node.origin.from) PyList_Append(from, Py::steal(PyLong_FromLong(id)).get());
+  for (ir::NodeId id : node.origin.from) PyList_Append(from, PyRef::steal(PyLong_FromLong(id)).get());
   return Py_BuildValue("{s:i,s:s,s:s,s:s,s:N,s:N,s:N,s:N,s:s,s:i}", "id", node.id, "kind",
                        kKinds[static_cast<size_t>(node.kind)], "name", node.name.c_str(), "op",
                        node.op.c_str(), "args", python_arg(ir::Arg(node.args)), "kwargs", kwargs, "types",
@@ -79,7 +80,7 @@ PyObject* python_node(const ir::Node& node) {
 
 PyObject* python_graph(const ir::Graph& graph) {
   PyObject* nodes = PyList_New(0);
-  for (const ir::Node& n : graph.nodes()) PyList_Append(nodes, Py::steal(python_node(n)).get());
+  for (const ir::Node& n : graph.nodes()) PyList_Append(nodes, PyRef::steal(python_node(n)).get());
   return Py_BuildValue("{s:N,s:N,s:s}", "nodes", nodes, "results", python_arg(ir::Arg(graph.results())),
                        "text", ir::print(graph).c_str());
 }
@@ -163,13 +164,13 @@ PyObject* lowering_joint(PyObject* self, PyObject* args) {
   if (!joint) return PyUnicode_FromString(joint.error().what.c_str());
   PyObject *inputs = PyList_New(0), *tangents = PyList_New(0), *constants = PyList_New(0);
   for (const auto& g : joint.value()->gradients)
-    PyList_Append(inputs, Py::steal(PyLong_FromLong(g.input)).get());
+    PyList_Append(inputs, PyRef::steal(PyLong_FromLong(g.input)).get());
   for (const ir::TensorType& t : joint.value()->tangents)
-    PyList_Append(tangents, Py::steal(python_type(t)).get());
-  for (const Py& c : joint.value()->constants) PyList_Append(constants, c.get());
+    PyList_Append(tangents, PyRef::steal(python_type(t)).get());
+  for (const PyRef& c : joint.value()->constants) PyList_Append(constants, c.get());
   PyObject* operators = PyList_New(0);
   for (const std::string& op : joint.value()->borrowed_operators)
-    PyList_Append(operators, Py::steal(PyUnicode_FromString(op.c_str())).get());
+    PyList_Append(operators, PyRef::steal(PyUnicode_FromString(op.c_str())).get());
   return Py_BuildValue("{s:N,s:s,s:N,s:N,s:N,s:N}", "graph", python_graph(*joint.value()->joint), "borrowed",
                        joint.value()->borrowed.c_str(), "borrowed_operators", operators, "inputs", inputs,
                        "tangents", tangents, "constants", constants);
@@ -224,7 +225,7 @@ PyObject* recorded_replay(PyObject* self, PyObject* list) {
   for (PyObject* c : reinterpret_cast<RecordedObject*>(self)->graphs->constants) inputs.push_back(c);
   if (!reinterpret_cast<RecordedObject*>(self)->replayer->run(inputs, outputs)) return nullptr;
   PyObject* out = PyList_New(0);
-  for (PyObject* o : outputs) PyList_Append(out, Py::steal(o).get());
+  for (PyObject* o : outputs) PyList_Append(out, PyRef::steal(o).get());
   return out;
 }
 PyMethodDef kRecordedMethods[] = {

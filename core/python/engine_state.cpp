@@ -7,7 +7,7 @@ namespace vitrine::python {
 namespace {
 
 using capture::CallSettings;
-using capture::Owned;
+using capture::PyRef;
 
 // dict[name] as a bool; `fallback` when it is not there.
 bool flag(PyObject* dict, const char* name, bool fallback) {
@@ -31,7 +31,7 @@ bool read_backend(PyObject* dict, CallSettings& settings) {
 bool read_passes(PyObject* dict, CallSettings& settings) {
   PyObject* passes = PyDict_GetItemString(dict, "disabled_passes");
   if (!passes) return true;
-  Owned list(PySequence_Fast(passes, "disabled_passes takes a list of names"));
+  PyRef list(PySequence_Fast(passes, "disabled_passes takes a list of names"));
   if (!list) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {
     PyObject* name = PySequence_Fast_GET_ITEM(list.get(), i);

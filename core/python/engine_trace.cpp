@@ -18,7 +18,7 @@
 namespace vitrine::python {
 namespace {
 
-using torch_api::Py;
+using torch_api::PyRef;
 
 void put(PyObject* dict, const char* key, PyObject* steals) {
   if (!steals) PyErr_Clear();
@@ -32,7 +32,7 @@ PyObject* text(const std::string& s) {
 
 PyObject* python_break(const capture::BreakInfo& info) {
   PyObject* stack = PyList_New(0);
-  for (const auto& [place, line] : info.stack) PyList_Append(stack, Py::steal(text(place)).get());
+  for (const auto& [place, line] : info.stack) PyList_Append(stack, PyRef::steal(text(place)).get());
   return Py_BuildValue("{s:N,s:N,s:N,s:N}", "kind", text(info.kind), "reason", text(info.reason), "hint",
                        text(info.hint), "stack", stack);
 }
@@ -41,8 +41,9 @@ PyObject* python_guards(const capture::Trace& trace) {
   PyObject* list = PyList_New(0);
   for (const capture::Guard& guard : trace.guards) {
     const std::string kind(capture::guard_kind_name(guard.kind));
-    Py row = Py::steal(Py_BuildValue("(NNNN)", text(kind), text(guard.source ? guard.source->text() : ""),
-                                     text(guard.name), text(guard.expected)));
+    PyRef row =
+        PyRef::steal(Py_BuildValue("(NNNN)", text(kind), text(guard.source ? guard.source->text() : ""),
+                                   text(guard.name), text(guard.expected)));
     PyList_Append(list, row.get());
   }
   return list;
@@ -86,7 +87,7 @@ PyObject* python_trace(const capture::Trace& trace) {
   put(out, "outputs", outputs ? outputs : Py_NewRef(Py_None));
   PyObject* inputs = PyList_New(0);
   for (const capture::Source* source : trace.inputs)
-    PyList_Append(inputs, Py::steal(text(source->text())).get());
+    PyList_Append(inputs, PyRef::steal(text(source->text())).get());
   put(out, "inputs", inputs);
   return out;
 }
@@ -100,9 +101,9 @@ class TracingStore final : public capture::SegmentStore {
     capture::TraceOptions options;
     options.record_steps = record_;
     try {
-      description_ = Py::steal(python_trace(*capture::trace(frame, options)));
+      description_ = PyRef::steal(python_trace(*capture::trace(frame, options)));
     } catch (const InternalError& error) {
-      description_ = Py::steal(Py_BuildValue("{s:s,s:s}", "end", "error", "what", error.what()));
+      description_ = PyRef::steal(Py_BuildValue("{s:s,s:s}", "end", "error", "what", error.what()));
     }
     return capture::SegmentOutcome::eager();
   }
@@ -110,7 +111,7 @@ class TracingStore final : public capture::SegmentStore {
 
  private:
   bool record_;
-  Py description_;
+  PyRef description_;
 };
 
 class TracingHandler final : public capture::FrameHandler {
@@ -134,23 +135,23 @@ PyObject* trace_call(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OO!O!|p", &function, &PyTuple_Type, &positional, &PyDict_Type, &keyword,
                         &record))
     return nullptr;
-  Py plain = Py::steal(PyObject_GetAttrString(function, "__func__"));
+  PyRef plain = PyRef::steal(PyObject_GetAttrString(function, "__func__"));
   if (!plain) {
     PyErr_Clear();
-    plain = Py::steal(Py_NewRef(function));
+    plain = PyRef::steal(Py_NewRef(function));
   }
   if (!PyFunction_Check(plain.get())) return PyErr_Format(PyExc_TypeError, "a Python function is needed");
   TracingStore store(record != 0);
   TracingHandler handler(store, PyFunction_GET_CODE(plain.get()));
-  Py value;
+  PyRef value;
   {
     capture::ActiveCapture active(handler);
-    value = Py::steal(PyObject_Call(function, positional, keyword));
+    value = PyRef::steal(PyObject_Call(function, positional, keyword));
   }
   if (!value) {
     // What the program raises is its own business: the trace is what is asked for.
     PyErr_Clear();
-    value = Py::steal(Py_NewRef(Py_None));
+    value = PyRef::steal(Py_NewRef(Py_None));
   }
   return Py_BuildValue("(NN)", store.take(), value.release());
 }

@@ -24,12 +24,12 @@ constexpr std::pair<std::string_view, const char*> kChosenOnGpu[] = {
 
 }  // namespace
 
-Py chosen_for(const std::string& architecture, const std::string& name, PyObject* callable) {
+PyRef chosen_for(const std::string& architecture, const std::string& name, PyObject* callable) {
   const auto* row = std::find_if(std::begin(kChosenOnGpu), std::end(kChosenOnGpu),
                                  [&](const auto& r) { return r.first == name; });
-  if (row == std::end(kChosenOnGpu)) return Py::borrow(callable);
-  Py module = Py::steal(PyImport_ImportModule("vitrine._absent_gpu"));
-  Py made = Py::steal(
+  if (row == std::end(kChosenOnGpu)) return PyRef::borrow(callable);
+  PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._absent_gpu"));
+  PyRef made = PyRef::steal(
       module ? PyObject_CallMethod(module.get(), "function_for", "ss", architecture.c_str(), row->second)
              : nullptr);
   if (!made) stop("unsupported_operator", name + ": " + take_python_error());
@@ -45,18 +45,18 @@ void pretend_cuda_is_ready() {
     if (gpu_is_here()) return true;
     constexpr size_t kMeta = 14;  // c10::DeviceType::Meta
     if (void** guards = api().symbols.guard_impls) guards[kCudaDevice] = guards[kMeta];
-    Py scope = Py::steal(PyDict_New());
+    PyRef scope = PyRef::steal(PyDict_New());
     PyDict_SetItemString(scope.get(), "__builtins__", PyEval_GetBuiltins());
-    Py ran =
-        Py::steal(PyRun_String("import torch\n"
-                               "real, torch.cuda._lazy_init = torch.cuda._lazy_init, lambda: None\n"
-                               "try:\n"
-                               "    torch.empty(0, device='cuda')\n"
-                               "except Exception:\n"
-                               "    pass\n"
-                               "finally:\n"
-                               "    torch.cuda._lazy_init = real\n",
-                               Py_file_input, scope.get(), scope.get()));
+    PyRef ran =
+        PyRef::steal(PyRun_String("import torch\n"
+                                  "real, torch.cuda._lazy_init = torch.cuda._lazy_init, lambda: None\n"
+                                  "try:\n"
+                                  "    torch.empty(0, device='cuda')\n"
+                                  "except Exception:\n"
+                                  "    pass\n"
+                                  "finally:\n"
+                                  "    torch.cuda._lazy_init = real\n",
+                                  Py_file_input, scope.get(), scope.get()));
     PyErr_Clear();
     return static_cast<bool>(ran);
   });

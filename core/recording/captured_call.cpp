@@ -69,7 +69,7 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
     if (requires_grad(t.object.get()) && (grad_mode || !as_before)) recording.effects.needs_grad = true;
     if (requires_grad(t.object.get()) && grad_mode) ++recording.effects.differentiable;
   }
-  call.callable = Py::borrow(callable);
+  call.callable = PyRef::borrow(callable);
   recording.captured_nodes().push_back(std::move(node));
   recording.program().calls.push_back(std::move(call));
   outcome.captured_nodes = 1;

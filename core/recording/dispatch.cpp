@@ -32,18 +32,18 @@ class OperatorCall {
   OperatorCall(Recording& recording, const Overload& op, PyObject* args, PyObject* kwargs)
       : recording_(recording), op_(op), args_(args), kwargs_(kwargs) {}
 
-  Py run() {
+  PyRef run() {
     bind();
     if (op_.data_dependent) return known_number();
     refuse();
-    if (op_.lift_fresh && bound_[0].tensors.empty()) return Py::borrow(lifted_.get());
-    if (op_.lift_fresh) return Py::borrow(bound_[0].object);
+    if (op_.lift_fresh && bound_[0].tensors.empty()) return PyRef::borrow(lifted_.get());
+    if (op_.lift_fresh) return PyRef::borrow(bound_[0].object);
     if (op_.view) return is_handing_out() ? handed_out() : view();
     if (op_.inplace_view) return reshaped_in_place();
     if (!op_.has_tensor_return() && !op_.writes) return question();
     if (op_.random && draws()) recording_.effects.random = true, ++recording_.effects.draws;
     node_.id = recording_.next_id();
-    Py out = by_rule();
+    PyRef out = by_rule();
     if (!out) out = by_pytorch();
     note_writes();
     add_node();
@@ -104,14 +104,14 @@ class OperatorCall {
   }
 
   // aten.item and its like: only a constant's value is known.
-  Py known_number() {
+  PyRef known_number() {
     for (BoundArg& b : bound_) {
       for (int index : b.tensors) {
-        Py value = recording_.known_value(index);
+        PyRef value = recording_.known_value(index);
         if (!value || bound_.size() != 1)
           stop("scalar_read", op_.name + " reads a tensor's data",
                "Keep the value as a 0-d tensor; .item(), int(), float() and bool() wait for the data.");
-        Py out = Py::steal(PyObject_CallOneArg(op_.object, value.get()));
+        PyRef out = PyRef::steal(PyObject_CallOneArg(op_.object, value.get()));
         if (!out) throw Raised{};
         return out;
       }
@@ -184,8 +184,8 @@ class OperatorCall {
   }
   Number number_of(const BoundArg& b) const {
     if (b.tensors.size() != 1) return Number(b.arg);
-    const Py value =
-        recording_.at(b.tensors[0]).type.sizes.empty() ? recording_.known_value(b.tensors[0]) : Py();
+    const PyRef value =
+        recording_.at(b.tensors[0]).type.sizes.empty() ? recording_.known_value(b.tensors[0]) : PyRef();
     return value ? Number(constant_arg(value.get()).value_or(ir::Arg())) : Number(ir::Arg());
   }
   // Whether an operand's conversion to the common type can be told from one of the result.
@@ -214,8 +214,8 @@ class OperatorCall {
     });
   }
 
-  Py call_pytorch() {
-    Py out = Py::steal(PyObject_Call(op_.object, args_, kwargs_));
+  PyRef call_pytorch() {
+    PyRef out = PyRef::steal(PyObject_Call(op_.object, args_, kwargs_));
     if (!out) throw Raised{};
     return out;
   }
@@ -225,22 +225,22 @@ class OperatorCall {
     return op_.name == "aten.detach.default" && bound_[0].tensors.size() == 1 &&
            recording_.is_of_a_factory(bound_[0].tensors[0]);
   }
-  Py handed_out() {
-    Py out = call_as_cpu();
+  PyRef handed_out() {
+    PyRef out = call_as_cpu();
     recording_.take_over(bound_[0].tensors[0], out.get());
     return out;
   }
 
   // Kernels of views only look at sizes and strides: PyTorch's own give exactly eager's.
-  Py view() {
-    Py out = call_as_cpu();
+  PyRef view() {
+    PyRef out = call_as_cpu();
     node_.id = recording_.next_id();
     adopt(out.get());
     add_node();
     return out;
   }
   // A PyTorch without CUDA has no views of CUDA tensors either, so fake tensors are on the CPU meanwhile.
-  Py call_as_cpu() {
+  PyRef call_as_cpu() {
     std::vector<int> moved;
     for (const BoundArg& b : bound_)
       for (int t : b.tensors)
@@ -251,7 +251,7 @@ class OperatorCall {
       for (int t : moved) place_on(handle_of(recording_.at(t).object.get()), where);
     };
     place({});
-    Py out = Py::steal(PyObject_Call(op_.object, args_, kwargs_));
+    PyRef out = PyRef::steal(PyObject_Call(op_.object, args_, kwargs_));
     place(device);
     if (!out) throw Raised{};
     std::vector<int> path;
@@ -261,7 +261,7 @@ class OperatorCall {
   void adopt(PyObject* value) {
     if (is_tensor(value)) {
       if (recording_.find_exact(value) >= 0) stop("unsupported_operator", op_.name + " returns its argument");
-      const int index = recording_.add(Py::borrow(value), type_of(value));
+      const int index = recording_.add(PyRef::borrow(value), type_of(value));
       output(index);
     } else if (PyTuple_Check(value) || PyList_Check(value)) {
       for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
@@ -271,7 +271,7 @@ class OperatorCall {
 
   // t_(), squeeze_(), ...: the tensor object becomes another view of its storage. In the graph that is a view
   // like any other, for which the object stands from now on.
-  Py reshaped_in_place() {
+  PyRef reshaped_in_place() {
     std::string name = op_.name == "aten.transpose_.default" ? "aten.transpose_.int" : op_.name;
     if (const size_t at = name.find("_."); at != std::string::npos) name.erase(at, 1);
     const Result<OpCall> functional = find_op(name);
@@ -282,7 +282,7 @@ class OperatorCall {
     const int index = bound_[0].tensors[0];
     if (recording_.storage_of_tensor(index).input)
       stop("unsupported_operator", op_.name + " changes the shape of an input");
-    Py out = call_as_cpu();
+    PyRef out = call_as_cpu();
     node_.id = recording_.next_id();
     recording_.set_type(index, type_of(bound_[0].object));
     output(index);
@@ -292,11 +292,11 @@ class OperatorCall {
   }
 
   // An operator that answers about sizes or kernels, not about data (a data access raises).
-  Py question() {
+  PyRef question() {
     if (is_check()) {
       node_.id = recording_.next_id();
       add_node();
-      return Py::borrow(Py_None);
+      return PyRef::borrow(Py_None);
     }
     if (op_.returns.empty()) stop("unsupported_operator", op_.name + " acts without a result");
     return call_pytorch();
@@ -312,7 +312,7 @@ class OperatorCall {
     node_.outputs.push_back(recording_.at(index).type);
     outputs_.emplace_back(index, ref);
   }
-  Py fresh(const ir::TensorType& type) {
+  PyRef fresh(const ir::TensorType& type) {
     if (type.dtype == ir::DType::other)
       stop("unsupported_value", op_.name + " gives an unsupported element type");
     const int index = recording_.fresh(type);
@@ -360,8 +360,8 @@ class OperatorCall {
   }
 
   // Null: no rule, or a call that the rule does not cover (eager may reject it).
-  Py by_rule() {
-    if (!op_.row || !op_.row->shape || writes_overlap() || refuses_devices()) return Py();
+  PyRef by_rule() {
+    if (!op_.row || !op_.row->shape || writes_overlap() || refuses_devices()) return PyRef();
     ops::ShapeCall call;
     call.default_dtype = ir::dtype_from_scalar_type(api().symbols.default_dtype());
     call.args.reserve(bound_.size());
@@ -370,7 +370,7 @@ class OperatorCall {
       call.args.push_back(shape_arg(b.arg, b.tensors, next));
     }
     Result<std::vector<ir::TensorType>> types = ops::types_of(*op_.row, call);
-    if (!types) return Py();
+    if (!types) return PyRef();
     if (!types.value().empty()) refuse_numbers(types.value()[0]);
     return results(types.value());
   }
@@ -388,26 +388,26 @@ class OperatorCall {
     return false;
   }
 
-  Py results(const std::vector<ir::TensorType>& types) {
+  PyRef results(const std::vector<ir::TensorType>& types) {
     if (op_.returns.size() == 1 && op_.returns[0].kind == ReturnKind::tensor_list) {
-      Py list = Py::steal(PyList_New(0));
+      PyRef list = PyRef::steal(PyList_New(0));
       for (const ir::TensorType& t : types) PyList_Append(list.get(), fresh(t).get());
       return list;
     }
-    if (types.size() != op_.returns.size()) return Py();
+    if (types.size() != op_.returns.size()) return PyRef();
     for (size_t i = 0; i < types.size(); ++i)
-      if (op_.returns[i].same_as >= 0 && !fits(op_.returns[i].same_as, types[i])) return Py();
-    std::vector<Py> made;
+      if (op_.returns[i].same_as >= 0 && !fits(op_.returns[i].same_as, types[i])) return PyRef();
+    std::vector<PyRef> made;
     for (size_t i = 0; i < types.size(); ++i)
       made.push_back(op_.returns[i].same_as >= 0 ? written_argument(op_.returns[i].same_as)
                                                  : fresh(types[i]));
     return packed(made);
   }
-  static Py packed(const std::vector<Py>& made) {
+  static PyRef packed(const std::vector<PyRef>& made) {
     if (made.size() == 1) return made[0];
-    Py tuple = Py::steal(PyTuple_New(static_cast<Py_ssize_t>(made.size())));
+    PyRef tuple = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(made.size())));
     for (size_t i = 0; i < made.size(); ++i)
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py(made[i]).release());
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyRef(made[i]).release());
     return tuple;
   }
   bool fits(int param, const ir::TensorType& type) const {
@@ -415,21 +415,21 @@ class OperatorCall {
     return b.tensors.size() == 1 && recording_.at(b.tensors[0]).type.sizes == type.sizes &&
            recording_.at(b.tensors[0]).type.dtype == type.dtype;
   }
-  Py written_argument(int param) {
+  PyRef written_argument(int param) {
     const BoundArg& b = bound_[static_cast<size_t>(param)];
     for (int t : b.tensors) output(t);
-    return Py::borrow(b.object);
+    return PyRef::borrow(b.object);
   }
 
-  Py by_pytorch() {
+  PyRef by_pytorch() {
     const FallbackResult ran = run_for_types(op_, fallback_args());
-    const Py& result = ran.value;
+    const PyRef& result = ran.value;
     if (!result) throw Raised{};
     meta_device_ = ran.device;
     if (ran.resized) stop("unsupported_operator", op_.name + " changes the size of its output");
     if (ran.aliased) stop("unsupported_operator", op_.name + " returns memory of its argument");
     if (op_.returns.size() <= 1) return mirrored(result.get(), 0);
-    std::vector<Py> made;
+    std::vector<PyRef> made;
     for (size_t i = 0; i < op_.returns.size(); ++i)
       made.push_back(mirrored(PySequence_Fast_GET_ITEM(result.get(), static_cast<Py_ssize_t>(i)), i));
     return packed(made);
@@ -441,7 +441,7 @@ class OperatorCall {
   }
 
   // The same value with fake tensors for its tensors.
-  Py mirrored(PyObject* value, size_t which) {
+  PyRef mirrored(PyObject* value, size_t which) {
     if (which < op_.returns.size() && op_.returns[which].same_as >= 0)
       return written_argument(op_.returns[which].same_as);
     if (is_tensor(value)) {
@@ -452,14 +452,14 @@ class OperatorCall {
       return fresh(type);
     }
     if (PyList_Check(value)) {
-      Py list = Py::steal(PyList_New(0));
+      PyRef list = PyRef::steal(PyList_New(0));
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); ++i)
         PyList_Append(list.get(), mirrored(PyList_GET_ITEM(value, i), which).get());
       return list;
     }
     if (value == Py_None && which < op_.returns.size() && op_.returns[which].kind == ReturnKind::tensor)
       node_.outputs.push_back(ir::TensorType::contiguous(ir::DType::f32, {0}));  // an undefined tensor
-    return Py::borrow(value);
+    return PyRef::borrow(value);
   }
 
   void note_writes() {
@@ -522,7 +522,7 @@ class OperatorCall {
   std::vector<BoundArg> bound_;
   std::vector<std::pair<int, ir::Ref>> outputs_;
   ir::Node node_;
-  Py lifted_;
+  PyRef lifted_;
   std::optional<ir::Device> meta_device_;
 };
 
@@ -532,7 +532,7 @@ struct Mode {
 
 // What only computes with a conjugated tensor may have it in memory of its own. A backward pass does no more
 // than that. Elsewhere the recording sees to it that nobody can tell.
-Py conjugated(DispatchState& state, PyObject* args, PyObject* kwargs) {
+PyRef conjugated(DispatchState& state, PyObject* args, PyObject* kwargs) {
   const Result<OpCall> physical = find_op("aten.conj_physical.default");
   const Overload* op = physical ? overload_of(physical.value().overload) : nullptr;
   if (!op) throw Raised{};
@@ -540,7 +540,7 @@ Py conjugated(DispatchState& state, PyObject* args, PyObject* kwargs) {
   const int of = state.in_backward ? -1 : r.find(PyTuple_GET_ITEM(args, 0));
   if (of >= 0 && r.at(of).type.numel() != extent(r.at(of).type))
     stop("unsupported_operator", "aten._conj.default of a tensor with gaps");
-  Py out = OperatorCall(r, *op, args, kwargs).run();
+  PyRef out = OperatorCall(r, *op, args, kwargs).run();
   if (of >= 0) r.note_conjugated(r.find(out.get()), of);
   return out;
 }
@@ -554,7 +554,7 @@ PyObject* taken_apart(PyObject* mode, const Overload& op, PyObject* args, PyObje
 
 PyObject* answer(PyObject* mode, PyObject* func, PyObject* args, PyObject* kwargs) {
   DispatchState& state = *reinterpret_cast<Mode*>(mode)->state;
-  if (state.answer) return std::exchange(state.answer, Py()).release();
+  if (state.answer) return std::exchange(state.answer, PyRef()).release();
   if (state.stopped) return PyErr_Format(PyExc_RuntimeError, "%s", state.stopped->reason.c_str());
   try {
     const Overload* op = overload_of(func);
@@ -579,7 +579,7 @@ PyObject* torch_dispatch(PyObject* self, PyObject* const* args, Py_ssize_t count
     return PyErr_Format(PyExc_TypeError, "__torch_dispatch__ takes an operator and its arguments");
   PyObject* positional = count > 2 ? args[2] : nullptr;
   PyObject* kwargs = count > 3 && args[3] != Py_None ? args[3] : nullptr;
-  Py empty = positional ? Py() : Py::steal(PyTuple_New(0));
+  PyRef empty = positional ? PyRef() : PyRef::steal(PyTuple_New(0));
   return answer(self, args[0], positional ? positional : empty.get(), kwargs);
 }
 

@@ -12,7 +12,7 @@ namespace vitrine::torch_api {
 struct DispatchState {
   Recording& recording;
   std::optional<Unsupported> stopped;  // set when a call has met something that cannot be recorded
-  Py answer;                           // when set: the next operator returns it, and nothing is recorded
+  PyRef answer;                        // when set: the next operator returns it, and nothing is recorded
   bool in_backward = false;            // PyTorch's own backward runs: nobody but it sees what it makes
 };
 

@@ -25,40 +25,40 @@ bool takes_zeros(const Overload& op) {
   return op.aten && !ops::unlisted::rejects_zeros(op.name);
 }
 
-using MakeTensor = std::function<Py(const ir::TensorType&)>;
+using MakeTensor = std::function<PyRef(const ir::TensorType&)>;
 
 // A copy of the value with every tensor replaced, in order.
-Py replace(PyObject* value, const std::vector<const ir::TensorType*>& types, size_t& next,
-           const MakeTensor& make) {
+PyRef replace(PyObject* value, const std::vector<const ir::TensorType*>& types, size_t& next,
+              const MakeTensor& make) {
   if (is_tensor(value)) return make(*types.at(next++));
   if (PyTuple_Check(value) || PyList_Check(value)) {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(value);
-    Py out = Py::steal(PyList_New(n));
+    PyRef out = PyRef::steal(PyList_New(n));
     for (Py_ssize_t i = 0; out && i < n; ++i)
       PyList_SET_ITEM(out.get(), i, replace(PySequence_Fast_GET_ITEM(value, i), types, next, make).release());
     return out;
   }
-  return Py::borrow(value);
+  return PyRef::borrow(value);
 }
 
 struct FakeCall {
-  Py args, kwargs;
-  std::vector<Py> tensors;                                           // all that were made
+  PyRef args, kwargs;
+  std::vector<PyRef> tensors;                                        // all that were made
   std::vector<std::pair<PyObject*, const ir::TensorType*>> written;  // of these
 };
 
 FakeCall build(const Overload& op, const std::vector<FallbackArg>& args, bool meta) {
-  FakeCall call{Py::steal(PyList_New(0)), Py::steal(PyDict_New()), {}, {}};
+  FakeCall call{PyRef::steal(PyList_New(0)), PyRef::steal(PyDict_New()), {}, {}};
   const MakeTensor make = [&](const ir::TensorType& t) {
-    call.tensors.push_back(Py::steal(wrap(meta ? meta_like_type(t) : zeros_like_type(t))));
+    call.tensors.push_back(PyRef::steal(wrap(meta ? meta_like_type(t) : zeros_like_type(t))));
     return call.tensors.back();
   };
   for (size_t i = 0; i < op.params.size(); ++i) {
     const OverloadParam& p = op.params[i];
     size_t next = 0;
     const size_t made = call.tensors.size();
-    Py value = replace(args[i].object, args[i].tensors, next, make);
-    if (meta && p.name == "device") value = Py::steal(PyUnicode_FromString("meta"));
+    PyRef value = replace(args[i].object, args[i].tensors, next, make);
+    if (meta && p.name == "device") value = PyRef::steal(PyUnicode_FromString("meta"));
     for (size_t t = 0; p.written && t < args[i].tensors.size(); ++t)
       call.written.emplace_back(call.tensors[made + t].get(), args[i].tensors[t]);
     if (p.keyword_only)
@@ -66,19 +66,19 @@ FakeCall build(const Overload& op, const std::vector<FallbackArg>& args, bool me
     else
       PyList_Append(call.args.get(), value.get());
   }
-  call.args = Py::steal(PyList_AsTuple(call.args.get()));
+  call.args = PyRef::steal(PyList_AsTuple(call.args.get()));
   return call;
 }
 
 FallbackResult run(const Overload& op, const FakeCall& call) {
   FallbackResult out;
-  out.value = Py::steal(PyObject_Call(op.object, call.args.get(), call.kwargs.get()));
+  out.value = PyRef::steal(PyObject_Call(op.object, call.args.get(), call.kwargs.get()));
   if (!out.value) return out;
   for (const auto& [tensor, type] : call.written) out.resized |= type_of(tensor).sizes != type->sizes;
   if (op.writes) return out;
   std::vector<int> path;
   each_leaf(out.value.get(), path, [&](PyObject* result, const std::vector<int>&) {
-    for (const Py& t : call.tensors)
+    for (const PyRef& t : call.tensors)
       out.aliased |= storage_id(handle_of(t.get())) == storage_id(handle_of(result));
   });
   return out;
@@ -89,15 +89,15 @@ FallbackResult with_zeros(const Overload& op, const std::vector<FallbackArg>& ar
   const FakeCall call = build(op, args, false);
   if (!op.random) return run(op, call);
   // The user's random numbers stay where they were.
-  Py generators =
-      device.is_cuda() ? Py::steal(PyObject_GetAttrString(api().torch, "cuda")) : Py::borrow(api().torch);
-  Py state =
-      Py::steal(generators ? PyObject_CallMethod(generators.get(), "get_rng_state", nullptr) : nullptr);
+  PyRef generators = device.is_cuda() ? PyRef::steal(PyObject_GetAttrString(api().torch, "cuda"))
+                                      : PyRef::borrow(api().torch);
+  PyRef state =
+      PyRef::steal(generators ? PyObject_CallMethod(generators.get(), "get_rng_state", nullptr) : nullptr);
   FallbackResult out = run(op, call);
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
-  Py restored =
-      Py::steal(state ? PyObject_CallMethod(generators.get(), "set_rng_state", "O", state.get()) : nullptr);
+  PyRef restored = PyRef::steal(
+      state ? PyObject_CallMethod(generators.get(), "set_rng_state", "O", state.get()) : nullptr);
   PyErr_Restore(type, value, trace);
   return out;
 }
@@ -107,7 +107,7 @@ ir::Device device_of_call(const Overload& op, const std::vector<FallbackArg>& ar
   ir::Device out;
   for (size_t i = 0; i < op.params.size(); ++i) {
     if (op.params[i].name == "device" && args[i].object != Py_None) {
-      Py text = Py::steal(PyObject_Str(args[i].object));
+      PyRef text = PyRef::steal(PyObject_Str(args[i].object));
       const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
       return ir::device_from_text(utf8 ? utf8 : "").value_or(ir::Device{});
     }

@@ -15,7 +15,7 @@ struct FallbackArg {
 };
 
 struct FallbackResult {
-  Py value;  // what it returned, real or meta tensors inside; null: a Python error is set, the user's
+  PyRef value;  // what it returned, real or meta tensors inside; null: a Python error is set, the user's
   bool resized = false;              // it changed the size of a written argument
   bool aliased = false;              // it returned a view of an argument although its schema does not say so
   std::optional<ir::Device> device;  // meta kernels ran: where the results would be

@@ -25,7 +25,7 @@ PyObject* given(PyObject* args, PyObject* kwargs, AttentionParameter which) {
 class SoFar {
  public:
   explicit SoFar(Recording& recording) {
-    std::vector<Py> constants;
+    std::vector<PyRef> constants;
     std::vector<PyObject*> inputs;
     recording.leading(leading_, constants, inputs);
     for (const ir::Node& n : leading_) nodes_[n.id] = &n;
@@ -90,9 +90,10 @@ passes::KnownMask known(Recording& recording, PyObject* args, PyObject* kwargs) 
 
 AttentionCall without_known_mask(Recording& recording, PyObject* args, PyObject* kwargs) {
   const passes::KnownMask mask = known(recording, args, kwargs);
-  if (mask == passes::KnownMask::unknown) return {Py::borrow(args), kwargs ? Py::borrow(kwargs) : Py()};
-  AttentionCall out{Py::steal(PyTuple_GetSlice(args, 0, kMask)),
-                    Py::steal(kwargs ? PyDict_Copy(kwargs) : PyDict_New())};
+  if (mask == passes::KnownMask::unknown)
+    return {PyRef::borrow(args), kwargs ? PyRef::borrow(kwargs) : PyRef()};
+  AttentionCall out{PyRef::steal(PyTuple_GetSlice(args, 0, kMask)),
+                    PyRef::steal(kwargs ? PyDict_Copy(kwargs) : PyDict_New())};
   PyObject* kw = out.kwargs.get();
   for (Py_ssize_t i = kMask; i < PyTuple_GET_SIZE(args); ++i)
     PyDict_SetItemString(kw, kNames[i], PyTuple_GET_ITEM(args, i));

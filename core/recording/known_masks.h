@@ -8,7 +8,7 @@
 namespace vitrine::torch_api {
 
 struct AttentionCall {
-  Py args, kwargs;  // kwargs may be null
+  PyRef args, kwargs;  // kwargs may be null
 };
 
 // The arguments of torch.nn.functional.scaled_dot_product_attention (tensors: the recording's fake tensors)

@@ -62,20 +62,20 @@ class KnownValue {
   explicit KnownValue(const ValueQuestions& program) : program_(program) {}
 
   // A null object: it is not known.
-  Py of(ir::Ref ref) {
+  PyRef of(ir::Ref ref) {
     if (PyObject* constant = program_.constant(ref.node)) {
       roots_.insert(ref.node);
-      return Py::borrow(constant);
+      return PyRef::borrow(constant);
     }
     if (const auto done = values_.find(ref.node); done != values_.end())
       return done->second.at(static_cast<size_t>(ref.output));
     const ir::Node* node = program_.node(ref.node);
-    if (!node || values_.size() >= kMostNodes) return Py();
-    if (!is_function(overload_named(node->op))) return Py();
+    if (!node || values_.size() >= kMostNodes) return PyRef();
+    if (!is_function(overload_named(node->op))) return PyRef();
     for (const ir::TensorType& t : node->outputs)
-      if (t.numel() > kMostElements || !t.device.is_cpu()) return Py();
+      if (t.numel() > kMostElements || !t.device.is_cpu()) return PyRef();
     roots_.insert(root_of(program_, ref.node));
-    if (!run(*node)) return Py();
+    if (!run(*node)) return PyRef();
     return values_.at(ref.node).at(static_cast<size_t>(ref.output));
   }
 
@@ -87,13 +87,13 @@ class KnownValue {
 
  private:
   bool run(const ir::Node& node) {
-    std::vector<Py> inputs;
+    std::vector<PyRef> inputs;
     std::vector<std::pair<ir::Ref, int32_t>> slots;
     bool known = true;
     ir::each_ref(node, [&](ir::Ref r) {
       for (const auto& [seen, slot] : slots)
         if (seen == r) return;
-      Py value = known ? of(r) : Py();
+      PyRef value = known ? of(r) : PyRef();
       known = known && static_cast<bool>(value);
       slots.emplace_back(r, static_cast<int32_t>(inputs.size()));
       inputs.push_back(std::move(value));
@@ -106,22 +106,22 @@ class KnownValue {
     });
     if (!op) return false;
     std::vector<PyObject*> given, made;
-    for (const Py& value : inputs) given.push_back(value.get());
+    for (const PyRef& value : inputs) given.push_back(value.get());
     const bool ran = op.value()->call(given.data(), made);
-    std::vector<Py>& values = values_[node.id];
-    for (PyObject* o : made) values.push_back(Py::steal(o));
+    std::vector<PyRef>& values = values_[node.id];
+    for (PyObject* o : made) values.push_back(PyRef::steal(o));
     if (!ran) PyErr_Clear();
     return ran && values.size() == node.outputs.size();
   }
 
   const ValueQuestions& program_;
-  std::unordered_map<ir::NodeId, std::vector<Py>> values_;
+  std::unordered_map<ir::NodeId, std::vector<PyRef>> values_;
   std::unordered_set<ir::NodeId> roots_;
 };
 
 }  // namespace
 
-Py Recording::computed_value(int index) {
+PyRef Recording::computed_value(int index) {
   ValueQuestions program;
   program.node = [&](ir::NodeId id) {
     const int64_t at = aten_index_.find(aten_, id);
@@ -144,8 +144,8 @@ Py Recording::computed_value(int index) {
   const bool autocast = autocast_enabled(ir::Device::Type::cpu);
   if (autocast) set_autocast_enabled(ir::Device::Type::cpu, false);
   KnownValue known(program);
-  Py value = known.of(at(index).aten);
-  if (value && known.is_written()) value = Py();
+  PyRef value = known.of(at(index).aten);
+  if (value && known.is_written()) value = PyRef();
   if (autocast) set_autocast_enabled(ir::Device::Type::cpu, true);
   return value;
 }

@@ -82,11 +82,11 @@ PyObject* Lowering::state_call(const std::string& name, PyObject* callable, PyOb
   State& s = *state_;
   const AutocastState before = s.autocast;
   const AttentionChoice attention_before = s.attention;
-  Py result;
+  PyRef result;
   {
     AutocastGuard guard(s.autocast);
     AttentionGuard attention(s.attention);
-    result = Py::steal(PyObject_CallObject(callable, args));
+    result = PyRef::steal(PyObject_CallObject(callable, args));
   }
   if (!result) return nullptr;
   AutocastState changed = before;
@@ -111,7 +111,7 @@ void Lowering::State::failed(const std::string& name, Outcome& outcome) {
   }
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
-  Py shown = Py::steal(value ? PyObject_Str(value) : nullptr);
+  PyRef shown = PyRef::steal(value ? PyObject_Str(value) : nullptr);
   const char* utf8 = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;
   const bool data = utf8 && is_missing_memory(utf8);
   const bool no_kernel = type == PyExc_NotImplementedError && recording.as_if() && !gpu_is_here();
@@ -139,12 +139,12 @@ void Lowering::State::failed(const std::string& name, Outcome& outcome) {
 // which must come where the call stands.
 Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, PyObject* args,
                                  PyObject* kwargs, const ir::Origin& origin) {
-  Py warned, silent;
+  PyRef warned, silent;
   const State::Asked asked{name, callable, args, kwargs, origin};
   Outcome outcome = state_->attempt(asked, WarningWatch::Once::Again, warned);
   const bool only_warns = warned && outcome.unsupported && outcome.unsupported->kind == "warning";
   if (!only_warns || a_filter_raises()) return outcome;
-  warned = Py();
+  warned = PyRef();
   outcome = state_->attempt(asked, WarningWatch::Once::AsEver, warned);
   if (!warned) return outcome;
   outcome = state_->attempt(asked, WarningWatch::Once::AsEver, silent);
@@ -154,16 +154,16 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
 
 // What runs code of the program (torch.vmap) finds real tensors in it, in globals and modules: those that
 // entered the recording are replaced where PyTorch is given them, above autograd and all transforms.
-Py Lowering::State::run(PyObject* callable, PyObject* args, PyObject* kwargs) {
+PyRef Lowering::State::run(PyObject* callable, PyObject* args, PyObject* kwargs) {
   PyObject* dict =
       PyFunction_Check(callable) ? reinterpret_cast<PyFunctionObject*>(callable)->func_dict : nullptr;
   if (!dict || !PyDict_GetItemString(dict, "runs_program"))
-    return Py::steal(PyObject_Call(callable, args, kwargs));
-  Py module = Py::steal(PyImport_ImportModule("vitrine._polyfills.transforms"));
-  Py inputs = recording.inputs_by_object();
-  return Py::steal(module ? PyObject_CallMethod(module.get(), "among_fake_tensors", "OOOO", inputs.get(),
-                                                callable, args, kwargs ? kwargs : Py_None)
-                          : nullptr);
+    return PyRef::steal(PyObject_Call(callable, args, kwargs));
+  PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._polyfills.transforms"));
+  PyRef inputs = recording.inputs_by_object();
+  return PyRef::steal(module ? PyObject_CallMethod(module.get(), "among_fake_tensors", "OOOO", inputs.get(),
+                                                   callable, args, kwargs ? kwargs : Py_None)
+                             : nullptr);
 }
 
 bool Lowering::State::for_absent_gpu() const {
@@ -171,19 +171,19 @@ bool Lowering::State::for_absent_gpu() const {
 }
 
 // In the modes that the program has set by now, under our dispatch mode.
-Py Lowering::State::run_in_modes(PyObject* callable, const Asked& asked, WarningWatch::Once once,
-                                 Py& warned) {
+PyRef Lowering::State::run_in_modes(PyObject* callable, const Asked& asked, WarningWatch::Once once,
+                                 PyRef& warned) {
   GradModeGuard grad(grad_mode);
   AutocastGuard casts(autocast);
   AttentionGuard ways(attention);
   ModeGuard guard(mode.get());
   const WarningWatch watch(asked.callable, once);
-  Py result = guard.active() ? run(callable, asked.args, asked.kwargs) : Py();
-  if (watch.seen()) warned = Py::borrow(watch.messages());
+  PyRef result = guard.active() ? run(callable, asked.args, asked.kwargs) : PyRef();
+  if (watch.seen()) warned = PyRef::borrow(watch.messages());
   return result;
 }
 
-bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, Py& warned,
+bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, PyRef& warned,
                              const Recording::Mark& mark, Outcome& outcome) {
   const Modes before = modes();
   const auto& [name, callable, args, kwargs, origin] = asked;
@@ -200,8 +200,8 @@ bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, Py& wa
       is_attention ? without_known_mask(recording, args, kwargs) : AttentionCall{};
   PyObject *run_args = is_attention ? attention_call.args.get() : args,
            *run_kwargs = is_attention ? attention_call.kwargs.get() : kwargs;
-  const Py run_callable = for_absent_gpu() ? chosen_for(architecture, name, callable) : Py::borrow(callable);
-  Py result = run_in_modes(run_callable.get(), {name, callable, run_args, run_kwargs, origin}, once, warned);
+  const PyRef run_callable = for_absent_gpu() ? chosen_for(architecture, name, callable) : PyRef::borrow(callable);
+  PyRef result = run_in_modes(run_callable.get(), {name, callable, run_args, run_kwargs, origin}, once, warned);
   if (result && warned && !dispatch.stopped)
     stop("warning", name + " warns: " + text_of_warning(warned.get()));
   if (!result || dispatch.stopped) {
@@ -226,7 +226,7 @@ bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, Py& wa
   return true;
 }
 
-Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Once once, Py& warned) {
+Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Once once, PyRef& warned) {
   Outcome outcome;
   const Recording::Mark mark = recording.mark();
   const Modes before = modes();

@@ -22,8 +22,8 @@ std::string why_not_input(PyObject* tensor) {
   const uint64_t known[] = {api().plain_keys, api().inference_keys, api().cuda_keys,
                             api().cuda_inference_keys};
   if (std::find(std::begin(known), std::end(known), keys) == std::end(known)) {
-    Py text = Py::steal(PyObject_CallOneArg(api().dispatch_keys, tensor));
-    Py shown = Py::steal(text ? PyObject_Str(text.get()) : nullptr);
+    PyRef text = PyRef::steal(PyObject_CallOneArg(api().dispatch_keys, tensor));
+    PyRef shown = PyRef::steal(text ? PyObject_Str(text.get()) : nullptr);
     const char* utf8 = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;
     PyErr_Clear();
     return std::string("a tensor that is not a plain CPU or CUDA tensor (") + (utf8 ? utf8 : "") + ")";
@@ -50,20 +50,20 @@ void Lowering::State::copy_requires_grad(int index, PyObject* real) {
   if (!requires_grad(real)) return;
   PyObject* tensor = recording.at(index).object.get();
   if (is_leaf(real)) {
-    Py done = Py::steal(PyObject_CallMethod(tensor, "requires_grad_", nullptr));
+    PyRef done = PyRef::steal(PyObject_CallMethod(tensor, "requires_grad_", nullptr));
     if (!done) PyErr_Clear();
     return;
   }
-  Py leaf = Py::steal(wrap(fake_tensor(recording.at(index).type)));
+  PyRef leaf = PyRef::steal(wrap(fake_tensor(recording.at(index).type)));
   bool grad = true;
   GradModeGuard grad_guard(grad);
-  Py ready = Py::steal(leaf ? PyObject_CallMethod(leaf.get(), "requires_grad_", nullptr) : nullptr);
-  dispatch.answer = Py::borrow(tensor);
+  PyRef ready = PyRef::steal(leaf ? PyObject_CallMethod(leaf.get(), "requires_grad_", nullptr) : nullptr);
+  dispatch.answer = PyRef::borrow(tensor);
   {
     ModeGuard guard(mode.get());
-    Py done = Py::steal(ready ? PyObject_CallMethod(leaf.get(), "clone", nullptr) : nullptr);
+    PyRef done = PyRef::steal(ready ? PyObject_CallMethod(leaf.get(), "clone", nullptr) : nullptr);
   }
-  dispatch.answer = Py();
+  dispatch.answer = PyRef();
   PyErr_Clear();
 }
 
@@ -87,13 +87,13 @@ AttentionChoice Lowering::attention() const {
 
 Result<PyObject*> Lowering::input(PyObject* tensor, ir::NodeKind kind, const std::string& source) {
   Recording& r = state_->recording;
-  if (const int known = r.known_input(tensor); known >= 0) return Py(r.at(known).object).release();
+  if (const int known = r.known_input(tensor); known >= 0) return PyRef(r.at(known).object).release();
   const std::string why = why_not_input(tensor);
   if (!why.empty()) return Error{why + " cannot enter a graph", "The code that uses it runs as eager does."};
   try {
     const int index = r.input(tensor, kind, source);
     state_->copy_requires_grad(index, tensor);
-    return Py(r.at(index).object).release();
+    return PyRef(r.at(index).object).release();
   } catch (const Stop& reason) {
     return Error{reason.why.reason, reason.why.hint};
   }
@@ -101,11 +101,11 @@ Result<PyObject*> Lowering::input(PyObject* tensor, ir::NodeKind kind, const std
 
 Result<PyObject*> Lowering::constant(PyObject* tensor) {
   Recording& r = state_->recording;
-  if (const int known = r.known_input(tensor); known >= 0) return Py(r.at(known).object).release();
+  if (const int known = r.known_input(tensor); known >= 0) return PyRef(r.at(known).object).release();
   const std::string why = why_not_input(tensor);
   if (!why.empty()) return Error{why + " cannot enter a graph", ""};
   try {
-    return Py(r.at(r.constant(tensor)).object).release();
+    return PyRef(r.at(r.constant(tensor)).object).release();
   } catch (const Stop& reason) {
     return Error{reason.why.reason, reason.why.hint};
   }
@@ -159,14 +159,14 @@ size_t Lowering::note_question(PyObject* callable, PyObject* args) {
   ReplayProgram& program = state_->recording.program();
   ReplayQuestion question;
   question.before_call = program.calls.size();
-  question.callable = Py::borrow(callable);
+  question.callable = PyRef::borrow(callable);
   question.args = make_template(args, [&](PyObject* t) { return state_->leaf_slot(t); });
   program.questions.push_back(std::move(question));
   return program.questions.size() - 1;
 }
 
 size_t Lowering::note_question_of_value(PyObject* callable, PyObject* traced) {
-  Py args = Py::steal(PyTuple_Pack(1, traced));
+  PyRef args = PyRef::steal(PyTuple_Pack(1, traced));
   const size_t at = note_question(callable, args.get());
   state_->recording.program().questions[at].of_value = true;
   return at;

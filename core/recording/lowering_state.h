@@ -31,13 +31,13 @@ class ModeGuard {
  public:
   explicit ModeGuard(PyObject* mode) {
     const Functions& f = functions();
-    pushed_ = Py::steal(PyObject_CallOneArg(f.push, mode));
+    pushed_ = PyRef::steal(PyObject_CallOneArg(f.push, mode));
   }
   ~ModeGuard() {
     if (!pushed_) return;
     PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
     PyErr_Fetch(&type, &value, &trace);
-    Py popped = Py::steal(PyObject_CallOneArg(functions().pop, Py_None));
+    PyRef popped = PyRef::steal(PyObject_CallOneArg(functions().pop, Py_None));
     if (!popped) PyErr_Clear();
     PyErr_Restore(type, value, trace);
   }
@@ -51,25 +51,25 @@ class ModeGuard {
   static const Functions& functions() {
     static constinit Once<Functions> kept;
     return kept.get([] {
-      Py c = Py::steal(PyImport_ImportModule("torch._C"));
+      PyRef c = PyRef::steal(PyImport_ImportModule("torch._C"));
       return Functions{PyObject_GetAttrString(c.get(), "_push_on_torch_dispatch_stack"),
                        PyObject_GetAttrString(c.get(), "_pop_torch_dispatch_stack")};
     });
   }
-  Py pushed_;
+  PyRef pushed_;
 };
 
 struct Lowering::State {
   Recording recording;
-  DispatchState dispatch{recording, std::nullopt, Py()};
-  Py mode;
+  DispatchState dispatch{recording, std::nullopt, PyRef()};
+  PyRef mode;
   bool grad_mode;
   AutocastState autocast = autocast_state();
   AttentionChoice attention = attention_choice();
   std::string architecture;       // of a GPU that is compiled for
   bool autocast_changed = false;  // at any time: PyTorch's cache of casts may hold fake tensors
 
-  State() : mode(Py::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {
+  State() : mode(PyRef::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {
     if (!mode) throw InternalError("no recording mode: " + take_python_error());
   }
 
@@ -80,11 +80,11 @@ struct Lowering::State {
     const ir::Origin& origin;
   };
   // Runs and records it. warned: receives a list of the warnings that it gave; then nothing was recorded.
-  Outcome attempt(const Asked& asked, WarningWatch::Once once, Py& warned);
+  Outcome attempt(const Asked& asked, WarningWatch::Once once, PyRef& warned);
   // What attempt() does, but for undoing it.
-  bool record(const Asked& asked, WarningWatch::Once once, Py& warned, const Recording::Mark& mark,
+  bool record(const Asked& asked, WarningWatch::Once once, PyRef& warned, const Recording::Mark& mark,
               Outcome& outcome);
-  Py run_in_modes(PyObject* callable, const Asked& asked, WarningWatch::Once once, Py& warned);
+  PyRef run_in_modes(PyObject* callable, const Asked& asked, WarningWatch::Once once, PyRef& warned);
   struct Modes {
     bool grad;
     AutocastState autocast;
@@ -92,7 +92,7 @@ struct Lowering::State {
     bool operator==(const Modes&) const = default;
   };
   Modes modes() const { return {grad_mode, autocast, attention}; }
-  Py run(PyObject* callable, PyObject* args, PyObject* kwargs);
+  PyRef run(PyObject* callable, PyObject* args, PyObject* kwargs);
   bool for_absent_gpu() const;
   void copy_requires_grad(int index, PyObject* real);
   int leaf_slot(PyObject* tensor);

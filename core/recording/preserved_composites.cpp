@@ -52,7 +52,7 @@ const PreservedComposite* preserved_composite(PyObject* callable) {
   const Callables& callables = kept.get([] {
     Callables out{};
     for (size_t i = 0; i < out.size(); ++i) {
-      Py module = Py::steal(PyImport_ImportModule(kWhole[i].module));
+      PyRef module = PyRef::steal(PyImport_ImportModule(kWhole[i].module));
       out[i] = module ? PyObject_GetAttrString(module.get(), kWhole[i].function) : nullptr;
       PyErr_Clear();
     }

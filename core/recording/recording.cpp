@@ -17,8 +17,8 @@ int look_up(const std::unordered_map<const void*, int>& map, const void* key) {
   auto it = map.find(key);
   return it == map.end() ? -1 : it->second;
 }
-Py int_tuple(const ir::Dims& dims) {
-  Py out = Py::steal(PyTuple_New(static_cast<Py_ssize_t>(dims.size())));
+PyRef int_tuple(const ir::Dims& dims) {
+  PyRef out = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(dims.size())));
   for (size_t i = 0; i < dims.size(); ++i)
     PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(dims[i]));
   return out;
@@ -41,8 +41,8 @@ std::string name_of(const std::string& source, ir::NodeKind kind) {
   return (kind == ir::NodeKind::parameter ? "p_" : kind == ir::NodeKind::buffer ? "b_" : "input_") + out;
 }
 
-Py wrapped(Handle owned) {
-  Py out = Py::steal(wrap(owned));
+PyRef wrapped(Handle owned) {
+  PyRef out = PyRef::steal(wrap(owned));
   if (!out) throw InternalError("wrapping a tensor failed: " + take_python_error());
   return out;
 }
@@ -68,7 +68,7 @@ int Recording::find_alias(PyObject* tensor) {
   const std::vector<int> known = storages_[static_cast<size_t>(storage)].tensors;
   for (auto it = known.rbegin(); it != known.rend(); ++it) {
     if (at(*it).type != type || dispatch_keys(handle_of(at(*it).object.get())) != keys) continue;
-    const int index = add(Py::borrow(tensor), type);
+    const int index = add(PyRef::borrow(tensor), type);
     at(index).captured = at(*it).captured;
     at(index).aten = at(*it).aten;
     at(index).slot = at(*it).slot;
@@ -82,7 +82,7 @@ int Recording::find_alias(PyObject* tensor) {
                  ir::Arg(type.offset)};
     node.outputs = {type};
     node.id = next_id();
-    const int index = add(Py::borrow(tensor), type);
+    const int index = add(PyRef::borrow(tensor), type);
     at(index).aten = {node.id, 0};
     if (requires_grad(tensor)) follow(node.id, {true});
     add_aten(std::move(node));
@@ -103,7 +103,7 @@ bool Recording::is_of_a_factory(int index) const {
 void Recording::take_over(int index, PyObject* object) {
   by_impl_.erase(impl_of(handle_of(at(index).object.get())));
   by_impl_[impl_of(handle_of(object))] = index;
-  at(index).object = Py::borrow(object);
+  at(index).object = PyRef::borrow(object);
 }
 
 int Recording::storage_index(const void* id, PyObject* first) {
@@ -111,7 +111,7 @@ int Recording::storage_index(const void* id, PyObject* first) {
   if (known >= 0) return known;
   TracedStorage storage;
   storage.id = id;
-  storage.first = Py::borrow(first);
+  storage.first = PyRef::borrow(first);
   storage.inference = inference_mode;
   storages_.push_back(std::move(storage));
   const int index = static_cast<int>(storages_.size()) - 1;
@@ -119,7 +119,7 @@ int Recording::storage_index(const void* id, PyObject* first) {
   return index;
 }
 
-int Recording::add(Py tensor, ir::TensorType type) {
+int Recording::add(PyRef tensor, ir::TensorType type) {
   Handle handle = handle_of(tensor.get());
   const int index = static_cast<int>(tensors_.size());
   const int storage = storage_index(storage_of(handle), tensor.get());
@@ -155,10 +155,10 @@ void Recording::undo_last() {
   t.type = last.type;
   Result<OpCall> restride = find_op("aten.as_strided_.default");
   VITRINE_CHECK(restride.ok(), "PyTorch lacks as_strided_");
-  Py sizes = int_tuple(t.type.sizes), strides = int_tuple(t.type.strides),
-     offset = Py::steal(PyLong_FromLongLong(t.type.offset));
-  Py done = Py::steal(PyObject_CallFunctionObjArgs(restride.value().overload, t.object.get(), sizes.get(),
-                                                   strides.get(), offset.get(), nullptr));
+  PyRef sizes = int_tuple(t.type.sizes), strides = int_tuple(t.type.strides),
+        offset = PyRef::steal(PyLong_FromLongLong(t.type.offset));
+  PyRef done = PyRef::steal(PyObject_CallFunctionObjArgs(restride.value().overload, t.object.get(),
+                                                         sizes.get(), strides.get(), offset.get(), nullptr));
   if (!done) throw InternalError("restoring a fake tensor failed: " + take_python_error());
 }
 
@@ -191,8 +191,8 @@ void Recording::share_data(int index, int other) {
   effects.sets_data = true;
 }
 
-Py Recording::inputs_by_object() const {
-  Py dict = Py::steal(PyDict_New());
+PyRef Recording::inputs_by_object() const {
+  PyRef dict = PyRef::steal(PyDict_New());
   for (const auto& [real, index] : real_inputs_)
     if (!dict || PyDict_SetItem(dict.get(), real, at(index).object.get()) < 0)
       throw InternalError("no table of inputs: " + take_python_error());
@@ -214,21 +214,22 @@ int Recording::add_on_storage(PyObject* real, const ir::TensorType& type) {
     if (api().symbols.get_storage_size(handle, &bytes)) throw InternalError(last_torch_error());
     // A view of a resized storage may reach beyond what it holds now; PyTorch itself would refuse to read it.
     bytes = std::max<int64_t>(bytes, (extent(type) + type.offset) * ir::dtype_bytes(type.dtype));
-    Py base = wrapped(fake_storage(type.dtype, bytes, type.device));
+    PyRef base = wrapped(fake_storage(type.dtype, bytes, type.device));
     storage = storage_index(storage_of(handle_of(base.get())), base.get());
     real_storages_.emplace(real_storage, storage);
   }
-  real_alive_.push_back(Py::borrow(real));
-  Py base = storages_[static_cast<size_t>(storage)].first;
+  real_alive_.push_back(PyRef::borrow(real));
+  PyRef base = storages_[static_cast<size_t>(storage)].first;
   if (type_of(base.get()).dtype != type.dtype) {
-    Py dtype = Py::steal(PyObject_GetAttrString(real, "dtype"));
+    PyRef dtype = PyRef::steal(PyObject_GetAttrString(real, "dtype"));
     Result<OpCall> view = find_op("aten.view.dtype");
     if (view && dtype)
-      base = Py::steal(PyObject_CallFunctionObjArgs(view.value().overload, base.get(), dtype.get(), nullptr));
+      base =
+          PyRef::steal(PyObject_CallFunctionObjArgs(view.value().overload, base.get(), dtype.get(), nullptr));
     if (!base)
       stop("unsupported_value", "two inputs of different types share memory: " + take_python_error());
   }
-  Py tensor = wrapped(as_strided(handle_of(base.get()), type));
+  PyRef tensor = wrapped(as_strided(handle_of(base.get()), type));
   return add(std::move(tensor), type);
 }
 
@@ -276,9 +277,9 @@ int Recording::constant(PyObject* real) {
   TracedTensor& traced = at(index);
   traced.captured = traced.aten = ref;
   traced.slot = program_->slots++;
-  constant_tensors_.push_back(Py::borrow(real));
+  constant_tensors_.push_back(PyRef::borrow(real));
   program_->input_slots.push_back(traced.slot);
-  storage_of_tensor(index).constant = Py::borrow(real);
+  storage_of_tensor(index).constant = PyRef::borrow(real);
   real_inputs_.emplace(real, index);
   return index;
 }
@@ -286,7 +287,7 @@ int Recording::constant(PyObject* real) {
 int Recording::constant_made_inside(PyObject* real) {
   const ir::TensorType type = type_here(real);
   const ir::Ref made = add_input_node(ir::NodeKind::constant, "", type, inner_constants_);
-  inner_constant_tensors_.push_back(Py::borrow(real));
+  inner_constant_tensors_.push_back(PyRef::borrow(real));
   const int index = fresh(type);
   ir::Node copy;
   copy.op = "aten.clone.default";
@@ -295,15 +296,15 @@ int Recording::constant_made_inside(PyObject* real) {
   copy.id = next_id();
   at(index).aten = {copy.id, 0};
   TracedStorage& storage = storage_of_tensor(index);
-  storage.constant = Py::borrow(real);
+  storage.constant = PyRef::borrow(real);
   storage.constant_copy = copy.id;
   add_aten(std::move(copy));
   return index;
 }
 
-Py Recording::known_value(int index) {
+PyRef Recording::known_value(int index) {
   const TracedStorage& storage = storage_of_tensor(index);
-  if (storage.written || storage.input) return Py();
+  if (storage.written || storage.input) return PyRef();
   if (!storage.constant) return computed_value(index);
   return wrapped(as_strided(handle_of(storage.constant.get()), at(index).type));
 }
@@ -427,7 +428,7 @@ Lowering::Graphs Recording::finish(const std::vector<PyObject*>& results,
   }
   for (ir::Ref r : aten_results) computed.push_back(renamed(r));
   Lowering::Graphs graphs;
-  for (const Py& c : program_->constants) graphs.constants.push_back(c.get());
+  for (const PyRef& c : program_->constants) graphs.constants.push_back(c.get());
   graphs.captured = captured.finish(std::move(captured_results));
   graphs.aten = aten.finish(std::move(computed));
   graphs.replay = program_;
@@ -456,7 +457,7 @@ std::string Recording::why_write_differentiable() const {
 }
 
 bool requires_grad_by_base(PyObject* tensor) {
-  Py base = Py::steal(PyObject_GetAttrString(tensor, "_base"));
+  PyRef base = PyRef::steal(PyObject_GetAttrString(tensor, "_base"));
   if (!base) PyErr_Clear();
   return base && base.get() != Py_None && requires_grad(base.get());
 }
@@ -473,7 +474,7 @@ bool Recording::storage_requires_grad(int index) const {
                      [&](int t) { return requires_grad(at(t).object.get()); });
 }
 
-bool Recording::leading(std::vector<ir::Node>& nodes, std::vector<Py>& constants,
+bool Recording::leading(std::vector<ir::Node>& nodes, std::vector<PyRef>& constants,
                         std::vector<PyObject*>& inputs) const {
   for (const auto* from : {&inputs_, &constants_, &inner_constants_})
     nodes.insert(nodes.end(), from->begin(), from->end());

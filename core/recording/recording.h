@@ -22,7 +22,7 @@ struct Stop {
 [[noreturn]] void stop(std::string kind, std::string reason, std::string hint = "");
 
 struct TracedTensor {
-  Py object;
+  PyRef object;
   ir::TensorType type;
   ir::Ref captured, aten;
   ir::NodeId entry = -1;  // an input's: the node by which it entered
@@ -32,14 +32,14 @@ struct TracedTensor {
 
 struct TracedStorage {
   const void* id = nullptr;
-  Py first;                  // keeps the storage alive
+  PyRef first;               // keeps the storage alive
   std::vector<int> tensors;  // oldest first
   bool input = false, written = false;
   int64_t writes = 0;            // how often, those of what was taken back again included
   bool conjugated = false;       // it holds what eager conjugates when it is read, from the memory of another
   bool read_conjugated = false;  // ... of this one: what is written to either shows in both
   bool inference = false;        // it was made in inference mode
-  Py constant;                   // the real tensor, when this is a constant's storage
+  PyRef constant;                // the real tensor, when this is a constant's storage
   ir::NodeId constant_copy = -1;  // the node that copies it, for constants made inside a call
 };
 
@@ -59,8 +59,8 @@ class Recording {
 
   // Tensors.
   int find(PyObject* tensor);  // by object, else by storage and geometry; -1: not of this recording
-  int find_exact(PyObject* tensor) const;   // by object only
-  int add(Py tensor, ir::TensorType type);  // a tensor that is new; its storage may be known
+  int find_exact(PyObject* tensor) const;      // by object only
+  int add(PyRef tensor, ir::TensorType type);  // a tensor that is new; its storage may be known
   TracedTensor& at(int index) { return tensors_[static_cast<size_t>(index)]; }
   const TracedTensor& at(int index) const { return tensors_[static_cast<size_t>(index)]; }
   TracedStorage& storage_of_tensor(int index) { return storages_[static_cast<size_t>(at(index).storage)]; }
@@ -77,14 +77,14 @@ class Recording {
 
   // Inputs and constants.
   int known_input(PyObject* real) const;  // -1: not yet an input
-  Py inputs_by_object() const;            // dict: real tensor -> its fake tensor
+  PyRef inputs_by_object() const;         // dict: real tensor -> its fake tensor
   int input(PyObject* real, ir::NodeKind kind, const std::string& source);
   int constant(PyObject* real);  // a real tensor that keeps its value
   int constant_made_inside(
       PyObject* real);  // of a call: what the program sees is a copy, for it may write to it
   // A real tensor of what a traced one holds, where that is known: a constant, or computed from constants
   // alone. A null object if it is not.
-  Py known_value(int index);
+  PyRef known_value(int index);
 
   // Nodes.
   ir::NodeId next_id() { return ids_->next++; }
@@ -105,7 +105,7 @@ class Recording {
   Lowering::Graphs finish(const std::vector<PyObject*>& results, const std::vector<ir::Ref>& aten_results);
   // Nodes of all inputs and constants, the constants' tensors, and the fake tensors of the inputs. false: an
   // input is no longer what it was (requires_grad_() on it, say).
-  bool leading(std::vector<ir::Node>& nodes, std::vector<Py>& constants,
+  bool leading(std::vector<ir::Node>& nodes, std::vector<PyRef>& constants,
                std::vector<PyObject*>& inputs) const;
   // "", or which input is to autograd what it was not when it entered.
   std::string why_autograd_changed() const;
@@ -131,7 +131,7 @@ class Recording {
 
  private:
   int find_alias(PyObject* tensor);
-  Py computed_value(int index);
+  PyRef computed_value(int index);
   ir::TensorType type_here(PyObject* real) const;
   void undo_last();
   int add_on_storage(PyObject* real, const ir::TensorType& type);
@@ -153,9 +153,9 @@ class Recording {
   std::unordered_map<const void*, int> real_storages_;  // storage of a real input -> its fake tensor storage
   std::unordered_map<PyObject*, int> real_inputs_;
   std::unordered_map<std::string, int> input_names_;
-  std::vector<Py> real_alive_;
+  std::vector<PyRef> real_alive_;
   std::vector<ir::Node> inputs_, constants_, inner_constants_, captured_, aten_;
-  std::vector<Py> constant_tensors_, inner_constant_tensors_;
+  std::vector<PyRef> constant_tensors_, inner_constant_tensors_;
   NodeIndex aten_index_, constant_index_, inner_constant_index_;
   WrittenRoots written_roots_;  // of aten_
   std::vector<Undo> undo_;

@@ -42,41 +42,41 @@ class Relowering {
       if (!seen.insert(real).second) return false;
       auto entered = constant ? into_.constant(real) : into_.input(real, nodes[i]->kind, nodes[i]->source);
       if (!entered) return false;
-      slots_[static_cast<size_t>(program_.input_slots[i])] = Py::steal(entered.take());
+      slots_[static_cast<size_t>(program_.input_slots[i])] = PyRef::steal(entered.take());
       objects_.insert(slots_[static_cast<size_t>(program_.input_slots[i])].get());
     }
     return true;
   }
 
   // What the fake tensor of a question holds, in its place; null: that is not known for these sizes.
-  Py with_value(PyObject* args) {
-    const Py real = Py::steal(into_.known_value(PyTuple_GET_ITEM(args, 0)));
-    return real ? Py::steal(PyTuple_Pack(1, real.get())) : Py();
+  PyRef with_value(PyObject* args) {
+    const PyRef real = PyRef::steal(into_.known_value(PyTuple_GET_ITEM(args, 0)));
+    return real ? PyRef::steal(PyTuple_Pack(1, real.get())) : PyRef();
   }
 
   // The questions before a call.
   bool ask(size_t call) {
     for (; next_ < program_.questions.size() && program_.questions[next_].before_call <= call; ++next_) {
       const ReplayQuestion& q = program_.questions[next_];
-      Py args = Py::steal(fill(q.args, slots_, &integers_));
+      PyRef args = PyRef::steal(fill(q.args, slots_, &integers_));
       if (args && q.of_value) args = with_value(args.get());
-      Py answer = Py::steal(args ? PyObject_Call(q.callable.get(), args.get(), nullptr) : nullptr);
+      PyRef answer = PyRef::steal(args ? PyObject_Call(q.callable.get(), args.get(), nullptr) : nullptr);
       if (!answer || !sizes_.answered(next_, answer.get())) return false;
     }
     return true;
   }
 
   bool call(const ReplayCall& call, const ir::Node& node) {
-    Py args = Py::steal(fill(call.args, slots_, &integers_));
-    Py kwargs;
+    PyRef args = PyRef::steal(fill(call.args, slots_, &integers_));
+    PyRef kwargs;
     if (args && (call.kwargs.object || call.kwargs.has_slot()))
-      kwargs = Py::steal(fill(call.kwargs, slots_, &integers_));
+      kwargs = PyRef::steal(fill(call.kwargs, slots_, &integers_));
     if (!args || PyErr_Occurred()) return false;
     Lowering::Outcome outcome =
         into_.call(node.op, call.callable.get(), args.get(), kwargs.get(), node.origin);
     if (outcome.raised) sizes_.fails(node, take_python_error());
     if (!outcome.value) return false;
-    Py result = Py::steal(outcome.value);
+    PyRef result = PyRef::steal(outcome.value);
     const bool same = outcome.captured_nodes == 1 && store(call, result.get());
     if (!same) sizes_.fails(node, "");
     return same;
@@ -93,7 +93,7 @@ class Relowering {
         const int before = call.known[found];
         const auto old = objects_.find(tensor);
         same = before < 0 ? old == objects_.end() : slots_[static_cast<size_t>(before)].get() == tensor;
-        slots_[static_cast<size_t>(call.outputs[found].second)] = Py::borrow(tensor);
+        slots_[static_cast<size_t>(call.outputs[found].second)] = PyRef::borrow(tensor);
         objects_.insert(tensor);
       }
       ++found;
@@ -105,7 +105,7 @@ class Relowering {
   const ReplayProgram& program_;
   NewSizes& sizes_;
   Lowering& into_;
-  std::vector<Py> slots_;
+  std::vector<PyRef> slots_;
   std::unordered_set<PyObject*> objects_;  // of all slots
   Integers integers_;
   size_t next_ = 0;  // question

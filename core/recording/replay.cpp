@@ -11,7 +11,7 @@ namespace {
 
 Template constant(PyObject* value) {
   Template t;
-  t.object = Py::borrow(value);
+  t.object = PyRef::borrow(value);
   return t;
 }
 
@@ -26,9 +26,9 @@ Template container(Template::Kind kind, PyObject* value, std::vector<Template> c
   return t;
 }
 
-PyObject* fill_sequence(const Template& t, const std::vector<Py>& slots, const Integers* integers) {
+PyObject* fill_sequence(const Template& t, const std::vector<PyRef>& slots, const Integers* integers) {
   const auto n = static_cast<Py_ssize_t>(t.children.size());
-  Py out = Py::steal(t.kind == Template::Kind::list ? PyList_New(n) : PyTuple_New(n));
+  PyRef out = PyRef::steal(t.kind == Template::Kind::list ? PyList_New(n) : PyTuple_New(n));
   for (Py_ssize_t i = 0; out && i < n; ++i) {
     PyObject* item = fill(t.children[static_cast<size_t>(i)], slots, integers);
     if (!item) return nullptr;
@@ -43,11 +43,11 @@ PyObject* fill_sequence(const Template& t, const std::vector<Py>& slots, const I
   return PyObject_CallOneArg(t.object.get(), out.get());
 }
 
-PyObject* fill_dict(const Template& t, const std::vector<Py>& slots, const Integers* integers) {
-  Py out = Py::steal(PyDict_New());
+PyObject* fill_dict(const Template& t, const std::vector<PyRef>& slots, const Integers* integers) {
+  PyRef out = PyRef::steal(PyDict_New());
   for (size_t i = 0; out && i + 1 < t.children.size(); i += 2) {
-    Py key = Py::steal(fill(t.children[i], slots, integers));
-    Py value = Py::steal(key ? fill(t.children[i + 1], slots, integers) : nullptr);
+    PyRef key = PyRef::steal(fill(t.children[i], slots, integers));
+    PyRef value = PyRef::steal(key ? fill(t.children[i + 1], slots, integers) : nullptr);
     if (!value || PyDict_SetItem(out.get(), key.get(), value.get()) != 0) return nullptr;
   }
   return out.release();
@@ -67,7 +67,7 @@ Template make_template(PyObject* value, const std::function<int(PyObject*)>& slo
   if (const int32_t number = symbolic_number(value); number >= 0) {
     Template t = constant(value);
     t.kind = Template::Kind::integer;
-    t.object = Py::steal(PyNumber_Long(value));
+    t.object = PyRef::steal(PyNumber_Long(value));
     t.slot = number;
     return t;
   }
@@ -78,7 +78,7 @@ Template make_template(PyObject* value, const std::function<int(PyObject*)>& slo
     if (PyList_CheckExact(value)) return container(Template::Kind::list, value, std::move(children));
     if (PyTuple_CheckExact(value)) return container(Template::Kind::tuple, value, std::move(children));
     Template t = container(Template::Kind::named, value, std::move(children));
-    if (t.has_slot()) t.object = Py::borrow(reinterpret_cast<PyObject*>(Py_TYPE(value)));
+    if (t.has_slot()) t.object = PyRef::borrow(reinterpret_cast<PyObject*>(Py_TYPE(value)));
     return t;
   }
   if (PyDict_CheckExact(value)) {
@@ -97,20 +97,20 @@ Template make_template(PyObject* value, const std::function<int(PyObject*)>& slo
   return constant(value);
 }
 
-PyObject* fill(const Template& t, const std::vector<Py>& slots, const Integers* integers) {
+PyObject* fill(const Template& t, const std::vector<PyRef>& slots, const Integers* integers) {
   switch (t.kind) {
     case Template::Kind::constant:
-      return Py(t.object).release();
+      return PyRef(t.object).release();
     case Template::Kind::integer:
-      return integers ? (*integers)(t.slot) : Py(t.object).release();
+      return integers ? (*integers)(t.slot) : PyRef(t.object).release();
     case Template::Kind::slot:
-      return Py(slots[static_cast<size_t>(t.slot)]).release();
+      return PyRef(slots[static_cast<size_t>(t.slot)]).release();
     case Template::Kind::dict:
       return fill_dict(t, slots, integers);
     case Template::Kind::slice: {
-      Py parts[3];
+      PyRef parts[3];
       for (size_t i = 0; i < 3; ++i) {
-        parts[i] = Py::steal(fill(t.children[i], slots, integers));
+        parts[i] = PyRef::steal(fill(t.children[i], slots, integers));
         if (!parts[i]) return nullptr;
       }
       return PySlice_New(parts[0].get(), parts[1].get(), parts[2].get());
@@ -126,7 +126,7 @@ void each_leaf(PyObject* value, std::vector<int>& path,
   const bool dict = PyDict_CheckExact(value);
   if (!dict && !PyTuple_Check(value) && !PyList_Check(value)) return;
   // A dict is walked as the list of its values: insertion order is part of what a call returns.
-  Py values = dict ? Py::steal(PyDict_Values(value)) : Py::borrow(value);
+  PyRef values = dict ? PyRef::steal(PyDict_Values(value)) : PyRef::borrow(value);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(values.get()); ++i) {
     path.push_back(static_cast<int>(i));
     each_leaf(PySequence_Fast_GET_ITEM(values.get(), i), path, f);
@@ -136,7 +136,7 @@ void each_leaf(PyObject* value, std::vector<int>& path,
 
 PyObject* leaf_at(PyObject* value, const std::vector<int>& path) {
   for (int step : path) {
-    Py values = PyDict_CheckExact(value) ? Py::steal(PyDict_Values(value)) : Py::borrow(value);
+    PyRef values = PyDict_CheckExact(value) ? PyRef::steal(PyDict_Values(value)) : PyRef::borrow(value);
     if (!PyTuple_Check(values.get()) && !PyList_Check(values.get())) return nullptr;
     if (step >= PySequence_Fast_GET_SIZE(values.get())) return nullptr;
     value = PySequence_Fast_GET_ITEM(values.get(), step);
@@ -183,17 +183,17 @@ const ir::GraphPtr& Replayer::graph() const {
 bool Replayer::run(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& outputs) const {
   const ReplayProgram& p = *state_->graphs.replay;
   const ModesAsBefore modes;
-  std::vector<Py> slots(static_cast<size_t>(p.slots));
+  std::vector<PyRef> slots(static_cast<size_t>(p.slots));
   VITRINE_CHECK(inputs.size() >= p.input_slots.size(), "a replay needs every input");
   for (size_t i = 0; i < p.input_slots.size(); ++i)
-    slots[static_cast<size_t>(p.input_slots[i])] = Py::borrow(inputs[i]);
+    slots[static_cast<size_t>(p.input_slots[i])] = PyRef::borrow(inputs[i]);
   for (size_t i = 0; i < p.calls.size(); ++i) {
     const ReplayCall& call = p.calls[i];
-    Py args = Py::steal(fill(call.args, slots));
-    Py kwargs = Py::steal(args && call.kwargs.object ? fill(call.kwargs, slots) : nullptr);
-    if (args && !kwargs && call.kwargs.has_slot()) kwargs = Py::steal(fill(call.kwargs, slots));
+    PyRef args = PyRef::steal(fill(call.args, slots));
+    PyRef kwargs = PyRef::steal(args && call.kwargs.object ? fill(call.kwargs, slots) : nullptr);
+    if (args && !kwargs && call.kwargs.has_slot()) kwargs = PyRef::steal(fill(call.kwargs, slots));
     if (PyErr_Occurred()) return false;
-    Py result = Py::steal(PyObject_Call(call.callable.get(), args.get(), kwargs.get()));
+    PyRef result = PyRef::steal(PyObject_Call(call.callable.get(), args.get(), kwargs.get()));
     if (!result) return false;
     for (const auto& [path, slot] : call.outputs) {
       PyObject* leaf = leaf_at(result.get(), path);
@@ -201,13 +201,13 @@ bool Replayer::run(const std::vector<PyObject*>& inputs, std::vector<PyObject*>&
         PyErr_SetString(PyExc_RuntimeError, "a replayed call returned something of another shape");
         return false;
       }
-      slots[static_cast<size_t>(slot)] = Py::borrow(leaf);
+      slots[static_cast<size_t>(slot)] = PyRef::borrow(leaf);
     }
-    args = Py();
-    result = Py();
-    for (int dead : state_->dead_after[i]) slots[static_cast<size_t>(dead)] = Py();
+    args = PyRef();
+    result = PyRef();
+    for (int dead : state_->dead_after[i]) slots[static_cast<size_t>(dead)] = PyRef();
   }
-  for (int slot : p.result_slots) outputs.push_back(Py(slots[static_cast<size_t>(slot)]).release());
+  for (int slot : p.result_slots) outputs.push_back(PyRef(slots[static_cast<size_t>(slot)]).release());
   return true;
 }
 

@@ -13,7 +13,7 @@ struct Template {
   // integer: an int that may be another one in the next call (symbolic_int.h)
   enum class Kind : uint8_t { constant, slot, integer, tuple, list, dict, slice, named };
   Kind kind = Kind::constant;
-  Py object;                       // constant; the class of a named tuple; what an integer was at capture
+  PyRef object;                    // constant; the class of a named tuple; what an integer was at capture
   int slot = -1;                   // integer: its number
   std::vector<Template> children;  // dict: key, value, key, value ...
   bool has_slot() const { return kind != Kind::constant; }
@@ -24,10 +24,10 @@ Template make_template(PyObject* value, const std::function<int(PyObject* tensor
 // What an integer of a template is now; a new reference, or nullptr with a Python error set.
 using Integers = std::function<PyObject*(int number)>;
 // New reference, or nullptr with a Python error set. Without `integers` they are what they were at capture.
-PyObject* fill(const Template& t, const std::vector<Py>& slots, const Integers* integers = nullptr);
+PyObject* fill(const Template& t, const std::vector<PyRef>& slots, const Integers* integers = nullptr);
 
 struct ReplayCall {
-  Py callable;
+  PyRef callable;
   Template args, kwargs;  // kwargs: a dict, or a constant null object for none
   // Where the tensors are in what the call returns, and the slot of each. {} alone: the result itself.
   std::vector<std::pair<std::vector<int>, int>> outputs;
@@ -40,7 +40,7 @@ struct ReplayCall {
 struct ReplayQuestion {
   size_t before_call = 0;
   bool of_value = false;  // asked of what the tensor holds (Lowering::known_value)
-  Py callable;
+  PyRef callable;
   Template args;
 };
 
@@ -48,7 +48,7 @@ struct ReplayProgram {
   std::vector<ReplayCall> calls;
   std::vector<ReplayQuestion> questions;  // in order
   std::vector<int> input_slots, result_slots;
-  std::vector<Py> constants;  // the ATen graph's, in order
+  std::vector<PyRef> constants;  // the ATen graph's, in order
   int slots = 0;
 };
 

@@ -19,8 +19,8 @@ PyObject* symbolic_class() {
 
 PyObject* make_symbolic_int(int64_t hint, int32_t number) {
   if (!symbolic_class()) return nullptr;
-  Py made = Py::steal(PyObject_CallFunction(symbolic_class(), "L", static_cast<long long>(hint)));
-  Py tag = Py::steal(made ? PyLong_FromLong(number) : nullptr);
+  PyRef made = PyRef::steal(PyObject_CallFunction(symbolic_class(), "L", static_cast<long long>(hint)));
+  PyRef tag = PyRef::steal(made ? PyLong_FromLong(number) : nullptr);
   if (!tag || PyObject_SetAttrString(made.get(), kNumber, tag.get()) != 0) return nullptr;
   return made.release();
 }
@@ -28,7 +28,7 @@ PyObject* make_symbolic_int(int64_t hint, int32_t number) {
 int32_t symbolic_number(PyObject* o) {
   if (!PyLong_Check(o) || PyLong_CheckExact(o) || reinterpret_cast<PyObject*>(Py_TYPE(o)) != symbolic_class())
     return -1;
-  Py tag = Py::steal(PyObject_GetAttrString(o, kNumber));
+  PyRef tag = PyRef::steal(PyObject_GetAttrString(o, kNumber));
   const long number = tag ? PyLong_AsLong(tag.get()) : -1;
   PyErr_Clear();
   return static_cast<int32_t>(number);

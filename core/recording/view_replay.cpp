@@ -92,7 +92,7 @@ class ViewChainFinder {
 };
 
 bool is_view_to_python(PyObject* tensor) {
-  Py answer = Py::steal(PyObject_CallMethod(tensor, "_is_view", nullptr));
+  PyRef answer = PyRef::steal(PyObject_CallMethod(tensor, "_is_view", nullptr));
   PyErr_Clear();
   return answer.get() == Py_True;
 }
@@ -116,9 +116,9 @@ bool is_followed(const ViewChain& chain, PyObject* result, PyObject* root) {
 }
 
 std::string autograd_name(PyObject* tensor) {
-  Py node = Py::steal(PyObject_GetAttrString(tensor, "grad_fn"));
-  Py name =
-      Py::steal(node && node.get() != Py_None ? PyObject_CallMethod(node.get(), "name", nullptr) : nullptr);
+  PyRef node = PyRef::steal(PyObject_GetAttrString(tensor, "grad_fn"));
+  PyRef name = PyRef::steal(node && node.get() != Py_None ? PyObject_CallMethod(node.get(), "name", nullptr)
+                                                          : nullptr);
   const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
   PyErr_Clear();
   return text ? text : "";
@@ -225,7 +225,7 @@ bool ViewProgram::Step::call(PyObject* const* slots, std::vector<PyObject*>& mad
 
 bool ViewProgram::run(const std::vector<PyObject*>& given, std::vector<PyObject*>& results) const {
   if (given.size() != given_) return set_python_error("views are made of what is not there"), false;
-  const Py slots = Py::steal(PyList_New(0));
+  const PyRef slots = PyRef::steal(PyList_New(0));
   for (PyObject* o : given)
     if (!slots || PyList_Append(slots.get(), o) < 0) return false;
   return advance(slots.get()) && finish(slots.get(), results);

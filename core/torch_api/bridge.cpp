@@ -33,18 +33,18 @@ PyObject* attribute(PyObject* owner, const char* name) {
 Status find_objects(Api& api) {
   api.torch = PyImport_ImportModule("torch");
   api.tensor_type = attribute(api.torch, "Tensor");
-  Py nn = Py::steal(PyImport_ImportModule("torch.nn"));
+  PyRef nn = PyRef::steal(PyImport_ImportModule("torch.nn"));
   api.parameter_type = attribute(nn.get(), "Parameter");
   api.ops = attribute(api.torch, "ops");
-  Py c = Py::steal(PyImport_ImportModule("torch._C"));
+  PyRef c = PyRef::steal(PyImport_ImportModule("torch._C"));
   api.dispatch_keys = attribute(c.get(), "_dispatch_keys");
-  Py forward_ad = Py::steal(PyImport_ImportModule("torch.autograd.forward_ad"));
+  PyRef forward_ad = PyRef::steal(PyImport_ImportModule("torch.autograd.forward_ad"));
   if (forward_ad) api.forward_ad_globals = PyModule_GetDict(forward_ad.get());
   api.s_requires_grad = PyUnicode_InternFromString("requires_grad");
   api.s_current_level = PyUnicode_InternFromString("_current_level");
   Py_XINCREF(api.forward_ad_globals);
-  if (Py version = Py::steal(attribute(api.torch, "__version__"))) {
-    Py text = Py::steal(PyObject_Str(version.get()));
+  if (PyRef version = PyRef::steal(attribute(api.torch, "__version__"))) {
+    PyRef text = PyRef::steal(PyObject_Str(version.get()));
     if (const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr) api.facts.torch_version = utf8;
   }
   const std::string error = take_python_error();
@@ -54,12 +54,12 @@ Status find_objects(Api& api) {
 
 // torch.autograd.graph.saved_tensors_hooks must show in the stack that the exported function returns.
 bool find_saved_hooks(Api& api) {
-  Py scope = Py::steal(PyDict_New());
+  PyRef scope = PyRef::steal(PyDict_New());
   PyDict_SetItemString(scope.get(), "__builtins__", PyEval_GetBuiltins());
-  Py made =
-      Py::steal(PyRun_String("from torch.autograd.graph import saved_tensors_hooks\nh = "
-                             "saved_tensors_hooks(lambda x: x, lambda x: x)",
-                             Py_file_input, scope.get(), scope.get()));
+  PyRef made =
+      PyRef::steal(PyRun_String("from torch.autograd.graph import saved_tensors_hooks\nh = "
+                                "saved_tensors_hooks(lambda x: x, lambda x: x)",
+                                Py_file_input, scope.get(), scope.get()));
   PyObject* hooks = made ? PyDict_GetItemString(scope.get(), "h") : nullptr;
   if (!hooks) return false;
   // A std::deque: equal begin and end positions (words 2 and 6 of libstdc++'s) when it is empty.
@@ -68,9 +68,9 @@ bool find_saved_hooks(Api& api) {
     return words[2] == words[6];
   };
   const bool before = equal();
-  if (!Py::steal(PyObject_CallMethod(hooks, "__enter__", nullptr))) return false;
+  if (!PyRef::steal(PyObject_CallMethod(hooks, "__enter__", nullptr))) return false;
   const bool inside = equal();
-  if (!Py::steal(PyObject_CallMethod(hooks, "__exit__", "OOO", Py_None, Py_None, Py_None))) return false;
+  if (!PyRef::steal(PyObject_CallMethod(hooks, "__exit__", "OOO", Py_None, Py_None, Py_None))) return false;
   if (!before || inside || !equal()) return false;
   api.saved_hooks_begin = 2;
   api.saved_hooks_end = 6;
@@ -78,13 +78,13 @@ bool find_saved_hooks(Api& api) {
 }
 
 bool find_plain_keys(Api& api) {
-  Py scope = Py::steal(PyDict_New());
+  PyRef scope = PyRef::steal(PyDict_New());
   PyDict_SetItemString(scope.get(), "__builtins__", PyEval_GetBuiltins());
-  Py made =
-      Py::steal(PyRun_String("import torch\n"
-                             "with torch.inference_mode(False): plain = torch.empty(1, device='cpu')\n"
-                             "with torch.inference_mode(): inference = torch.empty(1, device='cpu')\n",
-                             Py_file_input, scope.get(), scope.get()));
+  PyRef made =
+      PyRef::steal(PyRun_String("import torch\n"
+                                "with torch.inference_mode(False): plain = torch.empty(1, device='cpu')\n"
+                                "with torch.inference_mode(): inference = torch.empty(1, device='cpu')\n",
+                                Py_file_input, scope.get(), scope.get()));
   if (!made) return false;
   api.plain_keys = dispatch_keys(handle_of(PyDict_GetItemString(scope.get(), "plain")));
   api.inference_keys = dispatch_keys(handle_of(PyDict_GetItemString(scope.get(), "inference")));
@@ -93,13 +93,13 @@ bool find_plain_keys(Api& api) {
 
 // A CUDA tensor's keys differ from a CPU tensor's by what PyTorch names after the device.
 bool find_cuda_keys(Api& api) {
-  Py scope = Py::steal(PyDict_New());
+  PyRef scope = PyRef::steal(PyDict_New());
   PyDict_SetItemString(scope.get(), "__builtins__", PyEval_GetBuiltins());
-  Py made =
-      Py::steal(PyRun_String("from torch._C import DispatchKey as K, DispatchKeySet as S\n"
-                             "cpu = S(K.CPU).raw_repr() | S(K.AutocastCPU).raw_repr()\n"
-                             "cuda = S(K.CUDA).raw_repr() | S(K.AutocastCUDA).raw_repr()\n",
-                             Py_file_input, scope.get(), scope.get()));
+  PyRef made =
+      PyRef::steal(PyRun_String("from torch._C import DispatchKey as K, DispatchKeySet as S\n"
+                                "cpu = S(K.CPU).raw_repr() | S(K.AutocastCPU).raw_repr()\n"
+                                "cuda = S(K.CUDA).raw_repr() | S(K.AutocastCUDA).raw_repr()\n",
+                                Py_file_input, scope.get(), scope.get()));
   if (!made) return false;
   auto word = [&](const char* key) {
     return PyLong_AsUnsignedLongLongMask(PyDict_GetItemString(scope.get(), key));
@@ -231,9 +231,9 @@ uint64_t dispatch_keys(Handle t) {
   if (layout.keys_word >= 0) return reinterpret_cast<uint64_t>(word_at(impl_of(t), layout.keys_word));
   void* copy = nullptr;
   check(api().symbols.new_handle(t, &copy), "copying a tensor handle");
-  Py tensor = Py::steal(wrap(copy));
-  Py keys = Py::steal(tensor ? PyObject_CallOneArg(api().dispatch_keys, tensor.get()) : nullptr);
-  Py raw = Py::steal(keys ? PyObject_CallMethod(keys.get(), "raw_repr", nullptr) : nullptr);
+  PyRef tensor = PyRef::steal(wrap(copy));
+  PyRef keys = PyRef::steal(tensor ? PyObject_CallOneArg(api().dispatch_keys, tensor.get()) : nullptr);
+  PyRef raw = PyRef::steal(keys ? PyObject_CallMethod(keys.get(), "raw_repr", nullptr) : nullptr);
   const uint64_t out = raw ? PyLong_AsUnsignedLongLongMask(raw.get()) : 0;
   PyErr_Clear();
   return out;
@@ -247,7 +247,7 @@ bool requires_grad(PyObject* tensor) {
     if (meta[layout.requires_offset] != 0 || word_at(meta, layout.grad_fn_word) != nullptr) return true;
     if (!meta[layout.is_view_offset]) return false;
   }
-  Py value = Py::steal(PyObject_GetAttr(tensor, api().s_requires_grad));
+  PyRef value = PyRef::steal(PyObject_GetAttr(tensor, api().s_requires_grad));
   PyErr_Clear();
   return value.get() == Py_True;
 }
@@ -269,9 +269,9 @@ NoGradScope::~NoGradScope() {
 namespace {
 
 PyObject* below_autograd() {
-  Py module = Py::steal(PyObject_GetAttrString(api().torch, "_C"));
-  Py guard =
-      Py::steal(module ? PyObject_CallMethod(module.get(), "_AutoDispatchBelowAutograd", nullptr) : nullptr);
+  PyRef module = PyRef::steal(PyObject_GetAttrString(api().torch, "_C"));
+  PyRef guard = PyRef::steal(module ? PyObject_CallMethod(module.get(), "_AutoDispatchBelowAutograd", nullptr)
+                                    : nullptr);
   if (!guard) throw InternalError("no guard below autograd: " + take_python_error());
   return guard.release();
 }
@@ -298,7 +298,7 @@ bool is_leaf(PyObject* tensor) {
     if (!meta[layout.is_view_offset]) return true;  // a view's grad_fn may be made when it is asked for
   }
   static PyObject* const name = PyUnicode_InternFromString("is_leaf");
-  Py value = Py::steal(PyObject_GetAttr(tensor, name));
+  PyRef value = PyRef::steal(PyObject_GetAttr(tensor, name));
   PyErr_Clear();
   return value.get() == Py_True;
 }
@@ -398,11 +398,11 @@ Result<OpCall> find_op(const std::string& qualified) {
   // which frees what stood under the name: it is looked up each time.
   static std::unordered_map<std::string, PyObject*> cache;
   if (auto it = cache.find(qualified); it != cache.end()) return OpCall{it->second};
-  Py at = Py::borrow(api().ops);
+  PyRef at = PyRef::borrow(api().ops);
   size_t begin = 0;
   while (at && begin <= qualified.size()) {
     const size_t end = std::min(qualified.find('.', begin), qualified.size());
-    at = Py::steal(PyObject_GetAttrString(at.get(), qualified.substr(begin, end - begin).c_str()));
+    at = PyRef::steal(PyObject_GetAttrString(at.get(), qualified.substr(begin, end - begin).c_str()));
     begin = end + 1;
   }
   if (!at) {

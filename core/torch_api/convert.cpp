@@ -11,7 +11,7 @@ namespace vitrine::torch_api {
 namespace {
 
 std::string shown(PyObject* value) {
-  Py text = Py::steal(PyObject_Str(value));
+  PyRef text = PyRef::steal(PyObject_Str(value));
   const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
   PyErr_Clear();
   return utf8 ? utf8 : "";

@@ -14,16 +14,16 @@ constexpr const char* kKinds[] = {"cpu", "cuda", "meta"};
 constexpr int32_t kIndices = 256;
 
 // A new reference to modules[module].name, or nothing where the module was never imported.
-Py loaded(const char* module, const char* name) {
-  Py key = Py::steal(PyUnicode_FromString(module));
-  Py found = Py::steal(key ? PyImport_GetModule(key.get()) : nullptr);
-  return Py::steal(found ? PyObject_GetAttrString(found.get(), name) : nullptr);
+PyRef loaded(const char* module, const char* name) {
+  PyRef key = PyRef::steal(PyUnicode_FromString(module));
+  PyRef found = PyRef::steal(key ? PyImport_GetModule(key.get()) : nullptr);
+  return PyRef::steal(found ? PyObject_GetAttrString(found.get(), name) : nullptr);
 }
 
 // device.type and device.index as one number.
 int32_t number_of(PyObject* device) {
-  Py type = Py::steal(PyObject_GetAttrString(device, "type"));
-  Py index = Py::steal(PyObject_GetAttrString(device, "index"));
+  PyRef type = PyRef::steal(PyObject_GetAttrString(device, "type"));
+  PyRef index = PyRef::steal(PyObject_GetAttrString(device, "index"));
   if (!type || !index) return kForeignMode;
   const long place = index.get() == Py_None ? 0 : PyLong_AsLong(index.get()) + 1;
   for (size_t kind = 0; kind < std::size(kKinds) && place >= 0 && place < kIndices; ++kind)
@@ -33,11 +33,11 @@ int32_t number_of(PyObject* device) {
 }
 
 int32_t only_mode() {
-  Py at = loaded("torch._C", "_get_function_stack_at"),
-     context = loaded("torch.utils._device", "DeviceContext");
-  Py mode = Py::steal(at && context ? PyObject_CallFunction(at.get(), "i", 0) : nullptr);
+  PyRef at = loaded("torch._C", "_get_function_stack_at"),
+        context = loaded("torch.utils._device", "DeviceContext");
+  PyRef mode = PyRef::steal(at && context ? PyObject_CallFunction(at.get(), "i", 0) : nullptr);
   if (!mode || reinterpret_cast<PyObject*>(Py_TYPE(mode.get())) != context.get()) return kForeignMode;
-  Py device = Py::steal(PyObject_GetAttrString(mode.get(), "device"));
+  PyRef device = PyRef::steal(PyObject_GetAttrString(mode.get(), "device"));
   return device ? number_of(device.get()) : kForeignMode;
 }
 

@@ -118,8 +118,8 @@ bool is_missing_memory(const std::string& error) {
 bool gpu_is_here() {
   static constinit Once<bool> here;
   return here.get([] {
-    Py cuda = Py::steal(PyObject_GetAttrString(api().torch, "cuda"));
-    Py yes = Py::steal(cuda ? PyObject_CallMethod(cuda.get(), "is_available", nullptr) : nullptr);
+    PyRef cuda = PyRef::steal(PyObject_GetAttrString(api().torch, "cuda"));
+    PyRef yes = PyRef::steal(cuda ? PyObject_CallMethod(cuda.get(), "is_available", nullptr) : nullptr);
     PyErr_Clear();
     return yes.get() == Py_True;
   });

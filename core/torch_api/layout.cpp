@@ -53,7 +53,7 @@ def guarded(t):
 )";
 
 struct ProbedTensor {
-  Py tensor;
+  PyRef tensor;
   uint64_t cdata = 0, keys = 0, storage = 0, version = 0, requires_grad = 0, is_leaf = 0, is_view = 0,
            offset = 0, data = 0;
   std::vector<int64_t> sizes, strides;
@@ -106,10 +106,10 @@ class Prober {
   PyObject* name(const char* key) { return PyDict_GetItemString(scope_.get(), key); }
 
   bool load() {
-    scope_ = Py::steal(PyDict_New());
+    scope_ = PyRef::steal(PyDict_New());
     PyDict_SetItemString(scope_.get(), "__builtins__", PyEval_GetBuiltins());
-    if (!Py::steal(PyRun_String(kSamples, Py_file_input, scope_.get(), scope_.get()))) return false;
-    Py both = Py::steal(PyObject_CallNoArgs(name("samples")));
+    if (!PyRef::steal(PyRun_String(kSamples, Py_file_input, scope_.get(), scope_.get()))) return false;
+    PyRef both = PyRef::steal(PyObject_CallNoArgs(name("samples")));
     if (!both) return false;
     for (Py_ssize_t group = 0; group < 2; ++group) {
       PyObject* list = PyTuple_GET_ITEM(both.get(), group);
@@ -119,11 +119,11 @@ class Prober {
     return true;
   }
   bool add(PyObject* tensor, std::vector<ProbedTensor>& to) {
-    Py t = Py::steal(PyObject_CallOneArg(name("answer"), tensor));
+    PyRef t = PyRef::steal(PyObject_CallOneArg(name("answer"), tensor));
     if (!t) return false;
     uint64_t n[9];
     for (int i = 0; i < 9; ++i) n[i] = PyLong_AsUnsignedLongLongMask(PyTuple_GET_ITEM(t.get(), i));
-    to.push_back({Py::borrow(tensor), n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8],
+    to.push_back({PyRef::borrow(tensor), n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8],
                   int_list(PyTuple_GET_ITEM(t.get(), 9)), int_list(PyTuple_GET_ITEM(t.get(), 10))});
     return !PyErr_Occurred();
   }
@@ -173,10 +173,10 @@ class Prober {
     const Py_ssize_t before = Py_REFCNT(tensor);
     void* copy = nullptr;
     if (symbols_.new_handle(handle(plain_[0]), &copy)) return false;
-    Py wrapped = Py::steal(symbols_.wrap_move ? symbols_.wrap_move(copy) : symbols_.wrap_copy(copy));
+    PyRef wrapped = PyRef::steal(symbols_.wrap_move ? symbols_.wrap_move(copy) : symbols_.wrap_copy(copy));
     symbols_.delete_tensor(copy);
     const bool same = wrapped.get() == tensor && Py_REFCNT(tensor) == before + 1;
-    wrapped = Py();
+    wrapped = PyRef();
     return same && Py_REFCNT(tensor) == before;
   }
 
@@ -242,9 +242,9 @@ class Prober {
     auto* memory = static_cast<unsigned char*>(meta);
     const std::vector<unsigned char> on(memory, memory + bytes);
     PyObject* tensor = leaf().tensor.get();
-    Py off_call = Py::steal(PyObject_CallMethod(tensor, "requires_grad_", "O", Py_False));
+    PyRef off_call = PyRef::steal(PyObject_CallMethod(tensor, "requires_grad_", "O", Py_False));
     const std::vector<unsigned char> off(memory, memory + bytes);
-    Py on_call = Py::steal(PyObject_CallMethod(tensor, "requires_grad_", "O", Py_True));
+    PyRef on_call = PyRef::steal(PyObject_CallMethod(tensor, "requires_grad_", "O", Py_True));
     if (!off_call || !on_call) return -1;
     int found = -1;
     for (size_t i = 0; i < bytes; ++i) {
@@ -322,7 +322,7 @@ class Prober {
       tensor_bytes[1] = storage_bytes[1] = index;
     };
     put(kCuda, 0);
-    Py said = Py::steal(PyObject_CallOneArg(name("place"), plain_[7].tensor.get()));
+    PyRef said = PyRef::steal(PyObject_CallOneArg(name("place"), plain_[7].tensor.get()));
     put(kCpu, kNoIndex);
     for (Py_ssize_t i = 0; i < 2; ++i) {
       const char* text = said ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(said.get(), i)) : nullptr;
@@ -336,14 +336,14 @@ class Prober {
   // PyTorch sets "mutable access raises" for us; the flag for every access is the byte after it. Tried on a
   // tensor of our own.
   bool find_guard() {
-    Py pair = Py::steal(PyObject_CallNoArgs(name("guard")));
+    PyRef pair = PyRef::steal(PyObject_CallNoArgs(name("guard")));
     if (!pair) return false;
     PyObject* tensor = PyTuple_GET_ITEM(pair.get(), 0);
     void* storage = word_at(word_at(tensor, report_.layout.handle_word), report_.layout.storage_word);
     auto* memory = static_cast<unsigned char*>(storage);
     const size_t bytes = std::min<size_t>(malloc_usable_size(storage), 128);
     const std::vector<unsigned char> before(memory, memory + bytes);
-    if (!Py::steal(PyObject_CallNoArgs(PyTuple_GET_ITEM(pair.get(), 1)))) return false;
+    if (!PyRef::steal(PyObject_CallNoArgs(PyTuple_GET_ITEM(pair.get(), 1)))) return false;
     std::vector<size_t> changed;
     for (size_t i = 16; i < bytes; ++i)
       if (before[i] != memory[i]) changed.push_back(i);
@@ -353,7 +353,7 @@ class Prober {
     const size_t check = changed[0], all_access = changed[1] + 1;
     memory[changed[1]] = 0;
     memory[all_access] = 1;
-    Py guarded = Py::steal(PyObject_CallOneArg(name("guarded"), tensor));
+    PyRef guarded = PyRef::steal(PyObject_CallOneArg(name("guarded"), tensor));
     memory[check] = memory[all_access] = 0;
     if (guarded.get() != Py_True) return false;
     report_.layout.data_guard_offset = static_cast<int>(all_access);
@@ -362,7 +362,7 @@ class Prober {
 
   const Symbols& symbols_;
   LayoutReport report_;
-  Py scope_;
+  PyRef scope_;
   std::vector<ProbedTensor> plain_, other_;
 };
 

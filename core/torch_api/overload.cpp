@@ -13,16 +13,16 @@ namespace vitrine::torch_api {
 
 namespace {
 
-Py get(PyObject* owner, const char* name) {
-  return Py::steal(PyObject_GetAttrString(owner, name));
+PyRef get(PyObject* owner, const char* name) {
+  return PyRef::steal(PyObject_GetAttrString(owner, name));
 }
 std::string text(PyObject* o) {
-  Py shown = Py::steal(PyObject_Str(o));
+  PyRef shown = PyRef::steal(PyObject_Str(o));
   const char* utf8 = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;
   return utf8 ? utf8 : "";
 }
 bool truth(PyObject* owner, const char* name) {
-  Py value = get(owner, name);
+  PyRef value = get(owner, name);
   return value && PyObject_IsTrue(value.get()) == 1;
 }
 
@@ -30,10 +30,10 @@ bool truth(PyObject* owner, const char* name) {
 std::set<std::string> alias_names(PyObject* info) {
   std::set<std::string> out;
   if (info == Py_None) return out;
-  Py before = get(info, "before_set");
-  Py iterator = Py::steal(before ? PyObject_GetIter(before.get()) : nullptr);
+  PyRef before = get(info, "before_set");
+  PyRef iterator = PyRef::steal(before ? PyObject_GetIter(before.get()) : nullptr);
   while (iterator) {
-    Py item = Py::steal(PyIter_Next(iterator.get()));
+    PyRef item = PyRef::steal(PyIter_Next(iterator.get()));
     if (!item) break;
     out.insert(text(item.get()));
   }
@@ -50,7 +50,7 @@ class OverloadReader {
     out_.aten = out_.name.starts_with("aten.");
     out_.lift_fresh = out_.name == "aten.lift_fresh.default";
     out_.row = ops::find(out_.name);
-    Py schema = get(out_.object, "_schema");
+    PyRef schema = get(out_.object, "_schema");
     if (!schema || !read_params(schema.get()) || !read_returns(schema.get()) || !read_tags()) return nullptr;
     add_hidden();
     if (!find_composite()) return nullptr;
@@ -59,25 +59,25 @@ class OverloadReader {
 
  private:
   bool read_params(PyObject* schema) {
-    Py arguments = get(schema, "arguments");
+    PyRef arguments = get(schema, "arguments");
     for (Py_ssize_t i = 0; arguments && i < PyList_GET_SIZE(arguments.get()); ++i) {
       PyObject* a = PyList_GET_ITEM(arguments.get(), i);
       OverloadParam p;
-      Py name = get(a, "name");
+      PyRef name = get(a, "name");
       p.name = text(name.get());
       p.py_name = PyUnicode_InternFromString(p.name.c_str());
       p.keyword_only = truth(a, "kwarg_only");
       if (!p.keyword_only) ++out_.positional;
-      Py fallback = get(a, "default_value");
-      Py has_default = Py::steal(PyObject_CallMethod(a, "has_default_value", nullptr));
+      PyRef fallback = get(a, "default_value");
+      PyRef has_default = PyRef::steal(PyObject_CallMethod(a, "has_default_value", nullptr));
       if (!has_default) return false;
-      Py type = get(a, "type");
+      PyRef type = get(a, "type");
       const std::string type_text = type ? text(type.get()) : "";
       p.number = type_text == "number" || type_text == "Optional[number]";
       if (PyObject_IsTrue(has_default.get()) == 1) {
         set_default(p, fallback, type_text);
       }
-      Py alias = get(a, "alias_info");
+      PyRef alias = get(a, "alias_info");
       if (!alias) return false;
       p.written = alias.get() != Py_None && truth(alias.get(), "is_write");
       out_.writes |= p.written;
@@ -87,19 +87,19 @@ class OverloadReader {
     return !PyErr_Occurred();
   }
 
-  static void set_default(OverloadParam& p, const Py& value, const std::string& type) {
-    p.default_value = Py(value).release();
+  static void set_default(OverloadParam& p, const PyRef& value, const std::string& type) {
+    p.default_value = PyRef(value).release();
     // A default of -1 for ScalarType? and the like never occurs; numbers, bools, lists and None do.
     std::optional<ir::Arg> arg = constant_arg(p.default_value);
     if (arg) p.default_arg = std::move(*arg);
   }
 
   bool read_returns(PyObject* schema) {
-    Py returns = get(schema, "returns");
+    PyRef returns = get(schema, "returns");
     bool shares = false;
     for (Py_ssize_t i = 0; returns && i < PyList_GET_SIZE(returns.get()); ++i) {
       PyObject* r = PyList_GET_ITEM(returns.get(), i);
-      Py type = get(r, "type"), alias = get(r, "alias_info");
+      PyRef type = get(r, "type"), alias = get(r, "alias_info");
       if (!type || !alias) return false;
       const std::string name = text(type.get());
       OverloadReturn item;
@@ -124,7 +124,7 @@ class OverloadReader {
   }
 
   bool read_tags() {
-    Py tags = get(out_.object, "tags");
+    PyRef tags = get(out_.object, "tags");
     if (!tags) return false;
     const std::string all = text(tags.get());
     auto has = [&](const char* tag) {
@@ -153,23 +153,23 @@ class OverloadReader {
 
   // false: a Python error is set.
   bool find_composite() {
-    Py c = Py::steal(PyImport_ImportModule("torch._C"));
+    PyRef c = PyRef::steal(PyImport_ImportModule("torch._C"));
     if (!c) return false;
     auto has_kernel = [&](const char* key) {
-      Py has = Py::steal(PyObject_CallMethod(c.get(), "_dispatch_has_kernel_for_dispatch_key", "ss",
-                                             dispatcher_name().c_str(), key));
+      PyRef has = PyRef::steal(PyObject_CallMethod(c.get(), "_dispatch_has_kernel_for_dispatch_key", "ss",
+                                                   dispatcher_name().c_str(), key));
       return has && PyObject_IsTrue(has.get()) == 1;
     };
     if (!has_kernel("CompositeImplicitAutograd") || has_kernel("CPU")) return !PyErr_Occurred();
-    Py functools = Py::steal(PyImport_ImportModule("functools"));
-    Py keys = get(c.get(), "DispatchKey"), call = get(out_.object, "_op_dk");
-    Py key = keys ? get(keys.get(), "CompositeImplicitAutograd") : Py();
+    PyRef functools = PyRef::steal(PyImport_ImportModule("functools"));
+    PyRef keys = get(c.get(), "DispatchKey"), call = get(out_.object, "_op_dk");
+    PyRef key = keys ? get(keys.get(), "CompositeImplicitAutograd") : PyRef();
     if (!functools || !call || !key) return false;
     out_.composite = PyObject_CallMethod(functools.get(), "partial", "OO", call.get(), key.get());
     return out_.composite != nullptr;
   }
   std::string dispatcher_name() const {
-    Py name = Py::steal(PyObject_CallMethod(out_.object, "name", nullptr));
+    PyRef name = PyRef::steal(PyObject_CallMethod(out_.object, "name", nullptr));
     return name ? text(name.get()) : "";
   }
 

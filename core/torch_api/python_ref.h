@@ -1,6 +1,7 @@
-// An owned reference to a Python object. The GIL must be held wherever one is copied or destroyed.
+// The one owner of a reference to a Python object. The GIL must be held wherever one is copied or destroyed.
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <string>
@@ -8,27 +9,28 @@
 
 namespace vitrine::torch_api {
 
-class Py {
+// nullptr = none.
+class PyRef {
  public:
-  Py() = default;
-  static Py steal(PyObject* o) { return Py(o); }
-  static Py borrow(PyObject* o) {
+  PyRef() = default;
+  explicit PyRef(PyObject* steals) : o_(steals) {}
+  static PyRef steal(PyObject* o) { return PyRef(o); }
+  static PyRef borrow(PyObject* o) {
     Py_XINCREF(o);
-    return Py(o);
+    return PyRef(o);
   }
-  Py(const Py& other) : o_(other.o_) { Py_XINCREF(o_); }
-  Py(Py&& other) noexcept : o_(std::exchange(other.o_, nullptr)) {}
-  Py& operator=(Py other) noexcept {
+  PyRef(const PyRef& other) : o_(other.o_) { Py_XINCREF(o_); }
+  PyRef(PyRef&& other) noexcept : o_(std::exchange(other.o_, nullptr)) {}
+  PyRef& operator=(PyRef other) noexcept {
     std::swap(o_, other.o_);
     return *this;
   }
-  ~Py() { Py_XDECREF(o_); }
+  ~PyRef() { Py_XDECREF(o_); }
   PyObject* get() const { return o_; }
   PyObject* release() { return std::exchange(o_, nullptr); }
   explicit operator bool() const { return o_ != nullptr; }
 
  private:
-  explicit Py(PyObject* o) : o_(o) {}
   PyObject* o_ = nullptr;
 };
 
@@ -39,7 +41,7 @@ inline std::string take_python_error() {
   if (!type) return "";
   PyErr_NormalizeException(&type, &value, &trace);
   std::string text = reinterpret_cast<PyTypeObject*>(type)->tp_name;
-  Py shown = Py::steal(value ? PyObject_Str(value) : nullptr);
+  PyRef shown = PyRef::steal(value ? PyObject_Str(value) : nullptr);
   const char* utf8 = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;
   if (utf8) text += std::string(": ") + utf8;
   PyErr_Clear();

@@ -45,7 +45,7 @@ struct WatchedNames {
 
 struct Replacement {
   size_t owner;
-  Py name, value;  // value: null where the name was taken away
+  PyRef name, value;  // value: null where the name was taken away
   bool operator==(const Replacement& other) const {
     return owner == other.owner && name.get() == other.name.get() && value.get() == other.value.get();
   }
@@ -109,7 +109,7 @@ bool is_wrapper_of(PyObject* now, PyObject* before) {
   if (!now || !PyFunction_Check(now)) return false;
   PyObject* module = PyDict_GetItemString(PyFunction_GET_GLOBALS(now), "__name__");
   if (!module || !std::string_view(text_of(module)).starts_with("torch.")) return false;
-  Py wrapped = Py::steal(PyObject_GetAttrString(now, "__wrapped__"));
+  PyRef wrapped = PyRef::steal(PyObject_GetAttrString(now, "__wrapped__"));
   PyErr_Clear();
   return wrapped.get() == before;
 }
@@ -121,12 +121,12 @@ void compare(size_t index, const WatchedNames& o, Replacements& out) {
   while (PyDict_Next(o.own, &at, &name, &value)) {
     PyObject* now = PyDict_GetItemWithError(o.names, name);
     if (now == value || !is_watched(o, name, value) || is_wrapper_of(now, value)) continue;
-    out.push_back({index, Py::borrow(name), Py::borrow(now)});
+    out.push_back({index, PyRef::borrow(name), PyRef::borrow(now)});
   }
   at = 0;
   while (o.type && PyDict_Next(o.names, &at, &name, &value))
     if (is_watched(o, name, value) && !PyDict_Contains(o.own, name))
-      out.push_back({index, Py::borrow(name), Py::borrow(value)});
+      out.push_back({index, PyRef::borrow(name), PyRef::borrow(value)});
 }
 
 int32_t number_of(Replacements what) {
@@ -162,8 +162,8 @@ std::string full_name(const Replacement& r) {
 }
 
 void add_owner(const char* module, const char* name) {
-  Py found = Py::steal(PyImport_ImportModule(module));
-  if (found && name) found = Py::steal(PyObject_GetAttrString(found.get(), name));
+  PyRef found = PyRef::steal(PyImport_ImportModule(module));
+  if (found && name) found = PyRef::steal(PyObject_GetAttrString(found.get(), name));
   PyErr_Clear();
   WatchedNames o;
   if (!found) return;

@@ -13,6 +13,6 @@ namespace vitrine::torch_api {
 
 // inputs: tensors by placeholder and constant, in order. Its results; null where the graph has None. Errors:
 // an operator that cannot be called, or that raises: then its Python error is set.
-Result<std::vector<Py>> run_operators(const ir::Graph& graph, std::span<PyObject* const> inputs);
+Result<std::vector<PyRef>> run_operators(const ir::Graph& graph, std::span<PyObject* const> inputs);
 
 }  // namespace vitrine::torch_api

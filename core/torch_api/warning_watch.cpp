@@ -17,18 +17,18 @@ PyObject* warnings_dict() {
 }
 
 // [("always", None, Warning, None, 0)]: every warning is shown.
-Py show_all() {
-  return Py::steal(Py_BuildValue("[(sOOOi)]", "always", Py_None, PyExc_Warning, Py_None, 0));
+PyRef show_all() {
+  return PyRef::steal(Py_BuildValue("[(sOOOi)]", "always", Py_None, PyExc_Warning, Py_None, 0));
 }
 
-Py attribute(PyObject* of, const char* name) {
-  return Py::steal(PyObject_GetAttrString(of, name));
+PyRef attribute(PyObject* of, const char* name) {
+  return PyRef::steal(PyObject_GetAttrString(of, name));
 }
 
 // What the program had, while there is a watch in any thread. Read and written under the GIL.
 struct Shared {
   int watches = 0;
-  Py filters, show;
+  PyRef filters, show;
   bool always = false;
 };
 Shared& shared() {
@@ -50,10 +50,10 @@ PyMethodDef kShow = {"_showwarnmsg", border<show>, METH_O, "Keeps a warning for 
 // of.
 void begin(PyObject* module) {
   static PyObject* const kShowing = PyCFunction_New(&kShow, nullptr);
-  const Py filters = show_all();
+  const PyRef filters = show_all();
   Shared& s = shared();
-  s.filters = Py::borrow(PyDict_GetItemString(module, "filters"));
-  s.show = Py::borrow(PyDict_GetItemString(module, "_showwarnmsg"));
+  s.filters = PyRef::borrow(PyDict_GetItemString(module, "filters"));
+  s.show = PyRef::borrow(PyDict_GetItemString(module, "_showwarnmsg"));
   if (api().symbols.warn_always) s.always = api().symbols.warn_always();
   if (filters) PyDict_SetItemString(module, "filters", filters.get());
   PyDict_SetItemString(module, "_showwarnmsg", kShowing);
@@ -63,13 +63,13 @@ void end(PyObject* module) {
   Shared& s = shared();
   if (s.filters) PyDict_SetItemString(module, "filters", s.filters.get());
   if (s.show) PyDict_SetItemString(module, "_showwarnmsg", s.show.get());
-  s.filters = s.show = Py();
+  s.filters = s.show = PyRef();
 }
 
 }  // namespace
 
 WarningWatch::WarningWatch(PyObject* callable, Once once)
-    : messages_(Py::steal(PyList_New(0))), outer_(newest) {
+    : messages_(PyRef::steal(PyList_New(0))), outer_(newest) {
   newest = this;
   if (shared().watches++ == 0) begin(warnings_dict());
   put_aside(here_, PyEval_GetGlobals());
@@ -95,8 +95,8 @@ void WarningWatch::put_aside(Registry& registry, PyObject* globals) {
   if (!globals) return;
   PyObject* before = PyDict_GetItemString(globals, "__warningregistry__");
   if (before == Py_None) return;  // another watch has done it
-  registry.globals = Py::borrow(globals);
-  registry.before = Py::borrow(before);
+  registry.globals = PyRef::borrow(globals);
+  registry.before = PyRef::borrow(before);
   PyDict_SetItemString(globals, "__warningregistry__", Py_None);
 }
 
@@ -110,8 +110,8 @@ void WarningWatch::put_back(Registry& registry) {
 
 std::string text_of_warning(PyObject* messages) {
   PyObject* message = PyList_GET_ITEM(messages, 0);
-  const Py category = attribute(message, "category"), warning = attribute(message, "message");
-  const Py text = Py::steal(warning ? PyObject_Str(warning.get()) : nullptr);
+  const PyRef category = attribute(message, "category"), warning = attribute(message, "message");
+  const PyRef text = PyRef::steal(warning ? PyObject_Str(warning.get()) : nullptr);
   const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
   std::string out = category && PyType_Check(category.get())
                         ? reinterpret_cast<PyTypeObject*>(category.get())->tp_name
@@ -124,8 +124,8 @@ std::string text_of_warning(PyObject* messages) {
 void give_warnings(PyObject* messages) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(messages); ++i) {
     PyObject* message = PyList_GET_ITEM(messages, i);
-    const Py category = attribute(message, "category"), warning = attribute(message, "message");
-    const Py file = attribute(message, "filename"), line = attribute(message, "lineno");
+    const PyRef category = attribute(message, "category"), warning = attribute(message, "message");
+    const PyRef file = attribute(message, "filename"), line = attribute(message, "lineno");
     if (category && warning && file && line)
       PyErr_WarnExplicitObject(category.get(), warning.get(), file.get(),
                                static_cast<int>(PyLong_AsLong(line.get())), nullptr, nullptr);

@@ -25,12 +25,12 @@ class WarningWatch {
  private:
   // A module's memory of what it has warned of, put aside.
   struct Registry {
-    Py globals, before;  // before: null where there was none
+    PyRef globals, before;  // before: null where there was none
   };
   void put_aside(Registry& registry, PyObject* globals);
   static void put_back(Registry& registry);
 
-  Py messages_;
+  PyRef messages_;
   Registry here_, there_;
   WarningWatch* outer_ = nullptr;
 };

@@ -35,7 +35,7 @@ bool is_descriptor(PyObject* o) {
 
 // Borrowed from its owner, whose C code keeps it.
 PyObject* part(PyObject* o, const char* name) {
-  Owned found(PyObject_GetAttrString(o, name));
+  PyRef found(PyObject_GetAttrString(o, name));
   if (!found) PyErr_Clear();
   return found.get();
 }
@@ -88,11 +88,11 @@ bool ClassSnapshot::same(const Member& member, PyObject* value) {
 }
 
 ClassSnapshot::Base ClassSnapshot::taken(PyTypeObject* base, const AskedNames& asked) {
-  Base out{base, {}, Owned(PyDict_New()), 0};
+  Base out{base, {}, PyRef(PyDict_New()), 0};
   const bool stays = is_of_module(reinterpret_cast<PyObject*>(base));
   PyObject *name, *value;
   for (Py_ssize_t at = 0; out.places && PyDict_Next(class_dict(base), &at, &name, &value);) {
-    const Owned place(PyLong_FromSize_t(out.members.size()));
+    const PyRef place(PyLong_FromSize_t(out.members.size()));
     if (!place || PyDict_SetItem(out.places.get(), name, place.get()) != 0) out.places = {};
     out.members.push_back(member(name, value, asked, stays));
   }

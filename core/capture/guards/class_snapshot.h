@@ -49,7 +49,7 @@ class ClassSnapshot {
   struct Base {
     _typeobject* type;
     std::vector<Member> members;
-    Owned places;  // dict: name -> where its member stands; null: it could not be made
+    PyRef places;  // dict: name -> where its member stands; null: it could not be made
     unsigned version;
   };
   Base taken(_typeobject* base, const AskedNames& asked);

@@ -19,7 +19,7 @@ bool is_note_of_dynamo(PyObject* callback) {
 
 // A generator that has begun and not ended is closed: its `finally` runs.
 bool waits(PyObject* generator) {
-  Owned suspended(PyObject_GetAttrString(generator, "gi_suspended"));
+  PyRef suspended(PyObject_GetAttrString(generator, "gi_suspended"));
   PyErr_Clear();
   return suspended.get() == Py_True;
 }
@@ -39,7 +39,7 @@ bool holds_finalizer(PyObject* container, int depth) {
   return false;
 }
 
-bool holds_finalizer(Owned items) {
+bool holds_finalizer(PyRef items) {
   PyErr_Clear();
   return items && holds_finalizer(items.get(), 0);
 }
@@ -69,9 +69,9 @@ bool has_finalizer(PyObject* o) {
 bool has_finalizer_inside(PyObject* container) {
   if (PyList_Check(container) || PyTuple_Check(container)) return holds_finalizer(container, 0);
   if (PyAnySet_CheckExact(container) || is_deque(container))
-    return holds_finalizer(Owned(PySequence_List(container)));
+    return holds_finalizer(PyRef(PySequence_List(container)));
   if (PyDict_Check(container))
-    return holds_finalizer(Owned(PyDict_Keys(container))) || holds_finalizer(Owned(PyDict_Values(container)));
+    return holds_finalizer(PyRef(PyDict_Keys(container))) || holds_finalizer(PyRef(PyDict_Values(container)));
   PyObject* held = PyCell_Check(container) ? PyCell_GET(container) : nullptr;
   return held && has_finalizer(held);
 }
@@ -81,7 +81,7 @@ bool has_finalizer_under(PyObject* object, PyObject* name) {
   if (PyObject* held = dict ? dict_value(dict, name) : nullptr) return has_finalizer(held);
   PyObject* member = _PyType_Lookup(Py_TYPE(object), name);
   if (!member || Py_TYPE(member) != &PyMemberDescr_Type) return false;
-  const Owned held(
+  const PyRef held(
       Py_TYPE(member)->tp_descr_get(member, object, reinterpret_cast<PyObject*>(Py_TYPE(object))));
   PyErr_Clear();
   return held && has_finalizer(held.get());

@@ -19,12 +19,12 @@ const char* const kGlobalHooks[] = {"_global_forward_hooks", "_global_forward_pr
                                     "_global_backward_hooks", "_global_backward_pre_hooks"};
 
 struct HookPlaces {
-  Owned own[4], global_dict[4];
+  PyRef own[4], global_dict[4];
   HookPlaces() {
-    Owned module = Owned(PyImport_ImportModule("torch.nn.modules.module"));
+    PyRef module = PyRef(PyImport_ImportModule("torch.nn.modules.module"));
     for (int i = 0; i < 4; ++i) {
-      own[i] = Owned(PyUnicode_InternFromString(kOwnHooks[i]));
-      if (module) global_dict[i] = Owned(PyObject_GetAttrString(module.get(), kGlobalHooks[i]));
+      own[i] = PyRef(PyUnicode_InternFromString(kOwnHooks[i]));
+      if (module) global_dict[i] = PyRef(PyObject_GetAttrString(module.get(), kGlobalHooks[i]));
     }
     PyErr_Clear();
   }
@@ -51,7 +51,7 @@ bool has_no_hooks(PyObject* module) {
 }
 
 bool is_true(PyObject* o, PyObject* name) {
-  Owned value(PyObject_GetAttr(o, name));
+  PyRef value(PyObject_GetAttr(o, name));
   if (!value) PyErr_Clear();
   return value && PyObject_IsTrue(value.get()) == 1;
 }
@@ -78,7 +78,7 @@ std::string shown_scalar_type(int32_t scalar_type) {
 }
 
 std::string keys_text(const std::vector<PyObject*>& keys) {
-  Owned all(PyTuple_New(static_cast<Py_ssize_t>(keys.size())));
+  PyRef all(PyTuple_New(static_cast<Py_ssize_t>(keys.size())));
   for (size_t i = 0; all && i < keys.size(); ++i)
     PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i), Py_NewRef(keys[i]));
   if (!all) PyErr_Clear();
@@ -93,11 +93,11 @@ std::string shown_keys(uint64_t keys) {
 
 }  // namespace
 
-std::span<const Owned> hook_names() {
+std::span<const PyRef> hook_names() {
   return hook_places().own;
 }
 
-std::span<const Owned> global_hooks() {
+std::span<const PyRef> global_hooks() {
   return hook_places().global_dict;
 }
 
@@ -294,7 +294,7 @@ constexpr Told kTold[] = {
     {GuardKind::NoHooks, " hooks", "none", "a hook is registered"},
 };
 
-void tell_keys(const Owned& keys, GuardFailure& f) {
+void tell_keys(const PyRef& keys, GuardFailure& f) {
   if (!keys) PyErr_Clear();
   if (keys) f.actual = describe(keys.get());
 }
@@ -344,7 +344,7 @@ bool GuardTree::explain_extent(const Condition& c, PyObject* o, GuardFailure& f)
     case GuardKind::DictKeys:
       f.source = "list(" + f.source + ")";
       f.expected = keys_text(c.keys);
-      tell_keys(Owned(PyDict_Check(o) ? PySequence_Tuple(o) : nullptr), f);
+      tell_keys(PyRef(PyDict_Check(o) ? PySequence_Tuple(o) : nullptr), f);
       return true;
     case GuardKind::IterPosition: {
       PyObject* sequence = nullptr;

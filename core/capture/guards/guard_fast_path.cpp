@@ -120,9 +120,9 @@ bool Watches::step(const SourceStep& step, PyObject* base, int32_t node) {
 bool Watches::hooks(PyObject* module, int32_t node) {
   if (!object(module, node)) return false;
   PyObject* own = instance_dict(module);
-  for (const Owned& name : hook_names())
+  for (const PyRef& name : hook_names())
     if (!dict(dict_value(own, name.get()), node)) return false;
-  for (const Owned& global : global_hooks())
+  for (const PyRef& global : global_hooks())
     if (!dict(global.get(), node)) return false;
   return true;
 }

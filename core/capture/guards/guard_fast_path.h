@@ -36,8 +36,8 @@ struct Watch {
 };
 
 // The names of an nn.Module's dicts of hooks, and the dicts of those for all modules.
-std::span<const Owned> hook_names();
-std::span<const Owned> global_hooks();
+std::span<const PyRef> hook_names();
+std::span<const PyRef> global_hooks();
 
 // Collects what must be watched so that reading a step, or asking a question, gives the same again. Each
 // function returns false, and adds nothing, where that cannot be had. `base` is known to be the same object.

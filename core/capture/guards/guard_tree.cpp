@@ -105,7 +105,7 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
   if (guard.kind == GuardKind::TypeVersion)
     c.snapshot =
         std::make_unique<ClassSnapshot>(reinterpret_cast<PyTypeObject*>(guard.object), asked_, *lifeline_);
-  if (!guard.name.empty()) c.name = Owned(PyUnicode_InternFromString(guard.name.c_str()));
+  if (!guard.name.empty()) c.name = PyRef(PyUnicode_InternFromString(guard.name.c_str()));
   if (guard.kind == GuardKind::TensorMatch) {
     Temporaries keep;
     PyObject* now = guard.object ? guard.object : read_source(*guard.source, frame, keep);

@@ -97,7 +97,7 @@ class GuardTree {
     PyObject* object = nullptr;   // of the lifeline
     std::vector<PyObject*> keys;  // DictKeys, instead of the object
     std::unique_ptr<ApartCheck> apart;
-    Owned name;
+    PyRef name;
     int64_t number = 0;
     std::string expected;
     std::unique_ptr<ClassSnapshot> snapshot;  // TypeVersion

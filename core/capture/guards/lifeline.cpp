@@ -56,9 +56,9 @@ bool is_light(PyObject* o) {
 }
 
 bool is_of_module(PyObject* o) {
-  const Owned module(PyObject_GetAttrString(o, "__module__")),
+  const PyRef module(PyObject_GetAttrString(o, "__module__")),
       name(PyObject_GetAttrString(o, "__qualname__"));
-  const Owned found(module && name ? PyImport_GetModule(module.get()) : nullptr);
+  const PyRef found(module && name ? PyImport_GetModule(module.get()) : nullptr);
   const bool is = found && PyModule_Check(found.get()) &&
                   PyDict_GetItemWithError(PyModule_GetDict(found.get()), name.get()) == o;
   PyErr_Clear();
@@ -109,7 +109,7 @@ void Lifeline::free_link(PyObject* capsule) {
 
 // Called while the object is still whole. At the end of the interpreter nothing is taken apart any more.
 PyObject* Lifeline::object_ended(PyObject* capsule, PyObject* reference) {
-  const Owned alive = share(reference);  // the one that calls is among those that go
+  const PyRef alive = share(reference);  // the one that calls is among those that go
   auto* link = static_cast<Link*>(PyCapsule_GetPointer(capsule, kLink));
   if (Lifeline* line = link ? std::exchange(link->to, nullptr) : nullptr) {
     line->over_ = true;
@@ -129,27 +129,27 @@ bool Lifeline::make_callback() {
   if (callback_) return true;
   static PyMethodDef method = {"object_ended", object_ended, METH_O, nullptr};
   auto made = std::make_unique<Link>(Link{this});
-  Owned capsule(PyCapsule_New(made.get(), kLink, free_link));
+  PyRef capsule(PyCapsule_New(made.get(), kLink, free_link));
   if (!capsule) return false;
   link_ = made.release();
-  callback_ = Owned(PyCFunction_New(&method, capsule.get()));
+  callback_ = PyRef(PyCFunction_New(&method, capsule.get()));
   if (!callback_) link_ = nullptr;
   return static_cast<bool>(callback_);
 }
 
-Owned Lifeline::weak_reference(PyObject* o) {
-  if (!PyType_SUPPORTS_WEAKREFS(Py_TYPE(o)) || !make_callback()) return PyErr_Clear(), Owned();
-  Owned made(PyWeakref_NewRef(o, callback_.get()));
+PyRef Lifeline::weak_reference(PyObject* o) {
+  if (!PyType_SUPPORTS_WEAKREFS(Py_TYPE(o)) || !make_callback()) return PyErr_Clear(), PyRef();
+  PyRef made(PyWeakref_NewRef(o, callback_.get()));
   if (!made) PyErr_Clear();
   return made;
 }
 
 // What is held by the caller's reference alone has nobody else.
-void Lifeline::loosen(Owned o) {
+void Lifeline::loosen(PyRef o) {
   const bool stays = Py_REFCNT(o.get()) == 1 ||
                      (PyType_Check(o.get()) &&
                       !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(o.get()), Py_TPFLAGS_HEAPTYPE));
-  Owned weak = stays ? Owned() : weak_reference(o.get());
+  PyRef weak = stays ? PyRef() : weak_reference(o.get());
   if (weak)
     weak_.push_back({std::move(weak), o.get()});
   else
@@ -167,7 +167,7 @@ PyObject* Lifeline::hold(PyObject* o) {
 
 PyObject* Lifeline::hold_weakly(PyObject* o) {
   if (!o || !held_.insert(o).second) return o;
-  Owned weak = weak_reference(o);
+  PyRef weak = weak_reference(o);
   if (weak)
     weak_.push_back({std::move(weak), o});
   else
@@ -177,8 +177,8 @@ PyObject* Lifeline::hold_weakly(PyObject* o) {
 
 void Lifeline::settle() {
   settled_ = true;
-  std::vector<Owned> waiting = std::exchange(waiting_, {});
-  for (Owned& o : waiting) loosen(std::move(o));
+  std::vector<PyRef> waiting = std::exchange(waiting_, {});
+  for (PyRef& o : waiting) loosen(std::move(o));
 }
 
 void Lifeline::cut() {

@@ -53,19 +53,19 @@ class Lifeline {
   static PyObject* object_ended(PyObject* link, PyObject* reference);
   static void free_link(PyObject* capsule);
   bool make_callback();
-  Owned weak_reference(PyObject* o);
-  void loosen(Owned o);
+  PyRef weak_reference(PyObject* o);
+  void loosen(PyRef o);
 
   std::function<void()> ended_;
   std::unordered_set<PyObject*> held_;
-  std::vector<Owned> waiting_;  // until settle()
-  std::vector<Owned> strong_;
+  std::vector<PyRef> waiting_;  // until settle()
+  std::vector<PyRef> strong_;
   struct Weak {
-    Owned reference;
+    PyRef reference;
     const void* to;
   };
   std::vector<Weak> weak_;
-  Owned callback_;        // of all weak references
+  PyRef callback_;        // of all weak references
   Link* link_ = nullptr;  // of the callback, which may outlive this
   bool settled_ = false, over_ = false;
   const void* ended_at_ = nullptr;

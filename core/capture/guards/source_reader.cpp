@@ -44,7 +44,7 @@ PyObject* keep_new(PyObject* made, Temporaries& keep) {
     PyErr_Clear();
     return nullptr;
   }
-  keep.push_back(Owned(made));
+  keep.push_back(PyRef(made));
   return made;
 }
 
@@ -62,7 +62,7 @@ bool binds_in_c(PyObject* d) {
 
 bool is_plain_classmethod(PyObject* d) {
   if (Py_TYPE(d) != &PyClassMethod_Type) return false;
-  Owned func = Owned(PyObject_GetAttr(d, names().func));
+  PyRef func = PyRef(PyObject_GetAttr(d, names().func));
   if (!func) PyErr_Clear();
   return func && PyFunction_Check(func.get());
 }
@@ -211,7 +211,7 @@ PyObject* derive(PyObject* part, PyObject* base) {
   if (part == Py_Ellipsis) return Py_NewRef(base);
   if (!PyTuple_Check(part)) return Py_NewRef(part);
   const Py_ssize_t n = PyTuple_GET_SIZE(part) - 1;
-  Owned given(PyTuple_New(n));
+  PyRef given(PyTuple_New(n));
   for (Py_ssize_t i = 0; given && i < n; ++i) {
     PyObject* one = derive(PyTuple_GET_ITEM(part, i + 1), base);
     if (!one) return nullptr;
@@ -266,7 +266,7 @@ bool has_attribute(PyObject* base, PyObject* name) {
   }
   if (PyObject* found = _PyType_Lookup(Py_TYPE(base), name)) {
     if (Py_TYPE(found) != &PyMemberDescr_Type) return true;
-    Owned slot(Py_TYPE(found)->tp_descr_get(found, base, reinterpret_cast<PyObject*>(Py_TYPE(base))));
+    PyRef slot(Py_TYPE(found)->tp_descr_get(found, base, reinterpret_cast<PyObject*>(Py_TYPE(base))));
     if (!slot) PyErr_Clear();
     return static_cast<bool>(slot);
   }
@@ -281,7 +281,7 @@ SourceStep prepare_step(const Source& source) {
   SourceStep step;
   step.kind = source.kind;
   step.index = source.index;
-  if (!source.key && !source.name.empty()) step.name = Owned(PyUnicode_InternFromString(source.name.c_str()));
+  if (!source.key && !source.name.empty()) step.name = PyRef(PyUnicode_InternFromString(source.name.c_str()));
   step.key = source.key ? source.key : step.name.get();
   if (source.kind == SourceKind::Item && step.key && PyLong_CheckExact(step.key)) {
     int overflow = 0;
@@ -290,7 +290,7 @@ SourceStep prepare_step(const Source& source) {
     step.index = static_cast<int32_t>(value);
   } else if (source.kind == SourceKind::Item && !source.key) {
     step.integer_key = source.index >= 0;
-    step.name = Owned(PyLong_FromLong(source.index));
+    step.name = PyRef(PyLong_FromLong(source.index));
     step.key = step.name.get();
   }
   if (step.key && source.kind != SourceKind::Constant) step.hash = hash_of(step.key);

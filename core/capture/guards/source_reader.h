@@ -12,7 +12,7 @@
 namespace vitrine::capture {
 
 // Objects made while reading (bound methods, values of C-level getters); they must outlive the values read.
-using Temporaries = std::vector<Owned>;
+using Temporaries = std::vector<PyRef>;
 
 // One source with its key prepared: interned name or key object, and its hash. The source's own key belongs
 // to whoever has the source.
@@ -21,7 +21,7 @@ struct SourceStep {
   int32_t index = -1;
   bool integer_key = false;  // Item: `index` is the position when the base is a list or a tuple
   PyObject* key = nullptr;
-  Owned name;  // the key, where it was made of the source's name
+  PyRef name;  // the key, where it was made of the source's name
   Py_hash_t hash = -1;
 };
 SourceStep prepare_step(const Source& source);

@@ -1,4 +1,4 @@
-// Additions to the self-releasing reference of core/capture/objects/python.h.
+// Additions to the owned reference of core/torch_api/python_ref.h.
 #pragma once
 
 #include "core/capture/objects/python.h"
@@ -6,9 +6,8 @@
 namespace vitrine::capture {
 
 // A further reference to a borrowed object; nullptr stays nullptr.
-inline Owned share(PyObject* o) {
-  Py_XINCREF(o);
-  return Owned(o);
+inline PyRef share(PyObject* o) {
+  return PyRef::borrow(o);
 }
 
 // Sets a pending Python error aside, and puts it back at the end of the scope. What happens in between is

@@ -1,42 +1,19 @@
-// Python.h and a reference that releases itself. Every use needs the GIL.
+// What the rooms of capture ask of Python objects. Every use needs the GIL.
 #pragma once
-
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 
 #include <initializer_list>
 #include <string>
-#include <utility>
+
+#include "core/torch_api/python_ref.h"
 
 namespace vitrine::capture {
 
-// An owned reference; nullptr = none.
-class Owned {
- public:
-  Owned() = default;
-  explicit Owned(PyObject* steals) : p_(steals) {}
-  Owned(Owned&& other) noexcept : p_(std::exchange(other.p_, nullptr)) {}
-  Owned& operator=(Owned&& other) noexcept {
-    if (this != &other) {
-      Py_XDECREF(p_);
-      p_ = std::exchange(other.p_, nullptr);
-    }
-    return *this;
-  }
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  ~Owned() { Py_XDECREF(p_); }
-  PyObject* get() const { return p_; }
-  PyObject* release() { return std::exchange(p_, nullptr); }
-  explicit operator bool() const { return p_ != nullptr; }
-
- private:
-  PyObject* p_ = nullptr;
-};
+using torch_api::PyRef;
+using Owned = PyRef;  // as the interpreter calls it
 
 // Whether numbers compare so, as a program's operator says: a nan is not itself. -1: an error is set.
 inline int numbers_compare(PyObject* a, PyObject* b, int op) {
-  const Owned answer(PyObject_RichCompare(a, b, op));
+  const PyRef answer(PyObject_RichCompare(a, b, op));
   return answer ? PyObject_IsTrue(answer.get()) : -1;
 }
 

@@ -7,7 +7,7 @@ namespace vitrine::capture {
 namespace {
 
 PyTypeObject* find_local() {
-  Owned module(PyImport_ImportModule("_thread"));
+  PyRef module(PyImport_ImportModule("_thread"));
   PyObject* found = module ? PyObject_GetAttrString(module.get(), "_local") : nullptr;
   PyErr_Clear();
   return found && PyType_Check(found) ? reinterpret_cast<PyTypeObject*>(found) : nullptr;
@@ -16,7 +16,7 @@ PyTypeObject* find_local() {
 // CPython keeps a thread's attributes in the thread's dict, under a name made of the object's address.
 bool was_asked_here(PyObject* object) {
   PyObject* of_thread = PyThreadState_GetDict();
-  Owned name(of_thread ? PyUnicode_FromFormat("thread.local.%p", object) : nullptr);
+  PyRef name(of_thread ? PyUnicode_FromFormat("thread.local.%p", object) : nullptr);
   const bool found = name && PyDict_Contains(of_thread, name.get()) == 1;
   PyErr_Clear();
   return found;
@@ -33,7 +33,7 @@ bool is_thread_local(PyTypeObject* type) {
 
 PyObject* thread_attributes(PyObject* object) {
   if (Py_TYPE(object)->tp_init != PyBaseObject_Type.tp_init && !was_asked_here(object)) return nullptr;
-  Owned found(PyObject_GetAttrString(object, "__dict__"));
+  PyRef found(PyObject_GetAttrString(object, "__dict__"));
   PyErr_Clear();
   return found && PyDict_Check(found.get()) ? found.get() : nullptr;  // the thread keeps it
 }

@@ -19,9 +19,9 @@ PyTypeObject* must_type(const std::string& path) {
 }
 
 PyTypeObject* iterator_type(const char* expression) {
-  Owned globals(PyDict_New());
+  PyRef globals(PyDict_New());
   PyDict_SetItemString(globals.get(), "__builtins__", PyEval_GetBuiltins());
-  Owned value(PyRun_String(expression, Py_eval_input, globals.get(), globals.get()));
+  PyRef value(PyRun_String(expression, Py_eval_input, globals.get(), globals.get()));
   VITRINE_CHECK(value, std::string("cannot make ") + expression);
   return Py_TYPE(value.get());
 }
@@ -112,7 +112,7 @@ TorchNames load() {
 #if PY_VERSION_HEX < 0x030C0000  // later ones warn when they are asked for their state
   n.iterators = {n.count, n.repeat, n.chain, n.islice};
 #endif
-  if (n.numpy_ufunc && !Owned(PyImport_ImportModule("vitrine._polyfills.arrays"))) {
+  if (n.numpy_ufunc && !PyRef(PyImport_ImportModule("vitrine._polyfills.arrays"))) {
     PyErr_Clear();  // the engine is used without its module
     n.numpy_ufunc = nullptr;
   }
@@ -126,7 +126,7 @@ TorchNames load() {
 }  // namespace
 
 PyObject* TorchNames::operator_function(const std::string& name) const {
-  Owned function(PyObject_GetAttrString(operator_module, name.c_str()));
+  PyRef function(PyObject_GetAttrString(operator_module, name.c_str()));
   VITRINE_CHECK(function, "operator." + name + " is missing");
   return function.get();  // the module keeps it
 }
@@ -136,10 +136,10 @@ PyObject* find_object(const std::string& path) {
   size_t end = path.size();
   PyObject* at = nullptr;
   while (true) {
-    Owned name(PyUnicode_FromString(path.substr(0, end).c_str()));
-    Owned module(PyImport_GetModule(name.get()));
-    if (!module && end == path.find('.')) module = Owned(PyImport_Import(name.get()));
-    if (!module && path.find('.') == std::string::npos) module = Owned(PyImport_Import(name.get()));
+    PyRef name(PyUnicode_FromString(path.substr(0, end).c_str()));
+    PyRef module(PyImport_GetModule(name.get()));
+    if (!module && end == path.find('.')) module = PyRef(PyImport_Import(name.get()));
+    if (!module && path.find('.') == std::string::npos) module = PyRef(PyImport_Import(name.get()));
     PyErr_Clear();
     if (module) {
       at = module.get();  // sys.modules keeps it
@@ -152,7 +152,7 @@ PyObject* find_object(const std::string& path) {
     const size_t next = path.find('.', end + 1);
     const std::string part = path.substr(end + 1, (next == std::string::npos ? path.size() : next) - end - 1);
     // Not the module's own __getattr__: torch's imports torch._dynamo and all that comes with it.
-    Owned value(PyModule_Check(at) ? Py_XNewRef(PyDict_GetItemString(PyModule_GetDict(at), part.c_str()))
+    PyRef value(PyModule_Check(at) ? Py_XNewRef(PyDict_GetItemString(PyModule_GetDict(at), part.c_str()))
                                    : PyObject_GetAttrString(at, part.c_str()));
     PyErr_Clear();
     if (value && Py_REFCNT(value.get()) == 1) return nullptr;  // made on the spot: nothing keeps it

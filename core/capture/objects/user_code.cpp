@@ -12,8 +12,8 @@ namespace {
 
 // "/usr/lib/python3.11/", where the file of a module lies.
 std::string folder_of_module(const char* name) {
-  Owned module(PyImport_ImportModule(name));
-  Owned file(module ? PyObject_GetAttrString(module.get(), "__file__") : nullptr);
+  PyRef module(PyImport_ImportModule(name));
+  PyRef file(module ? PyObject_GetAttrString(module.get(), "__file__") : nullptr);
   PyErr_Clear();
   const std::string path = text_of(file.get());
   return path.substr(0, path.rfind('/') + 1);
@@ -60,7 +60,7 @@ bool is_generated(PyTypeObject* type, PyObject* function) {
 
 template <typename Ask>
 bool any_inside(PyObject* container, Ask ask) {
-  Owned items(PySequence_List(container));
+  PyRef items(PySequence_List(container));
   if (!items) PyErr_Clear();
   for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items.get()); ++i)
     if (ask(PyList_GET_ITEM(items.get(), i))) return true;
@@ -75,7 +75,7 @@ bool tells_by_user_code(PyObject* o) {
   if (PyTuple_CheckExact(o) || PyList_CheckExact(o) || PyAnySet_CheckExact(o))
     return any_inside(o, tells_by_user_code);
   if (PyDict_CheckExact(o)) {
-    Owned values(PyDict_Values(o));
+    PyRef values(PyDict_Values(o));
     return any_inside(o, tells_by_user_code) || (values && tells_by_user_code(values.get()));
   }
   return runs_user_code(Py_TYPE(o), {"__repr__"});
@@ -98,7 +98,7 @@ std::string repr_of(PyObject* o, size_t limit) {
   if (tells_by_user_code(o)) {
     s = std::string("<") + Py_TYPE(o)->tp_name + " object>";
   } else {
-    Owned r(PyObject_Repr(o));
+    PyRef r(PyObject_Repr(o));
     if (!r) PyErr_Clear();
     s = r ? text_of(r.get()) : std::string(Py_TYPE(o)->tp_name);
   }

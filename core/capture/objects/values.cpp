@@ -20,8 +20,8 @@ struct SequenceIterator {
 };
 
 PyTypeObject* iterator_type(PyObject* empty) {
-  Owned sequence = Owned(empty);
-  Owned it = Owned(sequence ? PyObject_GetIter(sequence.get()) : nullptr);
+  PyRef sequence = PyRef(empty);
+  PyRef it = PyRef(sequence ? PyObject_GetIter(sequence.get()) : nullptr);
   return it ? Py_TYPE(it.get()) : nullptr;
 }
 
@@ -61,7 +61,7 @@ bool same_slice(PyObject* a, PyObject* b) {
 
 bool same_range(PyObject* a, PyObject* b) {
   for (const char* part : {"start", "stop", "step"}) {
-    Owned x = Owned(PyObject_GetAttrString(a, part)), y = Owned(PyObject_GetAttrString(b, part));
+    PyRef x = PyRef(PyObject_GetAttrString(a, part)), y = PyRef(PyObject_GetAttrString(b, part));
     if (!x || !y) PyErr_Clear();
     if (!x || !y || !same_constant(x.get(), y.get())) return false;
   }
@@ -74,8 +74,8 @@ bool same_range(PyObject* a, PyObject* b) {
 bool same_set(PyObject* a, PyObject* b) {
   if (!PyAnySet_Check(a) || !PyAnySet_Check(b) || PySet_GET_SIZE(a) != PySet_GET_SIZE(b)) return false;
   // Past what a class derived from set says about going through it.
-  const Owned plain(PyAnySet_CheckExact(b) ? Py_NewRef(b) : PyFrozenSet_New(b));
-  Owned xs(PySequence_Tuple(a)), ys(plain ? PySequence_Tuple(plain.get()) : nullptr);
+  const PyRef plain(PyAnySet_CheckExact(b) ? Py_NewRef(b) : PyFrozenSet_New(b));
+  PyRef xs(PySequence_Tuple(a)), ys(plain ? PySequence_Tuple(plain.get()) : nullptr);
   if (!xs || !ys) PyErr_Clear();
   if (!xs || !ys) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(xs.get()); ++i) {
@@ -144,7 +144,7 @@ std::string describe(PyObject* o) {
     return std::string(Py_TYPE(o)->tp_name);
   }
   if (has_safe_repr(o)) {
-    std::string text = text_of(Owned(PyObject_Repr(o)).get());
+    std::string text = text_of(PyRef(PyObject_Repr(o)).get());
     PyErr_Clear();
     return shortened(std::move(text), kLongestText);
   }
@@ -181,7 +181,7 @@ int64_t builtin_length(PyObject* o) {
 bool same_keys(PyObject* dict, std::span<PyObject* const> keys) {
   if (!PyDict_Check(dict) || static_cast<size_t>(PyDict_GET_SIZE(dict)) != keys.size()) return false;
   if (PyODict_Check(dict)) {  // keeps an order of its own
-    Owned list = Owned(own_keys(dict));
+    PyRef list = PyRef(own_keys(dict));
     if (!list) PyErr_Clear();
     size_t same = 0;
     while (list && same < keys.size() &&
@@ -205,7 +205,7 @@ int64_t iterator_position(PyObject* iterator, PyObject** sequence) {
   }
   if (Py_TYPE(iterator) != &PyRangeIter_Type) return -1;
   // (iter, (range,), position); CPython 3.12 moves the range's start instead and gives no position.
-  Owned state = Owned(PyObject_CallMethod(iterator, "__reduce__", nullptr));
+  PyRef state = PyRef(PyObject_CallMethod(iterator, "__reduce__", nullptr));
   if (!state || !PyTuple_Check(state.get()) || PyTuple_GET_SIZE(state.get()) != 3) {
     PyErr_Clear();
     return -1;
@@ -220,7 +220,7 @@ bool advance_iterator(PyObject* iterator, int64_t steps) {
     return false;
   }
   for (int64_t i = 0; i < steps; ++i) {
-    Owned item(Py_TYPE(iterator)->tp_iternext(iterator));
+    PyRef item(Py_TYPE(iterator)->tp_iternext(iterator));
     if (item) continue;
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_StopIteration)) PyErr_Clear();
     return !PyErr_Occurred();

@@ -7,8 +7,8 @@ namespace vitrine::capture {
 
 namespace {
 
-Owned list_of(const std::vector<PyObject*>& objects) {
-  Owned list(PyList_New(static_cast<Py_ssize_t>(objects.size())));
+PyRef list_of(const std::vector<PyObject*>& objects) {
+  PyRef list(PyList_New(static_cast<Py_ssize_t>(objects.size())));
   for (size_t i = 0; list && i < objects.size(); ++i) {
     Py_INCREF(objects[i]);
     PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), objects[i]);
@@ -16,39 +16,39 @@ Owned list_of(const std::vector<PyObject*>& objects) {
   return list;
 }
 
-std::vector<PyObject*> items_of(const Owned& list) {
+std::vector<PyObject*> items_of(const PyRef& list) {
   std::vector<PyObject*> out;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) out.push_back(PyList_GET_ITEM(list.get(), i));
   return out;
 }
 
-Owned helpers() {
-  return Owned(PyImport_ImportModule("vitrine._checking"));
+PyRef helpers() {
+  return PyRef(PyImport_ImportModule("vitrine._checking"));
 }
 
 // A list of copies that share storages as the originals do; nothing if they cannot be copied.
-Owned copies(const Owned& list) {
-  Owned module = helpers();
-  Owned out(module && list ? PyObject_CallMethod(module.get(), "copies", "O", list.get()) : nullptr);
+PyRef copies(const PyRef& list) {
+  PyRef module = helpers();
+  PyRef out(module && list ? PyObject_CallMethod(module.get(), "copies", "O", list.get()) : nullptr);
   PyErr_Clear();
-  return out && PyList_Check(out.get()) ? std::move(out) : Owned();
+  return out && PyList_Check(out.get()) ? std::move(out) : PyRef();
 }
 
 std::string take_error() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
-  Owned a(type), b(value), c(trace);
-  Owned text(value ? PyObject_Str(value) : nullptr);
+  PyRef a(type), b(value), c(trace);
+  PyRef text(value ? PyObject_Str(value) : nullptr);
   PyErr_Clear();
   return text ? text_of(text.get()) : "an error";
 }
 
 // Compares, and on a difference fills `check`.
-void compare(const CheckedCall& call, const Owned& eager, const Owned& compiled, const Owned& inputs,
+void compare(const CheckedCall& call, const PyRef& eager, const PyRef& compiled, const PyRef& inputs,
              const std::string& failure, Check& check) {
-  Owned module = helpers();
+  PyRef module = helpers();
   const std::string graph = ir::print(*call.trace.graphs.aten);
-  Owned found(module ? PyObject_CallMethod(module.get(), "difference", "OOOsss", eager.get(),
+  PyRef found(module ? PyObject_CallMethod(module.get(), "difference", "OOOsss", eager.get(),
                                            compiled ? compiled.get() : Py_None, inputs.get(), graph.c_str(),
                                            check.cache_dir.c_str(), failure.c_str())
                      : nullptr);
@@ -78,7 +78,7 @@ Checked check_pure(const CheckedCall& call, std::vector<PyObject*>& results, Che
   if (!run_plan(call.plan, call.trace, call.plan_inputs, compiled.all, nullptr) ||
       !tell_apart(call.trace, call.views, call.plan_inputs, compiled.all))
     failure = take_error();
-  compare(call, list_of(eager.all), failure.empty() ? list_of(compiled.all) : Owned(),
+  compare(call, list_of(eager.all), failure.empty() ? list_of(compiled.all) : PyRef(),
           list_of(call.plan_inputs), failure, check);
   use(check.text.empty() ? compiled : eager, results);
   return Checked::Ran;
@@ -87,8 +87,8 @@ Checked check_pure(const CheckedCall& call, std::vector<PyObject*>& results, Che
 // Inputs are written: the compiled graph gets copies, eager the inputs themselves, and both must look alike
 // afterwards.
 Checked check_writing(const CheckedCall& call, std::vector<PyObject*>& results, Check& check) {
-  Owned originals = list_of(call.plan_inputs);
-  Owned working = copies(originals), before = copies(originals);
+  PyRef originals = list_of(call.plan_inputs);
+  PyRef working = copies(originals), before = copies(originals);
   if (!working || !before) return Checked::Impossible;
   RandomState random(call.trace.graph_effects.random);
   Results eager, compiled;
@@ -99,10 +99,10 @@ Checked check_writing(const CheckedCall& call, std::vector<PyObject*>& results, 
     failure = take_error();
   random.restore();
   if (!call.replayer.run(call.replay_inputs, eager.all)) return Checked::Raised;
-  Owned a = list_of(eager.all), b = list_of(compiled.all);
+  PyRef a = list_of(eager.all), b = list_of(compiled.all);
   for (PyObject* o : call.plan_inputs) PyList_Append(a.get(), o);
   for (PyObject* o : copied) PyList_Append(b.get(), o);
-  compare(call, a, failure.empty() ? std::move(b) : Owned(), before, failure, check);
+  compare(call, a, failure.empty() ? std::move(b) : PyRef(), before, failure, check);
   use(eager, results);
   return Checked::Ran;
 }
@@ -112,14 +112,14 @@ Checked check_writing(const CheckedCall& call, std::vector<PyObject*>& results, 
 RandomState::RandomState(bool wanted) {
   if (!wanted) return;
   module_ = helpers();
-  if (module_) states_ = Owned(PyObject_CallMethod(module_.get(), "random_states", nullptr));
+  if (module_) states_ = PyRef(PyObject_CallMethod(module_.get(), "random_states", nullptr));
   PyErr_Clear();
 }
 
 void RandomState::restore() {
   if (!states_) return;
   ErrorAside aside;
-  Owned done(PyObject_CallMethod(module_.get(), "set_random_states", "(O)", states_.get()));
+  PyRef done(PyObject_CallMethod(module_.get(), "set_random_states", "(O)", states_.get()));
 }
 
 Checked run_checked(const CheckedCall& call, std::vector<PyObject*>& results, Check& check) {

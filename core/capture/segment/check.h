@@ -33,7 +33,7 @@ class RandomState {
   void restore();
 
  private:
-  Owned module_, states_;
+  PyRef module_, states_;
 };
 
 struct CheckedCall {

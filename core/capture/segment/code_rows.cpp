@@ -13,20 +13,20 @@ namespace {
 
 // linecache knows files, notebook cells and doctests.
 std::string read_source(const std::string& path) {
-  Owned linecache(PyImport_ImportModule("linecache"));
-  Owned lines(linecache ? PyObject_CallMethod(linecache.get(), "getlines", "s", path.c_str()) : nullptr);
-  Owned empty(PyUnicode_FromString(""));
-  Owned text(lines && empty ? PyUnicode_Join(empty.get(), lines.get()) : nullptr);
+  PyRef linecache(PyImport_ImportModule("linecache"));
+  PyRef lines(linecache ? PyObject_CallMethod(linecache.get(), "getlines", "s", path.c_str()) : nullptr);
+  PyRef empty(PyUnicode_FromString(""));
+  PyRef text(lines && empty ? PyUnicode_Join(empty.get(), lines.get()) : nullptr);
   PyErr_Clear();
   return text_of(text.get());
 }
 
 std::string sha256(const std::string& text) {
-  Owned hashlib(PyImport_ImportModule("hashlib"));
-  Owned hash(hashlib ? PyObject_CallMethod(hashlib.get(), "sha256", "y#", text.data(),
+  PyRef hashlib(PyImport_ImportModule("hashlib"));
+  PyRef hash(hashlib ? PyObject_CallMethod(hashlib.get(), "sha256", "y#", text.data(),
                                            static_cast<Py_ssize_t>(text.size()))
                      : nullptr);
-  Owned hex(hash ? PyObject_CallMethod(hash.get(), "hexdigest", nullptr) : nullptr);
+  PyRef hex(hash ? PyObject_CallMethod(hash.get(), "hexdigest", nullptr) : nullptr);
   PyErr_Clear();
   return text_of(hex.get());
 }
@@ -46,8 +46,8 @@ Id CodeIds::span(int32_t pc) const {
 }
 
 std::string folder_of(const char* module) {
-  Owned m(PyImport_ImportModule(module));
-  Owned file(m ? PyObject_GetAttrString(m.get(), "__file__") : nullptr);
+  PyRef m(PyImport_ImportModule(module));
+  PyRef file(m ? PyObject_GetAttrString(m.get(), "__file__") : nullptr);
   PyErr_Clear();
   const std::string path = text_of(file.get());
   return path.substr(0, path.rfind('/') + 1);
@@ -98,8 +98,8 @@ std::string expression_text(const Bytecode& bytecode, int32_t pc) {
   const Position p = in ? bytecode.position(*in) : Position{};
   if (p.line < 1) return "";
   const std::string path = text_of(reinterpret_cast<PyCodeObject*>(bytecode.code())->co_filename);
-  Owned linecache(PyImport_ImportModule("linecache"));
-  Owned line(linecache ? PyObject_CallMethod(linecache.get(), "getline", "si", path.c_str(), p.line)
+  PyRef linecache(PyImport_ImportModule("linecache"));
+  PyRef line(linecache ? PyObject_CallMethod(linecache.get(), "getline", "si", path.c_str(), p.line)
                        : nullptr);
   PyErr_Clear();
   std::string text = text_of(line.get());

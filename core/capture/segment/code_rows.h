@@ -12,7 +12,7 @@
 namespace vitrine::capture {
 
 struct CodeIds {
-  Owned code;  // alive, so that its address stays its own
+  PyRef code;  // alive, so that its address stays its own
   Id id = 0, file = 0;
   bool user = false;                                    // of a file of the user's own
   std::unordered_map<int32_t, Id> instructions, spans;  // by pc of the instruction

@@ -7,8 +7,8 @@ namespace vitrine::capture {
 
 // What a segment leaves behind, made but not yet handed over.
 struct Segment::Made {
-  Owned result;
-  std::vector<Owned> locals, stack;
+  PyRef result;
+  std::vector<PyRef> locals, stack;
   std::vector<ReadyEffect> effects;
 };
 
@@ -22,7 +22,7 @@ bool Segment::waits(const Effect& effect) const {
 
 // Makes what waits until the containers have changed, or all else.
 bool Segment::make_values(Ingredients& from, Made& made, bool waiting) const {
-  auto make_all = [&](const auto& recipes, std::vector<Owned>& out, const auto& recipe_of) {
+  auto make_all = [&](const auto& recipes, std::vector<PyRef>& out, const auto& recipe_of) {
     out.resize(recipes.size());
     for (size_t i = 0; i < recipes.size(); ++i)
       if (waits(recipe_of(recipes[i])) == waiting && !make_value(recipe_of(recipes[i]), from, out[i]))
@@ -61,7 +61,7 @@ SegmentOutcome Segment::commit(Frame& frame, Ingredients& from) {
   for (size_t i = 0; i < made.locals.size(); ++i)
     frame.set_local(trace_->locals[i].first, made.locals[i].release());
   frame.truncate(0);
-  for (Owned& value : made.stack) frame.push(value.release());
+  for (PyRef& value : made.stack) frame.push(value.release());
   frame.set_pc(trace_->end_pc);
   return SegmentOutcome::ran();
 }

@@ -29,10 +29,10 @@ std::string write_reproducer(const std::string& cache_dir, const Trace& trace, c
 
 void raise_mark_error(const MarkError& error) {
   PyErr_Clear();
-  Owned errors(PyImport_ImportModule("vitrine._errors"));
-  Owned named(errors ? PyObject_GetAttrString(errors.get(), "ConstraintViolationError") : nullptr);
-  Owned type(named ? PyObject_CallMethod(errors.get(), "caught_as_pytorchs", "O", named.get()) : nullptr);
-  Owned made(type ? PyObject_CallFunction(type.get(), "sss", error.source.c_str(), error.text.c_str(),
+  PyRef errors(PyImport_ImportModule("vitrine._errors"));
+  PyRef named(errors ? PyObject_GetAttrString(errors.get(), "ConstraintViolationError") : nullptr);
+  PyRef type(named ? PyObject_CallMethod(errors.get(), "caught_as_pytorchs", "O", named.get()) : nullptr);
+  PyRef made(type ? PyObject_CallFunction(type.get(), "sss", error.source.c_str(), error.text.c_str(),
                                           error.place.c_str())
                   : nullptr);
   if (made) PyErr_SetObject(type.get(), made.get());
@@ -45,8 +45,8 @@ void say_backend_failed(PyObject* backend) {
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
   if (trace) PyException_SetTraceback(value, trace);
-  Owned errors(PyImport_ImportModule("vitrine._errors"));
-  Owned made(errors ? PyObject_CallMethod(errors.get(), "backend_failed", "OO", backend, value) : nullptr);
+  PyRef errors(PyImport_ImportModule("vitrine._errors"));
+  PyRef made(errors ? PyObject_CallMethod(errors.get(), "backend_failed", "OO", backend, value) : nullptr);
   if (!made) {
     PyErr_Clear();
     return PyErr_Restore(type, value, trace);
@@ -78,9 +78,9 @@ std::optional<MarkError> fixed_mark(Segment& segment, const Frame& frame, const 
   const auto& symbolic = segment.trace().symbolic;
   const auto is_enforced = [](const Symbolic::Origin& origin) { return origin.mark.enforced; };
   if (!symbolic || std::none_of(symbolic->origins.begin(), symbolic->origins.end(), is_enforced)) return {};
-  const std::vector<Owned> given = segment.read_inputs(frame, state);
+  const std::vector<PyRef> given = segment.read_inputs(frame, state);
   std::vector<PyObject*> inputs;
-  for (const Owned& one : given) inputs.push_back(one.get());
+  for (const PyRef& one : given) inputs.push_back(one.get());
   std::optional<ir::Device> as_if;
   if (!target.empty()) as_if = ir::Device{ir::Device::Type::cuda, 0};
   return mark_fixed_by_operators(segment.trace(), inputs, as_if);
@@ -183,7 +183,7 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
 bool Store::give_backend(Segment& segment, const Frame& frame, const torch_api::GlobalState& state,
                          CompilationRecord* record, std::string& message) {
   const Trace& trace = segment.trace();
-  const std::vector<Owned> examples = segment.read_inputs(frame, state);
+  const std::vector<PyRef> examples = segment.read_inputs(frame, state);
   VITRINE_CHECK(examples.size() == trace.inputs.size(), "a segment's inputs cannot be read again");
   const BackendSizes sizes = backend_sizes(trace);
   BackendCode code = compile_by_backend(settings_->backend.get(), trace, sizes, examples);

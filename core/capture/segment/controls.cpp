@@ -10,12 +10,12 @@ namespace {
 // Of a function of vitrine._controls, asked in Python; nothing when it fails. An error that is set afterwards
 // is a signal handler's.
 template <class... Arguments>
-Owned ask(const char* function, const char* format, Arguments... arguments) {
+PyRef ask(const char* function, const char* format, Arguments... arguments) {
   const SignalsAside signals;
   const PauseCapture pause;
   const ErrorAside aside;
-  Owned module(PyImport_ImportModule("vitrine._controls"));
-  Owned answer(module ? PyObject_CallMethod(module.get(), function, format, arguments...) : nullptr);
+  PyRef module(PyImport_ImportModule("vitrine._controls"));
+  PyRef answer(module ? PyObject_CallMethod(module.get(), function, format, arguments...) : nullptr);
   PyErr_Clear();
   return answer;
 }
@@ -34,14 +34,14 @@ Stance Controls::stance() {
     PyObject* found =
         PyDict_GetItemWithError(PyImport_GetModuleDict(), interned(name, "torch._dynamo.eval_frame"));
     if (!found || !PyModule_Check(found)) return Stance::Default;
-    module_ = Owned(Py_NewRef(found));
+    module_ = PyRef(Py_NewRef(found));
   }
   static PyObject* name = nullptr;
   PyObject* now = PyDict_GetItemWithError(PyModule_GetDict(module_.get()), interned(name, "_stance"));
   if (now == seen_.get()) return stance_;
-  seen_ = Owned(Py_XNewRef(now));
+  seen_ = PyRef(Py_XNewRef(now));
   stance_ = Stance::Default;
-  const Owned number = ask("stance", "O", now);
+  const PyRef number = ask("stance", "O", now);
   if (number && PyLong_Check(number.get())) stance_ = static_cast<Stance>(PyLong_AsLong(number.get()));
   return stance_;
 }
@@ -52,7 +52,7 @@ bool Controls::switched_off() const {
 
 std::vector<std::string> Controls::not_followed() const {
   std::vector<std::string> sentences;
-  const Owned found = ask("not_followed", nullptr);
+  const PyRef found = ask("not_followed", nullptr);
   for (Py_ssize_t i = 0; found && PyList_Check(found.get()) && i < PyList_GET_SIZE(found.get()); ++i)
     sentences.push_back(text_of(PyList_GET_ITEM(found.get(), i)));
   return sentences;

@@ -28,8 +28,8 @@ class Controls {
   std::vector<std::string> not_followed() const;
 
  private:
-  Owned module_;  // torch._dynamo.eval_frame once it is loaded
-  Owned seen_;    // its stance, as it was read
+  PyRef module_;  // torch._dynamo.eval_frame once it is loaded
+  PyRef seen_;    // its stance, as it was read
   Stance stance_ = Stance::Default;
 };
 

@@ -16,8 +16,8 @@ bool error(const char* what) {
 
 bool replace_list(PyObject* list, PyObject* items) {
   if (is_deque(list)) {
-    const Owned cleared(PyObject_CallMethod(list, "clear", nullptr));
-    const Owned filled(cleared ? PyObject_CallMethod(list, "extend", "O", items) : nullptr);
+    const PyRef cleared(PyObject_CallMethod(list, "clear", nullptr));
+    const PyRef filled(cleared ? PyObject_CallMethod(list, "extend", "O", items) : nullptr);
     return static_cast<bool>(filled);
   }
   return PyList_Check(list) ? PyList_SetSlice(list, 0, PyList_GET_SIZE(list), items) == 0
@@ -32,7 +32,7 @@ bool extend_list(PyObject* list, PyObject* items) {
 
 // Lets go of all that is not among the first `kept` of `items`, then sets all of them.
 bool change_dict(PyObject* dict, PyObject* items, Py_ssize_t kept) {
-  Owned before(PyDict_Keys(dict)), stay(PySet_New(nullptr));
+  PyRef before(PyDict_Keys(dict)), stay(PySet_New(nullptr));
   PyObject *key, *value;
   for (Py_ssize_t at = 0, n = 0; stay && n < kept && PyDict_Next(items, &at, &key, &value); ++n)
     if (PySet_Add(stay.get(), key) != 0) return false;
@@ -50,7 +50,7 @@ bool change_dict(PyObject* dict, PyObject* items, Py_ssize_t kept) {
 // `kept`: how many of the first entries keep their place; -1: it was emptied.
 bool replace_dict(PyObject* dict, PyObject* items, int32_t kept) {
   if (!PyDict_Check(dict)) return error("something that is no dict");
-  Owned copy(PyDict_Copy(items));  // clearing may drop the last reference to what `items` holds
+  PyRef copy(PyDict_Copy(items));  // clearing may drop the last reference to what `items` holds
   if (!copy) return false;
   if (!PyODict_Check(dict) && kept >= 0) return change_dict(dict, copy.get(), kept);
   if (!PyODict_Check(dict)) {
@@ -58,7 +58,7 @@ bool replace_dict(PyObject* dict, PyObject* items, int32_t kept) {
     return PyDict_Update(dict, copy.get()) == 0;
   }
   // It keeps an order of its own.
-  Owned cleared(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyODict_Type), "clear", "O", dict));
+  PyRef cleared(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyODict_Type), "clear", "O", dict));
   PyObject *key, *value;
   for (Py_ssize_t at = 0; cleared && PyDict_Next(copy.get(), &at, &key, &value);)
     if (PyODict_SetItem(dict, key, value) != 0) return false;
@@ -67,11 +67,11 @@ bool replace_dict(PyObject* dict, PyObject* items, int32_t kept) {
 
 bool replace_set(PyObject* set, PyObject* items) {
   if (!PySet_Check(set)) return error("something that is no set");
-  Owned copy(PySet_New(items));
+  PyRef copy(PySet_New(items));
   if (!copy || PySet_Clear(set) != 0) return false;
-  Owned iterator(PyObject_GetIter(copy.get()));
+  PyRef iterator(PyObject_GetIter(copy.get()));
   while (iterator) {
-    Owned item(PyIter_Next(iterator.get()));
+    PyRef item(PyIter_Next(iterator.get()));
     if (!item) break;
     if (PySet_Add(set, item.get()) != 0) return false;
   }
@@ -107,7 +107,7 @@ bool make_ready(const Effect& effect, Ingredients& from, ReadyEffect& out) {
 bool apply(const ReadyEffect& ready, const Frame& frame, Ingredients& from) {
   const Effect& effect = *ready.effect;
   PyObject *target = ready.target.get(), *key = ready.key.get(), *value = ready.value.get();
-  Owned name(effect.name.empty() ? nullptr : PyUnicode_InternFromString(effect.name.c_str()));
+  PyRef name(effect.name.empty() ? nullptr : PyUnicode_InternFromString(effect.name.c_str()));
   if (!target && effect.kind != EffectKind::SetGlobal && effect.kind != EffectKind::Call)
     return error("nothing");
   switch (effect.kind) {
@@ -134,7 +134,7 @@ bool apply(const ReadyEffect& ready, const Frame& frame, Ingredients& from) {
     case EffectKind::AdvanceIterator:
       return advance_iterator(target, effect.value.index);
     case EffectKind::Call: {
-      Owned dropped;
+      PyRef dropped;
       return make_value(effect.value, from, dropped);
     }
   }

@@ -10,7 +10,7 @@ namespace vitrine::capture {
 
 namespace {
 
-using torch_api::Py;
+using torch_api::PyRef;
 using torch_api::ReplayCall;
 using torch_api::ReplayProgram;
 
@@ -29,10 +29,10 @@ PyObject* dims(const ir::Dims& values) {
 }
 
 // [(dtype name, sizes, strides, device)] of a node's outputs.
-Owned types_of(const ir::Node& node) {
-  Owned list(PyList_New(0));
+PyRef types_of(const ir::Node& node) {
+  PyRef list(PyList_New(0));
   for (const ir::TensorType& t : node.outputs) {
-    Owned row(Py_BuildValue("(sNNs)", std::string(ir::dtype_torch_name(t.dtype)).c_str(), dims(t.sizes),
+    PyRef row(Py_BuildValue("(sNNs)", std::string(ir::dtype_torch_name(t.dtype)).c_str(), dims(t.sizes),
                             dims(t.strides), t.device.text().c_str()));
     if (!list || !row || PyList_Append(list.get(), row.get()) != 0) return {};
   }
@@ -56,7 +56,7 @@ class FxWalk {
   }
 
   // false: a Python error is set.
-  bool run(const std::vector<Owned>& examples) {
+  bool run(const std::vector<PyRef>& examples) {
     for (int32_t number : sizes_.symbols)
       if (!symbol(number)) return false;
     for (int32_t number : sizes_.fixed)
@@ -65,31 +65,31 @@ class FxWalk {
     size_t next = 0;
     for (const ir::Node& node : captured_.nodes())
       if (node.kind == ir::NodeKind::op && !call(node, program_.calls.at(next++))) return false;
-    Owned values(PyList_New(0));
+    PyRef values(PyList_New(0));
     for (int slot : program_.result_slots)
       if (!values || PyList_Append(values.get(), at(slot).get()) != 0) return false;
-    return static_cast<bool>(Owned(PyObject_CallMethod(builder_, "output", "O", values.get())));
+    return static_cast<bool>(PyRef(PyObject_CallMethod(builder_, "output", "O", values.get())));
   }
 
  private:
-  Py& at(int slot) { return slots_[static_cast<size_t>(slot)]; }
+  PyRef& at(int slot) { return slots_[static_cast<size_t>(slot)]; }
 
   bool symbol(int32_t number) {
     const ir::Symbol& s = sizes_.symbolic->table.symbols()[static_cast<size_t>(number)];
     return static_cast<bool>(
-        Owned(PyObject_CallMethod(builder_, "symbol", "ssLO", s.name.c_str(), s.source.c_str(),
+        PyRef(PyObject_CallMethod(builder_, "symbol", "ssLO", s.name.c_str(), s.source.c_str(),
                                   static_cast<long long>(s.hint), s.range.lo >= 2 ? Py_True : Py_False)));
   }
 
   bool fixed(int32_t number) {
     const ir::Symbol& s = sizes_.symbolic->table.symbols()[static_cast<size_t>(number)];
     return static_cast<bool>(
-        Owned(PyObject_CallMethod(builder_, "fixed", "sL", s.name.c_str(), static_cast<long long>(s.hint))));
+        PyRef(PyObject_CallMethod(builder_, "fixed", "sL", s.name.c_str(), static_cast<long long>(s.hint))));
   }
 
   // By dim of an input: the name of its symbol, or None.
-  Owned names_of(const Symbolic::Input* input, size_t dims) const {
-    Owned out(PyTuple_New(static_cast<Py_ssize_t>(dims)));
+  PyRef names_of(const Symbolic::Input* input, size_t dims) const {
+    PyRef out(PyTuple_New(static_cast<Py_ssize_t>(dims)));
     for (size_t d = 0; out && d < dims; ++d) {
       const int32_t symbol = input ? input->symbols.at(d) : -1;
       const auto& symbols = sizes_.symbolic->table.symbols();
@@ -102,20 +102,20 @@ class FxWalk {
 
   PyObject* placeholder(const ir::Node& node, size_t i, PyObject* tensor) {
     const Symbolic::Input* input = sizes_.inputs.at(i);
-    const Owned names = names_of(input, node.type().sizes.size());
+    const PyRef names = names_of(input, node.type().sizes.size());
     return names ? PyObject_CallMethod(builder_, "placeholder", "ssOOO", node.name.c_str(),
                                        node.source.c_str(), tensor, names.get(), input ? Py_True : Py_False)
                  : nullptr;
   }
 
-  bool inputs(const std::vector<Owned>& examples) {
+  bool inputs(const std::vector<PyRef>& examples) {
     size_t i = 0;
     for (const ir::Node* node : captured_.inputs()) {
-      Py value = Py::steal(i < examples.size()
-                               ? placeholder(*node, i, examples[i].get())
-                               : PyObject_CallMethod(builder_, "constant", "ssO", node->name.c_str(),
-                                                     node->source.c_str(),
-                                                     program_.constants.at(i - examples.size()).get()));
+      PyRef value = PyRef::steal(i < examples.size()
+                                     ? placeholder(*node, i, examples[i].get())
+                                     : PyObject_CallMethod(builder_, "constant", "ssO", node->name.c_str(),
+                                                           node->source.c_str(),
+                                                           program_.constants.at(i - examples.size()).get()));
       if (!value) return false;
       at(program_.input_slots.at(i++)) = std::move(value);
     }
@@ -123,24 +123,24 @@ class FxWalk {
   }
 
   bool call(const ir::Node& node, const ReplayCall& call) {
-    Py args = Py::steal(torch_api::fill(call.args, slots_, &filled_));
-    Py kwargs;
+    PyRef args = PyRef::steal(torch_api::fill(call.args, slots_, &filled_));
+    PyRef kwargs;
     if (args && (call.kwargs.object || call.kwargs.has_slot()))
-      kwargs = Py::steal(torch_api::fill(call.kwargs, slots_, &filled_));
+      kwargs = PyRef::steal(torch_api::fill(call.kwargs, slots_, &filled_));
     if (PyErr_Occurred()) return false;
-    Owned paths(PyList_New(0)), types = types_of(node);
+    PyRef paths(PyList_New(0)), types = types_of(node);
     for (const auto& [path, slot] : call.outputs) {
-      Owned item(ints(path));
+      PyRef item(ints(path));
       if (!paths || !item || PyList_Append(paths.get(), item.get()) != 0) return false;
     }
     if (!types) return false;
-    Owned place(Py_BuildValue("(si)", node.origin.file.c_str(), node.origin.line));
-    Owned values(PyObject_CallMethod(builder_, "call", "ssOOOOOO", node.op.c_str(), node.name.c_str(),
+    PyRef place(Py_BuildValue("(si)", node.origin.file.c_str(), node.origin.line));
+    PyRef values(PyObject_CallMethod(builder_, "call", "ssOOOOOO", node.op.c_str(), node.name.c_str(),
                                      call.callable.get(), args.get(), kwargs ? kwargs.get() : Py_None,
                                      paths.get(), types.get(), place.get()));
     if (!values) return false;
     for (size_t i = 0; i < call.outputs.size(); ++i)
-      at(call.outputs[i].second) = Py::borrow(PyList_GetItem(values.get(), static_cast<Py_ssize_t>(i)));
+      at(call.outputs[i].second) = PyRef::borrow(PyList_GetItem(values.get(), static_cast<Py_ssize_t>(i)));
     return true;
   }
 
@@ -148,7 +148,7 @@ class FxWalk {
   const ir::Graph& captured_;
   const BackendSizes& sizes_;
   PyObject* builder_;
-  std::vector<Py> slots_;
+  std::vector<PyRef> slots_;
   torch_api::Integers filled_;
 };
 
@@ -220,11 +220,11 @@ BackendSizes backend_sizes(const Trace& trace) {
 }
 
 BackendCode compile_by_backend(PyObject* backend, const Trace& trace, const BackendSizes& sizes,
-                               const std::vector<Owned>& example_inputs) {
-  Owned module(PyImport_ImportModule("vitrine._fx"));
-  Owned builder(module ? PyObject_CallMethod(module.get(), "GraphBuilder", nullptr) : nullptr);
+                               const std::vector<PyRef>& example_inputs) {
+  PyRef module(PyImport_ImportModule("vitrine._fx"));
+  PyRef builder(module ? PyObject_CallMethod(module.get(), "GraphBuilder", nullptr) : nullptr);
   if (!builder || !FxWalk(trace.graphs, sizes, builder.get()).run(example_inputs)) return {};
-  Owned made(PyObject_CallMethod(builder.get(), "compile", "O", backend));
+  PyRef made(PyObject_CallMethod(builder.get(), "compile", "O", backend));
   PyObject *callable = nullptr, *guards = nullptr, *strides = nullptr;
   if (!made ||
       !PyArg_ParseTuple(made.get(), "OO!O!", &callable, &PyList_Type, &guards, &PyList_Type, &strides))
@@ -242,7 +242,7 @@ BackendCode compile_by_backend(PyObject* backend, const Trace& trace, const Back
 
 bool run_by_backend(PyObject* compiled, const std::vector<PyObject*>& inputs, size_t expected,
                     std::vector<PyObject*>& results) {
-  Owned returned(PyObject_Vectorcall(compiled, inputs.data(), inputs.size(), nullptr));
+  PyRef returned(PyObject_Vectorcall(compiled, inputs.data(), inputs.size(), nullptr));
   if (!returned) return false;
   if (expected == 1 && torch_api::is_tensor(returned.get())) {
     results.push_back(returned.release());

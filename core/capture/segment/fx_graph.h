@@ -21,7 +21,7 @@ BackendSizes backend_sizes(const Trace& trace);
 
 // What a backend made of a graph.
 struct BackendCode {
-  Owned callable;                             // of the symbols, then of the graph's inputs
+  PyRef callable;                             // of the symbols, then of the graph's inputs
   std::vector<std::vector<ir::Sym>> strides;  // by input, where they may change: what they must be
 };
 
@@ -30,7 +30,7 @@ struct BackendCode {
 // attributes of the module), its output is the tuple of the graph's results. What the backend asks of the
 // sizes becomes guards of the trace's symbol table. Null: a Python error is set, the backend's or ours.
 BackendCode compile_by_backend(PyObject* backend, const Trace& trace, const BackendSizes& sizes,
-                               const std::vector<Owned>& example_inputs);
+                               const std::vector<PyRef>& example_inputs);
 
 // Calls what a backend returned. On success: new references, one a result of the graph. false: a Python error
 // is set.

@@ -62,7 +62,7 @@ std::vector<int64_t> symbol_values(const Symbolic& symbolic, const CallSizes& si
   return values;
 }
 
-bool make_integers(const Symbolic& symbolic, const std::vector<int64_t>& values, std::vector<Owned>& out) {
+bool make_integers(const Symbolic& symbolic, const std::vector<int64_t>& values, std::vector<PyRef>& out) {
   for (const ir::Sym& integer : symbolic.integers) {
     const auto value = symbolic.table.evaluate(integer, values);
     if (!value) return false;

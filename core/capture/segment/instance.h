@@ -23,10 +23,10 @@ struct Instance {
   std::shared_ptr<const torch_api::Joint> joint;  // as Trace's
   std::string no_joint;
   std::vector<int64_t> values;                    // by symbol
-  std::vector<Owned> integers;                    // by number (Symbolic::integers)
+  std::vector<PyRef> integers;                    // by number (Symbolic::integers)
   std::unique_ptr<torch_api::Replayer> replayer;  // null: there is no graph
   std::shared_ptr<runtime::Plan> plan;            // or:
-  Owned training;                                 // a region of vitrine._autograd.training
+  PyRef training;                                 // a region of vitrine._autograd.training
 };
 
 // What the inputs with symbols are in a call (GuardTree::read_sizes).
@@ -40,7 +40,7 @@ std::vector<int64_t> symbol_values(const Symbolic& symbolic, const CallSizes& si
 std::vector<int64_t> symbol_values(const Symbolic& symbolic, const CallSizes& sizes,
                                    const Instance& instance);
 // Symbolic::integers by number. false: one has no value.
-bool make_integers(const Symbolic& symbolic, const std::vector<int64_t>& values, std::vector<Owned>& out);
+bool make_integers(const Symbolic& symbolic, const std::vector<int64_t>& values, std::vector<PyRef>& out);
 
 // The instance of the trace itself, for the sizes that it was made with.
 std::shared_ptr<Instance> first_instance(const Trace& trace, const CallSizes& sizes);

@@ -129,7 +129,7 @@ class SizeProbe {
 
   torch_api::Relowered record(const SymbolValues& values, Attempt& attempt) const {
     using torch_api::Relowered;
-    const Owned sized = resized(values);
+    const PyRef sized = resized(values);
     if (!sized || sized.get() == Py_None) return Relowered::Unsure;
     std::vector<PyObject*> inputs, results;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(sized.get()); ++i)
@@ -139,25 +139,25 @@ class SizeProbe {
   }
 
   // Tensors like the inputs, of these sizes; None: there are none.
-  Owned resized(const SymbolValues& values) const {
-    const Owned tensors(PyList_New(0)), sizes(PyList_New(0));
-    const Owned module(PyImport_ImportModule("vitrine._sizes"));
+  PyRef resized(const SymbolValues& values) const {
+    const PyRef tensors(PyList_New(0)), sizes(PyList_New(0));
+    const PyRef module(PyImport_ImportModule("vitrine._sizes"));
     for (size_t i = 0; module && i < inputs_.size(); ++i) {
-      const Owned own = sizes_of(trace_.inputs[i], values);
+      const PyRef own = sizes_of(trace_.inputs[i], values);
       if (!own || PyList_Append(sizes.get(), own.get()) != 0 || PyList_Append(tensors.get(), inputs_[i]) != 0)
         return {};
     }
-    return Owned(module ? PyObject_CallMethod(module.get(), "resized", "OO", tensors.get(), sizes.get())
+    return PyRef(module ? PyObject_CallMethod(module.get(), "resized", "OO", tensors.get(), sizes.get())
                         : nullptr);
   }
 
   // By dim; -1: as it is. None: all are.
-  Owned sizes_of(const Source* source, const SymbolValues& values) const {
+  PyRef sizes_of(const Source* source, const SymbolValues& values) const {
     const auto input =
         std::find_if(symbolic_.inputs.begin(), symbolic_.inputs.end(),
                      [&](const Symbolic::Input& s) { return s.source == source && s.is_tensor; });
-    if (input == symbolic_.inputs.end()) return Owned(Py_NewRef(Py_None));
-    Owned out(PyTuple_New(static_cast<Py_ssize_t>(input->symbols.size())));
+    if (input == symbolic_.inputs.end()) return PyRef(Py_NewRef(Py_None));
+    PyRef out(PyTuple_New(static_cast<Py_ssize_t>(input->symbols.size())));
     for (size_t d = 0; out && d < input->symbols.size(); ++d) {
       const int32_t symbol = input->symbols[d];
       const int64_t size = symbol < 0 ? -1 : values[static_cast<size_t>(symbol)];

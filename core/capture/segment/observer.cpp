@@ -11,14 +11,14 @@ namespace vitrine::capture {
 
 namespace {
 
-Owned text_object(const std::string& text) {
-  return Owned(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+PyRef text_object(const std::string& text) {
+  return PyRef(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
 }
 
-Owned list_of(const std::vector<std::string>& texts) {
-  Owned list(PyList_New(0));
+PyRef list_of(const std::vector<std::string>& texts) {
+  PyRef list(PyList_New(0));
   for (const std::string& text : texts) {
-    Owned item = text_object(text);
+    PyRef item = text_object(text);
     if (!list || !item || PyList_Append(list.get(), item.get()) != 0) break;
   }
   return list;
@@ -50,13 +50,13 @@ std::string cause_text(const BreakInfo& broke) {
          std::to_string(cause->pc) + " " + text_of(code->co_qualname);
 }
 
-Owned break_dict(const Trace& trace) {
+PyRef break_dict(const Trace& trace) {
   if (!trace.broke) return share(Py_None);
   const BreakInfo& b = *trace.broke;
   std::vector<std::string> places;
   for (const auto& [text, line] : b.stack) places.push_back(text);
-  Owned stack = list_of(places);
-  return Owned(Py_BuildValue("{ss,ss,ss,sO,ss}", "kind", b.kind.c_str(), "reason", b.reason.c_str(), "hint",
+  PyRef stack = list_of(places);
+  return PyRef(Py_BuildValue("{ss,ss,ss,sO,ss}", "kind", b.kind.c_str(), "reason", b.reason.c_str(), "hint",
                              b.hint.c_str(), "stack", stack.get(), "cause", cause_text(b).c_str()));
 }
 
@@ -84,8 +84,8 @@ void observe(const CallSettings& settings, const Trace& trace, const std::string
   PyObject* list = settings.observer.get();
   if (!list || !PyList_Check(list)) return;
   ErrorAside aside;
-  Owned facts(PyDict_New());
-  auto set = [&](const char* name, const Owned& value) {
+  PyRef facts(PyDict_New());
+  auto set = [&](const char* name, const PyRef& value) {
     if (facts && value) PyDict_SetItemString(facts.get(), name, value.get());
   };
   set("graph", text_object(trace.graphs.captured ? ir::print(*trace.graphs.captured) : ""));

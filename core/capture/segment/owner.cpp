@@ -14,7 +14,7 @@ Owner Owner::of(const Frame& frame) {
   Owner out;
   PyObject* object = first_argument(frame);
   if (!object || !torch_names().is_module(Py_TYPE(object))) return out;
-  out.reference_ = Owned(PyWeakref_NewRef(object, nullptr));
+  out.reference_ = PyRef(PyWeakref_NewRef(object, nullptr));
   if (out.reference_) out.object_ = object;
   PyErr_Clear();  // a class without weak references
   return out;

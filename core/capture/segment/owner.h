@@ -23,7 +23,7 @@ class Owner {
  private:
   static PyObject* first_argument(const Frame& frame);  // borrowed, or nullptr
   PyObject* object_ = nullptr;                          // its address alone
-  Owned reference_;                                     // weak
+  PyRef reference_;                                     // weak
 };
 
 }  // namespace vitrine::capture

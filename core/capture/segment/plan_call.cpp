@@ -76,15 +76,15 @@ bool use_up(const Trace& trace, std::span<PyObject* const> inputs, std::vector<P
   std::vector<bool> wanted = trace.consumed;
   for (size_t i = 0; i < results.size(); ++i)
     wanted[i] = wanted.at(i) && !torch_api::requires_grad(results[i]);
-  Owned list(PyList_New(0));
+  PyRef list(PyList_New(0));
   for (size_t i = 0; list && i < results.size(); ++i)
     if (wanted[i] && PyList_Append(list.get(), results[i]) < 0) return false;
   if (!list || PyList_GET_SIZE(list.get()) == 0) return static_cast<bool>(list);
-  Owned module(PyImport_ImportModule("vitrine._autograd.training"));
-  Owned from(PyList_New(0));
+  PyRef module(PyImport_ImportModule("vitrine._autograd.training"));
+  PyRef from(PyList_New(0));
   for (PyObject* o : inputs)
     if (from && torch_api::is_tensor(o) && PyList_Append(from.get(), o) < 0) return false;
-  Owned made(module && from ? PyObject_CallMethod(module.get(), "consumed", "OO", list.get(), from.get())
+  PyRef made(module && from ? PyObject_CallMethod(module.get(), "consumed", "OO", list.get(), from.get())
                             : nullptr);
   if (!made) return false;
   Py_ssize_t next = 0;

@@ -22,7 +22,7 @@ PyObject* remembered(const Recipe& recipe, Ingredients& from) {
   return recipe.shared >= 0 && i < from.shared.size() ? from.shared[i].get() : nullptr;
 }
 
-bool make_all(const Recipe& recipe, Ingredients& from, std::vector<Owned>& out) {
+bool make_all(const Recipe& recipe, Ingredients& from, std::vector<PyRef>& out) {
   out.resize(recipe.children.size());
   for (size_t i = 0; i < out.size(); ++i)
     if (!make_value(recipe.children[i], from, out[i])) return false;
@@ -35,7 +35,7 @@ bool missing(const char* what) {
 }
 
 PyObject* make_tuple(const Recipe& recipe, Ingredients& from) {
-  std::vector<Owned> items;
+  std::vector<PyRef> items;
   if (!make_all(recipe, from, items)) return nullptr;
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(items.size()));
   for (size_t i = 0; tuple && i < items.size(); ++i) PyTuple_SET_ITEM(tuple, i, items[i].release());
@@ -44,7 +44,7 @@ PyObject* make_tuple(const Recipe& recipe, Ingredients& from) {
 
 bool fill_list(const Recipe& recipe, Ingredients& from, PyObject* list) {
   for (const Recipe& child : recipe.children) {
-    Owned item;
+    PyRef item;
     if (!make_value(child, from, item) || PyList_Append(list, item.get()) != 0) return false;
   }
   return true;
@@ -52,7 +52,7 @@ bool fill_list(const Recipe& recipe, Ingredients& from, PyObject* list) {
 
 bool fill_set(const Recipe& recipe, Ingredients& from, PyObject* set) {
   for (const Recipe& child : recipe.children) {
-    Owned item;
+    PyRef item;
     if (!make_value(child, from, item) || PySet_Add(set, item.get()) != 0) return false;
   }
   return true;
@@ -60,7 +60,7 @@ bool fill_set(const Recipe& recipe, Ingredients& from, PyObject* set) {
 
 bool fill_dict(const Recipe& recipe, Ingredients& from, PyObject* dict) {
   for (size_t i = 0; i + 1 < recipe.children.size(); i += 2) {
-    Owned key, value;
+    PyRef key, value;
     if (!make_value(recipe.children[i], from, key) || !make_value(recipe.children[i + 1], from, value))
       return false;
     if (PyDict_SetItem(dict, key.get(), value.get()) != 0) return false;
@@ -69,30 +69,30 @@ bool fill_dict(const Recipe& recipe, Ingredients& from, PyObject* dict) {
 }
 
 PyObject* make_slice(const Recipe& recipe, Ingredients& from) {
-  std::vector<Owned> parts;
+  std::vector<PyRef> parts;
   if (!make_all(recipe, from, parts)) return nullptr;
   parts.resize(3);
   return PySlice_New(parts[0].get(), parts[1].get(), parts[2].get());
 }
 
 PyObject* make_call(const Recipe& recipe, Ingredients& from) {
-  std::vector<Owned> parts;
+  std::vector<PyRef> parts;
   if (!make_all(recipe, from, parts)) return nullptr;
   std::vector<PyObject*> values;
-  for (const Owned& part : parts) values.push_back(part.get());
+  for (const PyRef& part : parts) values.push_back(part.get());
   if (values.empty() || !values[0]) return missing("a callable"), nullptr;
   return PyObject_Vectorcall(values[0], values.data() + 1, values.size() - 1, nullptr);
 }
 
 // children: code, globals, name, defaults, kwdefaults, closure, annotations. The closure may hold the
 // function itself, so it is made last.
-bool make_function(const Recipe& recipe, Ingredients& from, Owned& out) {
-  std::vector<Owned> parts(7);
+bool make_function(const Recipe& recipe, Ingredients& from, PyRef& out) {
+  std::vector<PyRef> parts(7);
   const std::vector<Recipe>& children = recipe.children;
   auto part = [&](size_t i) { return i >= children.size() || make_value(children[i], from, parts[i]); };
   if (!part(0) || !part(1) || !part(2)) return false;
   if (!parts[0] || !parts[1]) return missing("code or globals");
-  out = Owned(PyFunction_NewWithQualName(parts[0].get(), parts[1].get(), parts[2].get()));
+  out = PyRef(PyFunction_NewWithQualName(parts[0].get(), parts[1].get(), parts[2].get()));
   if (!out) return false;
   remember(recipe, from, out.get());
   if (!part(3) || !part(4) || !part(5) || !part(6)) return false;
@@ -102,51 +102,51 @@ bool make_function(const Recipe& recipe, Ingredients& from, Owned& out) {
   return !parts[6] || PyFunction_SetAnnotations(out.get(), parts[6].get()) == 0;
 }
 
-bool make_cell(const Recipe& recipe, Ingredients& from, Owned& out) {
-  out = Owned(PyCell_New(nullptr));
+bool make_cell(const Recipe& recipe, Ingredients& from, PyRef& out) {
+  out = PyRef(PyCell_New(nullptr));
   if (!out) return false;
   remember(recipe, from, out.get());
-  Owned contents;
+  PyRef contents;
   if (!recipe.children.empty() && !make_value(recipe.children[0], from, contents)) return false;
   return PyCell_Set(out.get(), contents.get()) == 0;
 }
 
 PyObject* make_method(const Recipe& recipe, Ingredients& from) {
-  std::vector<Owned> parts;
+  std::vector<PyRef> parts;
   if (!make_all(recipe, from, parts)) return nullptr;
   if (parts.size() != 2 || !parts[0] || !parts[1]) return missing("a function or its self"), nullptr;
   return PyMethod_New(parts[0].get(), parts[1].get());
 }
 
 PyObject* make_iterator(const Recipe& recipe, Ingredients& from) {
-  Owned sequence;
+  PyRef sequence;
   if (recipe.children.empty() || !make_value(recipe.children[0], from, sequence)) return nullptr;
   if (!sequence) return missing("a sequence"), nullptr;
-  Owned iterator(PyObject_GetIter(sequence.get()));
+  PyRef iterator(PyObject_GetIter(sequence.get()));
   for (int32_t i = 0; iterator && i < recipe.index; ++i) {
-    Owned item(PyIter_Next(iterator.get()));
+    PyRef item(PyIter_Next(iterator.get()));
     if (!item) break;
   }
   return PyErr_Occurred() ? nullptr : iterator.release();
 }
 
 // Containers are remembered empty, then filled.
-bool make_container(const Recipe& recipe, Ingredients& from, Owned& out, PyObject* empty,
+bool make_container(const Recipe& recipe, Ingredients& from, PyRef& out, PyObject* empty,
                     bool (*fill)(const Recipe&, Ingredients&, PyObject*)) {
-  out = Owned(empty);
+  out = PyRef(empty);
   if (!out) return false;
   remember(recipe, from, out.get());
   return fill(recipe, from, out.get());
 }
 
-bool make_frozenset(const Recipe& recipe, Ingredients& from, Owned& out) {
-  Owned set(PySet_New(nullptr));
+bool make_frozenset(const Recipe& recipe, Ingredients& from, PyRef& out) {
+  PyRef set(PySet_New(nullptr));
   if (!set || !fill_set(recipe, from, set.get())) return false;
-  out = Owned(PyFrozenSet_New(set.get()));
+  out = PyRef(PyFrozenSet_New(set.get()));
   return static_cast<bool>(out);
 }
 
-bool make_new(const Recipe& recipe, Ingredients& from, Owned& out) {
+bool make_new(const Recipe& recipe, Ingredients& from, PyRef& out) {
   switch (recipe.kind) {
     case RecipeKind::List:
       return make_container(recipe, from, out, PyList_New(0), fill_list);
@@ -161,19 +161,19 @@ bool make_new(const Recipe& recipe, Ingredients& from, Owned& out) {
     case RecipeKind::Cell:
       return make_cell(recipe, from, out);
     case RecipeKind::Tuple:
-      out = Owned(make_tuple(recipe, from));
+      out = PyRef(make_tuple(recipe, from));
       break;
     case RecipeKind::Slice:
-      out = Owned(make_slice(recipe, from));
+      out = PyRef(make_slice(recipe, from));
       break;
     case RecipeKind::Call:
-      out = Owned(make_call(recipe, from));
+      out = PyRef(make_call(recipe, from));
       break;
     case RecipeKind::BoundMethod:
-      out = Owned(make_method(recipe, from));
+      out = PyRef(make_method(recipe, from));
       break;
     case RecipeKind::Iterator:
-      out = Owned(make_iterator(recipe, from));
+      out = PyRef(make_iterator(recipe, from));
       break;
     default:
       return missing("a kind");
@@ -199,7 +199,7 @@ bool makes_iterator(const Recipe& recipe) {
          std::any_of(recipe.children.begin(), recipe.children.end(), makes_iterator);
 }
 
-bool make_value(const Recipe& recipe, Ingredients& from, Owned& out) {
+bool make_value(const Recipe& recipe, Ingredients& from, PyRef& out) {
   switch (recipe.kind) {
     case RecipeKind::Null:
       out = {};

@@ -16,9 +16,9 @@ class Frame;
 // What recipes start from. Values made for recipes with the same `shared` number are one object.
 struct Ingredients {
   std::span<PyObject* const> graph;  // results of the graph, borrowed
-  std::span<const Owned> sources;    // what the frame held before the segment ran; may be empty slots
-  std::span<const Owned> integers;   // by number (Symbolic::integers)
-  std::vector<Owned> shared;         // filled on the way
+  std::span<const PyRef> sources;    // what the frame held before the segment ran; may be empty slots
+  std::span<const PyRef> integers;   // by number (Symbolic::integers)
+  std::vector<PyRef> shared;         // filled on the way
 };
 
 // The sources that a trace's recipes read, each once, in the order of their ordinals; writes the ordinal into
@@ -35,7 +35,7 @@ class RecipeSources {
 };
 
 // `out` becomes a new reference, or stays empty for Recipe::Kind::Null. false: a Python error is set.
-bool make_value(const Recipe& recipe, Ingredients& from, Owned& out);
+bool make_value(const Recipe& recipe, Ingredients& from, PyRef& out);
 
 // Whether it makes an iterator. One over a container that an effect changes is right only when it is made
 // afterwards.
@@ -44,7 +44,7 @@ bool makes_iterator(const Recipe& recipe);
 // An effect with its operands made: nothing but the change itself is left to do.
 struct ReadyEffect {
   const Effect* effect = nullptr;
-  Owned target, key, value;
+  PyRef target, key, value;
 };
 bool make_ready(const Effect& effect, Ingredients& from, ReadyEffect& out);
 // Carries it out. false: a Python error is set.

@@ -29,21 +29,21 @@ class Sources {
   explicit Sources(size_t n) : n_(n) {
     if (n > kInline) many_.resize(n);
   }
-  Owned& operator[](size_t i) { return n_ > kInline ? many_[i] : few_[i]; }
-  std::span<Owned> all() { return {n_ > kInline ? many_.data() : few_.data(), n_}; }
+  PyRef& operator[](size_t i) { return n_ > kInline ? many_[i] : few_[i]; }
+  std::span<PyRef> all() { return {n_ > kInline ? many_.data() : few_.data(), n_}; }
 
  private:
   size_t n_;
-  std::array<Owned, kInline> few_;
-  std::vector<Owned> many_;
+  std::array<PyRef, kInline> few_;
+  std::vector<PyRef> many_;
 };
 
 // A float that is an input of the graph (core/capture/interpreter/symbolic/floats.cpp).
 bool is_number(PyObject* input) {
   return input && PyFloat_CheckExact(input);
 }
-Owned as_tensor(PyObject* number) {
-  return Owned(torch_api::number_tensor(PyFloat_AS_DOUBLE(number)));
+PyRef as_tensor(PyObject* number) {
+  return PyRef(torch_api::number_tensor(PyFloat_AS_DOUBLE(number)));
 }
 
 }  // namespace
@@ -210,10 +210,10 @@ bool Segment::is_rare() {
 }
 
 std::shared_ptr<Instance> Segment::make_instance() {
-  std::vector<Owned> alive;
+  std::vector<PyRef> alive;
   std::vector<PyObject*> inputs;
   for (int32_t i : inputs_) {
-    Owned value = input_at_rest(i);
+    PyRef value = input_at_rest(i);
     alive.push_back(is_number(value.get()) ? as_tensor(value.get()) : std::move(value));
     inputs.push_back(alive.back().get());
   }
@@ -294,11 +294,11 @@ GuardFailure Segment::find_failure(const Frame& frame, const torch_api::GlobalSt
   return {-1, "what the program does with its sizes", "as at capture", "otherwise"};
 }
 
-std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_api::GlobalState& state) {
+std::vector<PyRef> Segment::read_inputs(const Frame& frame, const torch_api::GlobalState& state) {
   if (!guards_.check(frame, state)) return {};
-  std::vector<Owned> out;
+  std::vector<PyRef> out;
   for (int32_t i : inputs_) {
-    Owned value = input_at_rest(i);
+    PyRef value = input_at_rest(i);
     out.push_back(is_number(value.get()) ? as_tensor(value.get()) : std::move(value));
   }
   return out;
@@ -332,10 +332,10 @@ bool Segment::has_backend_strides(const std::vector<int64_t>& values) const {
 }
 
 // Floats that come of the sizes of this call. false: they give none now, or Python raises.
-bool Segment::compute_floats(std::span<Owned> sources, std::span<const Owned> integers) const {
+bool Segment::compute_floats(std::span<PyRef> sources, std::span<const PyRef> integers) const {
   Ingredients from{{}, sources, integers, {}};
   for (const auto& [ordinal, index] : computed_) {
-    Owned number;
+    PyRef number;
     const bool made = make_value(trace_->computed[static_cast<size_t>(index)], from, number);
     if (!made || !number || !PyFloat_CheckExact(number.get())) return PyErr_Clear(), false;
     sources[static_cast<size_t>(ordinal)] = std::move(number);
@@ -344,11 +344,11 @@ bool Segment::compute_floats(std::span<Owned> sources, std::span<const Owned> in
 }
 
 // As the guards have read it; of a random or computed number some number, so that none is drawn.
-Owned Segment::input_at_rest(int32_t ordinal) {
+PyRef Segment::input_at_rest(int32_t ordinal) {
   const bool drawn =
       std::find(drawn_.begin(), drawn_.end(), ordinal) != drawn_.end() ||
       std::any_of(computed_.begin(), computed_.end(), [&](const auto& c) { return c.first == ordinal; });
-  return drawn ? Owned(PyFloat_FromDouble(kSomeDraw)) : share(guards_.value(nodes_[ordinal]));
+  return drawn ? PyRef(PyFloat_FromDouble(kSomeDraw)) : share(guards_.value(nodes_[ordinal]));
 }
 
 void Segment::add_break_ns(int64_t ns) {
@@ -365,8 +365,8 @@ double Segment::median_break_ns() const {
   return static_cast<double>(sorted[sorted.size() / 2]);
 }
 
-bool Segment::add_inputs(std::span<const Owned> sources, std::vector<PyObject*>& inputs,
-                         std::vector<Owned>& numbers) const {
+bool Segment::add_inputs(std::span<const PyRef> sources, std::vector<PyObject*>& inputs,
+                         std::vector<PyRef>& numbers) const {
   for (int32_t i : inputs_) {
     PyObject* input = sources[static_cast<size_t>(i)].get();
     if (is_number(input)) input = numbers.emplace_back(as_tensor(input)).get();
@@ -378,10 +378,10 @@ bool Segment::add_inputs(std::span<const Owned> sources, std::vector<PyObject*>&
 
 // What the user's own code raises is the user's. Modes that it leaves on are not: those of the program
 // follow.
-SegmentOutcome Segment::run_backend(std::span<const Owned> sources, const std::vector<int64_t>& values,
+SegmentOutcome Segment::run_backend(std::span<const PyRef> sources, const std::vector<int64_t>& values,
                                     std::vector<PyObject*>& results) {
   std::vector<PyObject*> inputs;
-  std::vector<Owned> numbers;
+  std::vector<PyRef> numbers;
   numbers.reserve(backend_symbols_.size() + inputs_.size());
   for (int32_t symbol : backend_symbols_)
     inputs.push_back(numbers.emplace_back(PyLong_FromLongLong(values.at(static_cast<size_t>(symbol)))).get());
@@ -392,14 +392,14 @@ SegmentOutcome Segment::run_backend(std::span<const Owned> sources, const std::v
   return is_refuted() ? failed() : SegmentOutcome::raised();
 }
 
-SegmentOutcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
+SegmentOutcome Segment::run_graph(Instance& instance, std::span<const PyRef> sources,
                                   std::vector<PyObject*>& results, std::vector<runtime::LaunchTime>* times,
                                   Check* check) {
   std::vector<PyObject*> inputs;
   const torch_api::Lowering::Graphs& graphs = instance.graphs;
   const std::shared_ptr<runtime::Plan> plan = instance.plan;  // alive, whatever its run does
   inputs.reserve(inputs_.size() + graphs.constants.size());
-  std::vector<Owned> numbers;
+  std::vector<PyRef> numbers;
   if (!add_inputs(sources, inputs, numbers)) return SegmentOutcome::raised();
   inputs.insert(inputs.end(), graphs.constants.begin(), graphs.constants.end());
   // Its constants come first among them.
@@ -450,7 +450,7 @@ void Segment::find_freed(const std::vector<const Source*>& sources) {
 
 // As the program does: gradients of the last step go before this one needs memory. Where the graph fails,
 // eager finds them gone, and goes on as if it had done that.
-void Segment::free_gradients(std::span<const Owned> sources) {
+void Segment::free_gradients(std::span<const PyRef> sources) {
   for (int32_t i : freed_)
     if (PyObject_SetAttrString(sources[static_cast<size_t>(i)].get(), "grad", Py_None) < 0) PyErr_Clear();
 }
@@ -462,7 +462,7 @@ bool Segment::is_refuted() const {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  const Owned text(value ? PyObject_Str(value) : nullptr);
+  const PyRef text(value ? PyObject_Str(value) : nullptr);
   const bool is = text && text_of(text.get()).starts_with(kSpeculated);
   PyErr_Restore(type, value, traceback);
   return is;
@@ -512,7 +512,7 @@ SegmentOutcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* time
   guards_.drop_temporaries();
   Results results;
   const std::shared_ptr<Instance> instance = now_;  // another call may choose another meanwhile
-  std::vector<Owned> integers;                      // where they are others than the instance's
+  std::vector<PyRef> integers;                      // where they are others than the instance's
   const bool own = !call_.apart.empty();
   ++instance->uses;
   std::vector<int64_t> values;

@@ -44,7 +44,7 @@ class Segment {
   // A backend's code serves all instances.
   void set_backend(BackendCode code, const BackendSizes& sizes);
   // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
-  std::vector<Owned> read_inputs(const Frame& frame, const torch_api::GlobalState& state);
+  std::vector<PyRef> read_inputs(const Frame& frame, const torch_api::GlobalState& state);
 
   // Whether it may run here. New: its guards hold, but it has no instance for these sizes yet. Rare: nor are
   // they worth one; they are run as eager runs them.
@@ -96,11 +96,11 @@ class Segment {
   Fit judge_new_sizes();
   bool knows_sizes();
   bool holds() const;
-  Owned input_at_rest(int32_t ordinal);
+  PyRef input_at_rest(int32_t ordinal);
   GuardFailure find_failure(const Frame& frame, const torch_api::GlobalState& state);
   bool choose_instance();  // for the sizes of the check; false: there is none yet
   bool is_rare();          // whether sizes without an instance come less often than those that have one
-  SegmentOutcome run_graph(Instance& instance, std::span<const Owned> sources,
+  SegmentOutcome run_graph(Instance& instance, std::span<const PyRef> sources,
                            std::vector<PyObject*>& results, std::vector<runtime::LaunchTime>* times,
                            Check* check);
   SegmentOutcome replay(Instance& instance, const std::vector<PyObject*>& inputs,
@@ -111,9 +111,9 @@ class Segment {
                               std::vector<PyObject*>& results);
   // The graph's inputs of a call, constants left out. `numbers` keeps alive what is made of a float. false: a
   // Python error is set.
-  bool add_inputs(std::span<const Owned> sources, std::vector<PyObject*>& inputs,
-                  std::vector<Owned>& numbers) const;
-  SegmentOutcome run_backend(std::span<const Owned> sources, const std::vector<int64_t>& values,
+  bool add_inputs(std::span<const PyRef> sources, std::vector<PyObject*>& inputs,
+                  std::vector<PyRef>& numbers) const;
+  SegmentOutcome run_backend(std::span<const PyRef> sources, const std::vector<int64_t>& values,
                              std::vector<PyObject*>& results);
   // Whether inputs of these sizes lie in memory as the backend was told.
   bool has_backend_strides(const std::vector<int64_t>& values) const;
@@ -121,11 +121,11 @@ class Segment {
   struct Made;
   bool waits(const Recipe& recipe) const;  // for the containers that effects change
   bool waits(const Effect& effect) const;
-  bool compute_floats(std::span<Owned> sources, std::span<const Owned> integers) const;
+  bool compute_floats(std::span<PyRef> sources, std::span<const PyRef> integers) const;
   bool make_values(Ingredients& from, Made& made, bool waiting) const;
   bool apply_effects(const Frame& frame, Ingredients& from, const Made& made, bool waiting) const;
   void find_freed(const std::vector<const Source*>& sources);
-  void free_gradients(std::span<const Owned> sources);
+  void free_gradients(std::span<const PyRef> sources);
 
   Lifeline lifeline_{[this] { bury(); }};
   std::unique_ptr<Trace> trace_;
@@ -138,7 +138,7 @@ class Segment {
   std::shared_ptr<codegen::SizeMemory> sizes_;
   CallSizes call_;                             // of the last check
   std::vector<std::vector<int64_t>> refused_;  // keys of sizes that it does not fit, newest last
-  Owned backend_;                              // callable(*symbols, *inputs) -> results
+  PyRef backend_;                              // callable(*symbols, *inputs) -> results
   std::vector<int32_t> backend_symbols_;       // numbers of those that it takes
   // By input of Symbolic: strides that it was made for; empty: it takes any.
   std::vector<std::vector<ir::Sym>> backend_strides_;

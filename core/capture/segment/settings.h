@@ -42,8 +42,8 @@ struct PlainSettings {
 
 // Segments are shared by callables whose settings differ in `fullgraph` at most.
 struct CallSettings : PlainSettings {
-  Owned backend;   // the user's own backend, or nothing
-  Owned observer;  // a list that receives one dict a compilation (vitrine.explain), or nothing
+  PyRef backend;   // the user's own backend, or nothing
+  PyRef observer;  // a list that receives one dict a compilation (vitrine.explain), or nothing
 };
 
 using CallSettingsPtr = std::shared_ptr<const CallSettings>;

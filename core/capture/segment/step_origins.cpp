@@ -14,13 +14,13 @@ UserPlace place_at(const CodeIds& code, int at) {
 // The nearest frame of the user's behind the one that is captured.
 UserPlace user_caller(CodeRows& codes) {
   PyFrameObject* current = PyEval_GetFrame();
-  Owned frame(current ? reinterpret_cast<PyObject*>(PyFrame_GetBack(current)) : nullptr);
+  PyRef frame(current ? reinterpret_cast<PyObject*>(PyFrame_GetBack(current)) : nullptr);
   while (frame) {
     auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
-    Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
+    PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
     if (is_user_file(text_of(reinterpret_cast<PyCodeObject*>(code.get())->co_filename)))
       return place_at(codes.of(code.get()), PyFrame_GetLasti(f));
-    frame = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
+    frame = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
   }
   return {};
 }

@@ -23,33 +23,33 @@ std::string place_text(Frame& frame) {
 // "" when nothing of the user's did.
 std::string call_site() {
   PyFrameObject* current = PyEval_GetFrame();
-  Owned at(current ? reinterpret_cast<PyObject*>(PyFrame_GetBack(current)) : nullptr);
+  PyRef at(current ? reinterpret_cast<PyObject*>(PyFrame_GetBack(current)) : nullptr);
   while (at) {
     auto* frame = reinterpret_cast<PyFrameObject*>(at.get());
-    Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
     const std::string path = text_of(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
     if (is_user_file(path)) return path + ":" + std::to_string(PyFrame_GetLineNumber(frame));
-    at = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
+    at = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
   }
   return "";
 }
 
 // A class of vitrine._errors, which an `except` for PyTorch's own catches, too.
-Owned error_type(const char* name) {
-  Owned errors(PyImport_ImportModule("vitrine._errors"));
-  Owned type(errors ? PyObject_GetAttrString(errors.get(), name) : nullptr);
-  return Owned(type ? PyObject_CallMethod(errors.get(), "caught_as_pytorchs", "O", type.get()) : nullptr);
+PyRef error_type(const char* name) {
+  PyRef errors(PyImport_ImportModule("vitrine._errors"));
+  PyRef type(errors ? PyObject_GetAttrString(errors.get(), name) : nullptr);
+  return PyRef(type ? PyObject_CallMethod(errors.get(), "caught_as_pytorchs", "O", type.get()) : nullptr);
 }
 
 void raise_graph_break(const BreakInfo& broke) {
-  Owned type = error_type("GraphBreakError");
-  Owned stack(PyList_New(0));
+  PyRef type = error_type("GraphBreakError");
+  PyRef stack(PyList_New(0));
   if (!type || !stack) return;
   for (const auto& [text, line] : broke.stack) {
-    Owned row(Py_BuildValue("(si)", text.c_str(), line));
+    PyRef row(Py_BuildValue("(si)", text.c_str(), line));
     if (!row || PyList_Append(stack.get(), row.get()) != 0) return;
   }
-  Owned error(PyObject_CallFunction(type.get(), "sssO", broke.kind.c_str(), broke.reason.c_str(),
+  PyRef error(PyObject_CallFunction(type.get(), "sssO", broke.kind.c_str(), broke.reason.c_str(),
                                     broke.hint.c_str(), stack.get()));
   if (error) PyErr_SetObject(type.get(), error.get());
 }
@@ -61,7 +61,7 @@ bool holds_tensor(PyObject* o, int depth) {
   if (depth == 0) return false;
   if (PyCell_Check(o)) return holds_tensor(PyCell_GET(o), depth);
   if (!PyTuple_Check(o) && !PyList_Check(o) && !PyDict_Check(o)) return false;
-  const Owned items(PyDict_Check(o) ? PyDict_Values(o) : PySequence_List(o));
+  const PyRef items(PyDict_Check(o) ? PyDict_Values(o) : PySequence_List(o));
   if (!items) PyErr_Clear();
   for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items.get()); ++i)
     if (holds_tensor(PyList_GET_ITEM(items.get(), i), depth - 1)) return true;
@@ -266,8 +266,8 @@ bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place,
   const std::string hint =
       why + " vitrine.config." + std::string(here ? "recompile_limit." : "accumulated_recompile_limit.");
   if (settings_->fullgraph) {
-    Owned type = error_type("RecompileLimitError");
-    Owned error(type ? PyObject_CallFunction(type.get(), "ss", text.c_str(), hint.c_str()) : nullptr);
+    PyRef type = error_type("RecompileLimitError");
+    PyRef error(type ? PyObject_CallFunction(type.get(), "ss", text.c_str(), hint.c_str()) : nullptr);
     if (error) PyErr_SetObject(type.get(), error.get());
   } else {
     engine_.warn(text + "; new cases run eagerly.", hint, "", 0);

@@ -50,7 +50,7 @@ Plans* plans_of(PyObject* capsule) {
 }
 
 Plans* plans_of_region(PyObject* region) {
-  Owned function(PyObject_GetAttrString(region, "forward"));
+  PyRef function(PyObject_GetAttrString(region, "forward"));
   PyObject* capsule =
       function && PyCFunction_Check(function.get()) ? PyCFunction_GetSelf(function.get()) : nullptr;
   Plans* plans = capsule ? plans_of(capsule) : nullptr;
@@ -60,14 +60,14 @@ Plans* plans_of_region(PyObject* region) {
 
 // A list of what the plan gives. `constants` follow the given inputs. own, by input: the list's reference
 // goes over to the plan, and None takes its place.
-PyObject* run(runtime::Plan& plan, PyObject* given, const std::vector<torch_api::Py>& constants,
+PyObject* run(runtime::Plan& plan, PyObject* given, const std::vector<torch_api::PyRef>& constants,
               std::vector<runtime::LaunchTime>* times = nullptr, const std::vector<bool>& own = {}) {
-  Owned inputs(PySequence_Fast(given, "inputs of a plan"));
+  PyRef inputs(PySequence_Fast(given, "inputs of a plan"));
   if (!inputs) return nullptr;
   std::vector<PyObject*> all, results;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(inputs.get()); ++i)
     all.push_back(PySequence_Fast_GET_ITEM(inputs.get(), i));
-  for (const torch_api::Py& c : constants) all.push_back(c.get());
+  for (const torch_api::PyRef& c : constants) all.push_back(c.get());
   std::vector<PyObject*> given_up(own.empty() ? 0 : all.size(), nullptr);
   for (size_t i = 0; i < own.size(); ++i)
     if (own[i]) {
@@ -143,7 +143,7 @@ PyObject* run_changed(const Plans& plans, const ir::GraphPtr& graph, PyObject* g
     return nullptr;
   }
   PyObject* list = PyList_New(0);
-  for (const torch_api::Py& r : results.value()) PyList_Append(list, r ? r.get() : Py_None);
+  for (const torch_api::PyRef& r : results.value()) PyList_Append(list, r ? r.get() : Py_None);
   return list;
 }
 
@@ -239,7 +239,7 @@ PyObject* run_backward(PyObject* self, PyObject* arguments) {
     return nullptr;
   BackwardVariant asked{{}, cut != 0};
   asked.defined = truths(flags);
-  Owned given(PySequence_Fast(inputs, "inputs of a plan"));
+  PyRef given(PySequence_Fast(inputs, "inputs of a plan"));
   if (!given) return nullptr;
   if (std::string why = why_changed(*plans->joint, given.get()); !why.empty())
     return run_changed(*plans, backward_of(*plans->joint, asked), given.get(), why);
@@ -268,7 +268,7 @@ PyObject* run_partial_backward(PyObject* self, PyObject* arguments) {
 }
 
 PyObject* tuple_of_new(const std::vector<PyObject*>& results) {
-  Owned out(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+  PyRef out(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
   for (size_t i = 0; i < results.size(); ++i)
     if (out)
       PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), results[i]);
@@ -280,7 +280,7 @@ PyObject* tuple_of_new(const std::vector<PyObject*>& results) {
 // arguments: (inputs and constants, then what forward gave). The program's results.
 PyObject* make_views(PyObject* self, PyObject* arguments) {
   const Plans* plans = plans_of(self);
-  Owned list(plans ? PySequence_Fast(arguments, "what views are made of") : nullptr);
+  PyRef list(plans ? PySequence_Fast(arguments, "what views are made of") : nullptr);
   if (!list) return nullptr;
   PyObject** items = PySequence_Fast_ITEMS(list.get());
   std::vector<PyObject*> results;
@@ -304,8 +304,8 @@ PyObject* finish_views(PyObject* self, PyObject* slots) {
 
 // A tuple of make(item) for each item; `make` gives new references.
 template <class Items, class Make>
-Owned tuple_of(const Items& items, Make make) {
-  Owned out(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
+PyRef tuple_of(const Items& items, Make make) {
+  PyRef out(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
   Py_ssize_t i = 0;
   for (const auto& item : items) {
     PyObject* o = out ? make(item) : nullptr;
@@ -315,7 +315,7 @@ Owned tuple_of(const Items& items, Make make) {
   return out;
 }
 
-Owned numbers(const auto& values) {
+PyRef numbers(const auto& values) {
   return tuple_of(values, [](auto n) { return PyLong_FromLongLong(n); });
 }
 
@@ -326,7 +326,7 @@ PyObject* gradient_layouts(PyObject* self, PyObject* arguments) {
   PyObject* strides = nullptr;
   int cut = 0;
   if (!plans || !PyArg_ParseTuple(arguments, "Op", &strides, &cut)) return nullptr;
-  Owned given(PySequence_Fast(strides, "strides of tangents"));
+  PyRef given(PySequence_Fast(strides, "strides of tangents"));
   if (!given) return nullptr;
   const ir::Graph& backward = *whole_backward(*plans->joint, cut != 0);
   const std::vector<const ir::Node*> inputs = backward.inputs();
@@ -341,9 +341,9 @@ PyObject* gradient_layouts(PyObject* self, PyObject* arguments) {
   if (PyErr_Occurred()) return nullptr;
   const auto usual = autodiff::result_strides(backward, {}),
              now = autodiff::result_strides(backward, otherwise);
-  Owned out(PyList_New(0));
+  PyRef out(PyList_New(0));
   for (size_t i = 0; out && i < now.size(); ++i) {
-    Owned layout = now[i] == usual[i] ? Owned(Py_NewRef(Py_None)) : numbers(now[i]);
+    PyRef layout = now[i] == usual[i] ? PyRef(Py_NewRef(Py_None)) : numbers(now[i]);
     if (!layout || PyList_Append(out.get(), layout.get()) < 0) return nullptr;
   }
   return out.release();
@@ -376,21 +376,21 @@ static std::vector<std::vector<int>> pieces(const Joint& joint) {
 // Keywords of a call; none once one of them could not be made, for which a Python error is set.
 class Keywords {
  public:
-  void set(const char* name, const Owned& value) {
+  void set(const char* name, const PyRef& value) {
     if (words_ && (!value || PyDict_SetItemString(words_.get(), name, value.get()) < 0)) words_ = {};
   }
   PyObject* get() const { return words_.get(); }
 
  private:
-  Owned words_{PyDict_New()};
+  PyRef words_{PyDict_New()};
 };
 
-static Owned numbers_of_each(const auto& lists) {
+static PyRef numbers_of_each(const auto& lists) {
   return tuple_of(lists, [](const auto& of) { return numbers(of).release(); });
 }
 
-static Owned tangents_of(const Joint& j) {
-  const Owned torch(PyImport_ImportModule("torch"));
+static PyRef tangents_of(const Joint& j) {
+  const PyRef torch(PyImport_ImportModule("torch"));
   if (!torch) return {};
   return tuple_of(j.tangents, [&](const ir::TensorType& t) {
     PyObject* dtype = PyObject_GetAttrString(torch.get(), std::string(ir::dtype_torch_name(t.dtype)).c_str());
@@ -426,35 +426,35 @@ static void describe(const Joint& j, Keywords& out) {
   out.set("made", numbers(j.made));
   out.set("complete", numbers(j.complete));
   out.set("constants",
-          tuple_of(j.constants, [](const torch_api::Py& c) { return torch_api::Py(c).release(); }));
-  out.set("reentrant", Owned(PyBool_FromLong(j.reentrant)));
+          tuple_of(j.constants, [](const torch_api::PyRef& c) { return torch_api::PyRef(c).release(); }));
+  out.set("reentrant", PyRef(PyBool_FromLong(j.reentrant)));
 }
 
 // What it calls. Those of views are None where the results are the program's own.
 static void hand_over_functions(PyObject* plans, bool has_views, Keywords& out) {
   for (PyMethodDef* method : {&kForward, &kBackward, &kPartialBackward, &kLayouts})
-    out.set(method->ml_name, Owned(PyCFunction_New(method, plans)));
+    out.set(method->ml_name, PyRef(PyCFunction_New(method, plans)));
   for (PyMethodDef* method : {&kViews, &kAdvance, &kFinish})
-    out.set(method->ml_name, has_views ? Owned(PyCFunction_New(method, plans)) : Owned(Py_NewRef(Py_None)));
+    out.set(method->ml_name, has_views ? PyRef(PyCFunction_New(method, plans)) : PyRef(Py_NewRef(Py_None)));
 }
 
-Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
+PyRef make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place) {
-  const Owned module(PyImport_ImportModule("vitrine._autograd.training"));
-  const Owned region(module ? PyObject_GetAttrString(module.get(), "Region") : nullptr),
+  const PyRef module(PyImport_ImportModule("vitrine._autograd.training"));
+  const PyRef region(module ? PyObject_GetAttrString(module.get(), "Region") : nullptr),
       nothing(PyTuple_New(0));
   if (!region || !nothing) return {};
   Keywords words;
   describe(*joint, words);
-  words.set("name", Owned(PyUnicode_FromString(place.name.c_str())));
+  words.set("name", PyRef(PyUnicode_FromString(place.name.c_str())));
   const bool has_views = joint->views != nullptr;
   auto plans = std::make_unique<Plans>(
       Plans{std::move(joint), std::move(forward), {}, std::move(options), std::move(place), false});
-  const Owned capsule(PyCapsule_New(plans.get(), kCapsule, [](PyObject* c) { delete plans_of(c); }));
+  const PyRef capsule(PyCapsule_New(plans.get(), kCapsule, [](PyObject* c) { delete plans_of(c); }));
   if (!capsule) return {};
   plans.release();
   hand_over_functions(capsule.get(), has_views, words);
-  return Owned(words.get() ? PyObject_Call(region.get(), nothing.get(), words.get()) : nullptr);
+  return PyRef(words.get() ? PyObject_Call(region.get(), nothing.get(), words.get()) : nullptr);
 }
 
 bool forward_ran(PyObject* region) {

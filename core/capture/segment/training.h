@@ -21,7 +21,7 @@ struct RegionPlace {
 
 // `forward` is the plan of the forward half; the backward graph is compiled when a gradient is first asked
 // for. Null: a Python error is set.
-Owned make_region(std::shared_ptr<const torch_api::Joint> joint, std::shared_ptr<runtime::Plan> forward,
+PyRef make_region(std::shared_ptr<const torch_api::Joint> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place);
 
 // Whether the forward plan of a region's last call came to its end: what it writes to inputs is written.

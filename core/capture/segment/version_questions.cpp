@@ -26,13 +26,13 @@ bool names_versions(PyCodeObject* code) {
 }  // namespace
 
 bool asks_for_versions() {
-  Owned at = share(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  PyRef at = share(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (at) {
     auto* frame = reinterpret_cast<PyFrameObject*>(at.get());
-    const Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    const PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
     auto* const running = reinterpret_cast<PyCodeObject*>(code.get());
     if (names_versions(running) && is_user_file(text_of(running->co_filename))) return true;
-    at = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
+    at = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
   }
   return false;
 }

@@ -43,13 +43,13 @@ bool SizeHistory::note_pitch(const std::string& path, std::span<const int64_t> s
 
 namespace {
 
-Owned attribute(PyObject* o, const char* name) {
-  Owned found(PyObject_GetAttrString(o, name));
+PyRef attribute(PyObject* o, const char* name) {
+  PyRef found(PyObject_GetAttrString(o, name));
   if (!found) PyErr_Clear();
   return found;
 }
 
-int64_t int_or(const Owned& o, int64_t otherwise) {
+int64_t int_or(const PyRef& o, int64_t otherwise) {
   if (!o || !PyLong_Check(o.get())) return otherwise;
   const int64_t n = PyLong_AsLongLong(o.get());
   if (n != -1 || !PyErr_Occurred()) return n;
@@ -61,7 +61,7 @@ int64_t int_or(const Owned& o, int64_t otherwise) {
 template <class F>
 void each_member(PyObject* own, const char* name, F&& f) {
   PyObject* set = PyDict_GetItemString(own, name);
-  Owned items(set && PyAnySet_Check(set) ? PySequence_List(set) : nullptr);
+  PyRef items(set && PyAnySet_Check(set) ? PySequence_List(set) : nullptr);
   PyErr_Clear();
   for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items.get()); ++i) f(PyList_GET_ITEM(items.get(), i));
 }
@@ -75,7 +75,7 @@ void each_entry(PyObject* own, const char* name, F&& f) {
 }
 
 // None: no bound.
-void narrow(ir::SymRange& range, const Owned& lo, const Owned& hi) {
+void narrow(ir::SymRange& range, const PyRef& lo, const PyRef& hi) {
   range.lo = std::max(range.lo, int_or(lo, range.lo));
   range.hi = std::min(range.hi, int_or(hi, range.hi));
 }
@@ -118,15 +118,15 @@ std::vector<SizeMark> size_marks(PyObject* tensor, size_t dims) {
       mark->enforced = mark->enforced || row.enforced;
     });
   each_member(own, "_dynamo_dynamic_range", [&](PyObject* range) {
-    Owned dim = attribute(range, "dim");
+    PyRef dim = attribute(range, "dim");
     if (SizeMark* mark = dim ? at(dim.get()) : nullptr)
       narrow(mark->range, attribute(range, "min"), attribute(range, "max"));
   });
   each_entry(own, "_dynamo_unbacked_bounds", [&](PyObject* dim, PyObject* bounds) {
     SizeMark* mark = at(dim);
     if (!mark || !PyTuple_Check(bounds) || PyTuple_GET_SIZE(bounds) != 2) return;
-    narrow(mark->range, Owned(Py_NewRef(PyTuple_GET_ITEM(bounds, 0))),
-           Owned(Py_NewRef(PyTuple_GET_ITEM(bounds, 1))));
+    narrow(mark->range, PyRef(Py_NewRef(PyTuple_GET_ITEM(bounds, 0))),
+           PyRef(Py_NewRef(PyTuple_GET_ITEM(bounds, 1))));
   });
   each_entry(own, "_dynamo_shape_ids", [&](PyObject* dim, PyObject* id) {
     if (SizeMark* mark = PyUnicode_Check(id) ? at(dim) : nullptr) mark->group = text_of(id);

@@ -16,10 +16,10 @@ void release(Recipe& recipe) {
 int64_t abc_registrations() {
   static constinit Once<PyObject*> kept_count;
   PyObject* const count = kept_count.get([] {
-    Owned module(PyImport_ImportModule("abc"));
+    PyRef module(PyImport_ImportModule("abc"));
     return module ? PyObject_GetAttrString(module.get(), "get_cache_token") : nullptr;
   });
-  Owned number(count ? PyObject_CallNoArgs(count) : nullptr);
+  PyRef number(count ? PyObject_CallNoArgs(count) : nullptr);
   const int64_t n = number ? PyLong_AsLongLong(number.get()) : -1;
   PyErr_Clear();
   return n;

@@ -1,7 +1,5 @@
 #include "core/torch_api/cuda/cuda_random.h"
 
-#include <Python.h>
-
 #include <array>
 #include <cmath>
 #include <map>
@@ -10,6 +8,7 @@
 
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/op_call.h"
+#include "core/torch_api/python_ref.h"
 
 namespace vitrine::torch_api {
 
@@ -17,20 +16,6 @@ namespace {
 
 constexpr int64_t kBlock = 256, kTurn = 4;
 constexpr int64_t kStep = 4099;  // elements between those that are looked at: no power of two divides it
-
-// An owned reference.
-class Owned {
- public:
-  explicit Owned(PyObject* o) : object_(o) {}
-  ~Owned() { Py_XDECREF(object_); }
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  PyObject* get() const { return object_; }
-  explicit operator bool() const { return object_ != nullptr; }
-
- private:
-  PyObject* object_;
-};
 
 // Philox 4x32, ten rounds: core/fusion/rng.h.
 std::array<uint32_t, 4> philox(uint64_t seed, uint64_t call, uint64_t thread) {
@@ -59,10 +44,10 @@ float drawn(const CudaGenerator::State& from, int64_t threads, int64_t beside, i
 
 // Every kStep-th element, on the CPU: a tensor.
 PyObject* looked_at(PyObject* tensor) {
-  Owned step(PyLong_FromLongLong(kStep));
-  Owned slice(PySlice_New(nullptr, nullptr, step.get()));
-  Owned part(PyObject_GetItem(tensor, slice.get()));
-  Owned dense(part ? PyObject_CallMethod(part.get(), "contiguous", nullptr) : nullptr);
+  PyRef step(PyLong_FromLongLong(kStep));
+  PyRef slice(PySlice_New(nullptr, nullptr, step.get()));
+  PyRef part(PyObject_GetItem(tensor, slice.get()));
+  PyRef dense(part ? PyObject_CallMethod(part.get(), "contiguous", nullptr) : nullptr);
   return dense ? PyObject_CallMethod(dense.get(), "cpu", nullptr) : nullptr;
 }
 
@@ -89,31 +74,31 @@ class RandomProbe {
 
  private:
   bool ask_device(int64_t& blocks) {
-    Owned cuda(PyObject_GetAttrString(torch_, "cuda"));
-    Owned facts(cuda ? PyObject_CallMethod(cuda.get(), "get_device_properties", "s", device_.c_str())
+    PyRef cuda(PyObject_GetAttrString(torch_, "cuda"));
+    PyRef facts(cuda ? PyObject_CallMethod(cuda.get(), "get_device_properties", "s", device_.c_str())
                      : nullptr);
-    Owned count(facts ? PyObject_GetAttrString(facts.get(), "multi_processor_count") : nullptr);
-    Owned threads(count ? PyObject_GetAttrString(facts.get(), "max_threads_per_multi_processor") : nullptr);
+    PyRef count(facts ? PyObject_GetAttrString(facts.get(), "multi_processor_count") : nullptr);
+    PyRef threads(count ? PyObject_GetAttrString(facts.get(), "max_threads_per_multi_processor") : nullptr);
     if (!threads) return false;
     blocks = PyLong_AsLongLong(count.get()) * (PyLong_AsLongLong(threads.get()) / kBlock);
     return blocks > 0 && !PyErr_Occurred();
   }
   // torch.<make>(n, dtype=..., device=...)
   PyObject* tensor(const char* make, int64_t n, const char* dtype) {
-    Owned function(PyObject_GetAttrString(torch_, make)), type(PyObject_GetAttrString(torch_, dtype));
+    PyRef function(PyObject_GetAttrString(torch_, make)), type(PyObject_GetAttrString(torch_, dtype));
     if (!function || !type) return nullptr;
-    Owned args(Py_BuildValue("(L)", static_cast<long long>(n)));
-    Owned names(Py_BuildValue("{sOss}", "dtype", type.get(), "device", device_.c_str()));
+    PyRef args(Py_BuildValue("(L)", static_cast<long long>(n)));
+    PyRef names(Py_BuildValue("{sOss}", "dtype", type.get(), "device", device_.c_str()));
     return PyObject_Call(function.get(), args.get(), names.get());
   }
   int64_t elements(int64_t beside) const { return threads_ * beside * 2 + 8 * kStep; }
   // Puts `beside` into `found` if that is how dropout draws here.
   bool dropout(CudaGenerator& generator, const char* dtype, int beside, int& found) {
     constexpr float kStay = 0.5F;
-    Owned ones(tensor("ones", elements(beside), dtype));
+    PyRef ones(tensor("ones", elements(beside), dtype));
     if (!ones || !generator.set_offset(before_.offset)) return false;
-    Owned made(PyObject_CallMethod(torch_, "native_dropout", "OdO", ones.get(), 0.5, Py_True));
-    Owned mask(made && PyTuple_Check(made.get()) ? looked_at(PyTuple_GetItem(made.get(), 1)) : nullptr);
+    PyRef made(PyObject_CallMethod(torch_, "native_dropout", "OdO", ones.get(), 0.5, Py_True));
+    PyRef mask(made && PyTuple_Check(made.get()) ? looked_at(PyTuple_GetItem(made.get(), 1)) : nullptr);
     CudaGenerator::State after;
     if (!mask || !generator.take(0, after)) return false;
     bool same = after.offset == before_.offset + advance(elements(beside));
@@ -126,8 +111,8 @@ class RandomProbe {
   bool uniform(CudaGenerator& generator, bool& found) {
     const int64_t n = elements(1) * kTurn;
     if (!generator.set_offset(before_.offset)) return false;
-    Owned made(tensor("rand", n, "float32"));
-    Owned part(made ? looked_at(made.get()) : nullptr);
+    PyRef made(tensor("rand", n, "float32"));
+    PyRef part(made ? looked_at(made.get()) : nullptr);
     CudaGenerator::State after;
     if (!part || !generator.take(0, after)) return false;
     found = after.offset == before_.offset + advance(n);
@@ -166,8 +151,8 @@ class RandomProbe {
 }  // namespace
 
 std::unique_ptr<CudaGenerator> CudaGenerator::of(int gpu) {
-  Owned cuda(PyImport_ImportModule("torch.cuda"));
-  Owned all(cuda ? PyObject_GetAttrString(cuda.get(), "default_generators") : nullptr);
+  PyRef cuda(PyImport_ImportModule("torch.cuda"));
+  PyRef all(cuda ? PyObject_GetAttrString(cuda.get(), "default_generators") : nullptr);
   PyObject* generator = all ? PySequence_GetItem(all.get(), gpu) : nullptr;
   if (!generator) return nullptr;
   std::unique_ptr<CudaGenerator> out(new CudaGenerator);
@@ -181,8 +166,8 @@ CudaGenerator::~CudaGenerator() {
 }
 
 bool CudaGenerator::take(int64_t advance, State& state) {
-  Owned seed(PyObject_CallMethod(generator_, "initial_seed", nullptr));
-  Owned offset(seed ? PyObject_CallMethod(generator_, "get_offset", nullptr) : nullptr);
+  PyRef seed(PyObject_CallMethod(generator_, "initial_seed", nullptr));
+  PyRef offset(seed ? PyObject_CallMethod(generator_, "get_offset", nullptr) : nullptr);
   if (!offset) return false;
   state.seed = PyLong_AsUnsignedLongLongMask(seed.get());
   state.offset = PyLong_AsUnsignedLongLongMask(offset.get());
@@ -191,30 +176,30 @@ bool CudaGenerator::take(int64_t advance, State& state) {
 }
 
 bool CudaGenerator::set_offset(uint64_t offset) {
-  Owned value(PyLong_FromUnsignedLongLong(offset));
-  Owned done(PyObject_CallMethod(generator_, "set_offset", "O", value.get()));
+  PyRef value(PyLong_FromUnsignedLongLong(offset));
+  PyRef done(PyObject_CallMethod(generator_, "set_offset", "O", value.get()));
   return static_cast<bool>(done);
 }
 
 // Attention that drops out draws a number for each pair of a query and a key: of `advance` queries and a key.
 bool CudaGenerator::skip(int64_t advance) {
-  Owned torch(PyImport_ImportModule("torch"));
-  Owned ops(torch ? PyObject_GetAttrString(torch.get(), "ops") : nullptr);
-  Owned aten(ops ? PyObject_GetAttrString(ops.get(), "aten") : nullptr);
-  Owned packet(aten ? PyObject_GetAttrString(aten.get(), "_scaled_dot_product_efficient_attention")
+  PyRef torch(PyImport_ImportModule("torch"));
+  PyRef ops(torch ? PyObject_GetAttrString(torch.get(), "ops") : nullptr);
+  PyRef aten(ops ? PyObject_GetAttrString(ops.get(), "aten") : nullptr);
+  PyRef packet(aten ? PyObject_GetAttrString(aten.get(), "_scaled_dot_product_efficient_attention")
                     : nullptr);
-  Owned attention(packet ? PyObject_GetAttrString(packet.get(), "default") : nullptr);
-  Owned empty(attention ? PyObject_GetAttrString(torch.get(), "empty") : nullptr);
+  PyRef attention(packet ? PyObject_GetAttrString(packet.get(), "default") : nullptr);
+  PyRef empty(attention ? PyObject_GetAttrString(torch.get(), "empty") : nullptr);
   if (!empty) return false;
   const std::string device = "cuda:" + std::to_string(gpu_);
-  Owned names(Py_BuildValue("{ss}", "device", device.c_str()));
+  PyRef names(Py_BuildValue("{ss}", "device", device.c_str()));
   auto tensor = [&](int64_t rows) {
-    Owned args(Py_BuildValue("((iiLi))", 1, 1, static_cast<long long>(rows), 8));
+    PyRef args(Py_BuildValue("((iiLi))", 1, 1, static_cast<long long>(rows), 8));
     return args ? PyObject_Call(empty.get(), args.get(), names.get()) : nullptr;
   };
-  Owned query(tensor(advance)), key(query ? tensor(1) : nullptr);
+  PyRef query(tensor(advance)), key(query ? tensor(1) : nullptr);
   if (!key) return false;
-  Owned made(PyObject_CallFunction(attention.get(), "OOOOOd", query.get(), key.get(), key.get(), Py_None,
+  PyRef made(PyObject_CallFunction(attention.get(), "OOOOOd", query.get(), key.get(), key.get(), Py_None,
                                    Py_False, 0.5));
   return static_cast<bool>(made);
 }
@@ -224,7 +209,7 @@ CudaRng cuda_rng(int gpu) {
   if (auto it = known.find(gpu); it != known.end()) return it->second;
   const NoGradScope off;
   CudaRng found;
-  Owned torch(PyImport_ImportModule("torch"));
+  PyRef torch(PyImport_ImportModule("torch"));
   std::unique_ptr<CudaGenerator> generator = torch ? CudaGenerator::of(gpu) : nullptr;
   if (!generator || !RandomProbe(gpu, torch.get()).run(*generator, found)) {
     PyErr_Clear();  // while a stream is recorded, say: another compilation may ask again
