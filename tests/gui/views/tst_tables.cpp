@@ -306,6 +306,23 @@ class TestTables : public QObject {
     QVERIFY(rig.view.items()->isExpanded(rig.view.items()->model()->index(0, 0)));
   }
 
+  void notesAndBookmarksAreListedWithTheirThing() {
+    auto noted = std::make_shared<kit::SessionData>(*session());
+    noted->meta["note:" + std::to_string(ids().k2)] =
+        "why not fused?\nAsk about the second reader of the bias.";
+    noted->meta["note:" + std::to_string(ids().captured_gelu)] = "";
+    noted->meta["note:" + std::to_string(make_id(Kind::Node, 9'999'999))] = "of another session";
+    Rig<TableView> rig(noted, "", {500, 300}, views::kNotesTable);
+    const QStringList lines = rig.view.items()->items()->lines();
+    QVERIFY2(lines.contains("gelu | bookmark"), qPrintable(lines.join('\n')));
+    QVERIFY2(!lines.filter("K2 add_gelu | why not fused?").isEmpty(), qPrintable(lines.join('\n')));
+    QCOMPARE(rig.view.items()->items()->rowCount(), 2);
+    const QModelIndex note = rig.view.items()->items()->indexOf(ids().k2);
+    QVERIFY(rig.view.items()->items()->rowCount(note) == 1);  // the whole text opens below it
+    Rig<TableView> none(session(), "", {500, 300}, views::kNotesTable);
+    QVERIFY(!none.view.items()->isVisible());
+  }
+
   void anEmptyTableSaysWhy() {
     Rig<TableView> rig(session(), "", {600, 200}, views::kBreaksTable);  // the block has no break
     QVERIFY(!rig.view.items()->isVisible());

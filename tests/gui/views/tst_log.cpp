@@ -1,0 +1,86 @@
+// The log: all that the engine told of a run, in time.
+#include "tests/gui/views/view_rig.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/tables/item_view.h"
+#include "views/log/log_view.h"
+
+using namespace vitrine;
+using fixture::Rig;
+using views::LogView;
+
+class TestLog : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    loaded_ = std::make_unique<fixture::Loaded>();
+  }
+
+  void whatWasToldStandsInTime() {
+    Rig<LogView> rig(session(), "", {700, 400});
+    double last = -1;
+    for (int row = 0; row < items(rig)->rowCount(); ++row) {
+      const double ms = items(rig)->cell(items(rig)->index(row, 0))->sort.toDouble();
+      QVERIFY2(ms >= last, qPrintable(items(rig)->lines().join('\n')));
+      last = ms;
+    }
+    QVERIFY(last > 0);
+  }
+
+  void messagesAndStagesSayWhoseTheyAre() {
+    Rig<LogView> rig(session(), "", {700, 400});
+    const QStringList lines = items(rig)->lines();
+    QVERIFY2(lines.contains("1.0 | vitrine | capture took 4.2 ms, 157 instructions"),
+             qPrintable(lines.join('\n')));
+    const QString of = session()->label(ids().compilation);
+    QVERIFY2(!lines.filter(" | " + of + " | ").isEmpty(), qPrintable(lines.join('\n')));
+    // As the strip of stages names them.
+    QVERIFY2(!lines.filter("Bytecode: ok").isEmpty(), qPrintable(lines.join('\n')));
+  }
+
+  void aWarningIsToldApart() {
+    Rig<LogView> rig(session(), "", {700, 400});
+    int warnings = 0;
+    for (int row = 0; row < items(rig)->rowCount(); ++row) {
+      const kit::Cell* what = items(rig)->cell(items(rig)->index(row, 2));
+      const bool warns = what->text == "2 graph breaks in GatedBlock.forward";
+      QCOMPARE(what->tone == kit::Tone::Warn, warns);
+      QCOMPARE(what->icon == "warning", warns);
+      warnings += warns;
+    }
+    QCOMPARE(warnings, 1);
+  }
+
+  void theFilterLeavesWhatSaysIt() {
+    Rig<LogView> rig(session(), "", {700, 400});
+    const int all = rig.view.find("");
+    QCOMPARE(rig.view.find("graph breaks"), 1);
+    QCOMPARE(rig.view.find("no line says this"), 0);
+    QCOMPARE(rig.view.find(""), all);
+  }
+
+  void aClickActivatesWhatALineIsOf() {
+    Rig<LogView> rig(session(), "", {700, 400});
+    rig.view.find("Bytecode: ok");
+    auto* table = rig.view.findChild<kit::ItemView*>();
+    const QModelIndex first = table->model()->index(0, 2);
+    QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(first).center());
+    rig.settle();
+    QCOMPARE(kind_of(rig.model.selection().active), Kind::Compilation);
+    QCOMPARE(rig.model.selection().active, first.data(kit::IdRole).toLongLong());
+  }
+
+  void withoutASessionItIsEmpty() {
+    Rig<LogView> rig(nullptr, "", {400, 200});
+    QCOMPARE(items(rig)->rowCount(), 0);
+  }
+
+ private:
+  static kit::ItemModel* items(Rig<LogView>& rig) { return rig.view.findChild<kit::ItemView*>()->items(); }
+  const kit::SessionPtr& session() const { return loaded_->session; }
+  const fixture::Ids& ids() const { return loaded_->ids; }
+  std::unique_ptr<fixture::Loaded> loaded_;
+};
+
+QTEST_MAIN(TestLog)
+#include "tst_log.moc"

@@ -1,0 +1,99 @@
+// Problems: what to fix first, each with its place, and where there is none, why.
+#include <QSignalSpy>
+
+#include "tests/gui/views/view_rig.h"
+#include "views/kit/painting/theme.h"
+#include "views/kit/tables/item_view.h"
+#include "views/kit/widgets/widgets.h"
+#include "views/problems/problems_view.h"
+
+using namespace vitrine;
+using fixture::Rig;
+using views::ProblemsView;
+
+class TestProblems : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    loaded_ = std::make_unique<fixture::Loaded>();
+  }
+
+  void theDearestBreakStandsFirst() {
+    Rig<ProblemsView> rig(session(), "", {900, 400});
+    const QStringList lines = items(rig)->lines().filter("graph break |");
+    QCOMPARE(lines.size(), 2);
+    QVERIFY2(lines[0].contains("h.mean().item()"), qPrintable(lines.join('\n')));
+    QVERIFY2(lines[1].contains("if x.abs().max() > 6.0:"), qPrintable(lines.join('\n')));
+    QCOMPARE(rig.view.shown().front(), ids().break_item);
+  }
+
+  void aBreakSaysWhereItIsAndWhatToDo() {
+    Rig<ProblemsView> rig(session(), "", {900, 400});
+    const QStringList lines = items(rig)->lines();
+    QVERIFY2(!lines.filter("h.mean().item() | gated_block.py:16 | ").isEmpty() ||
+                 !lines.filter(QRegularExpression("item\\(\\) \\| gated_block\\.py:\\d+ \\| ")).isEmpty(),
+             qPrintable(lines.join('\n')));
+    const QModelIndex row = items(rig)->indexOf(ids().break_item);
+    const QString detail = items(rig)->index(0, 0, row).data(kit::DetailRole).toString();
+    QVERIFY2(detail.contains("keep the mean as a tensor"), qPrintable(detail));
+  }
+
+  void aRecompilationSaysWhatChanged() {
+    Rig<ProblemsView> rig(session(), "", {900, 400});
+    const QStringList lines = items(rig)->lines().filter("recompilation |");
+    QCOMPARE(lines.size(), 1);
+    QVERIFY2(lines[0].contains("L['x'].size(1) == 128, now 96"), qPrintable(lines[0]));
+    QVERIFY2(lines[0].contains("train.py:22"), qPrintable(lines[0]));
+  }
+
+  // A break has a row of its own: the message about it would be a second.
+  void nothingIsToldTwice() {
+    Rig<ProblemsView> rig(session(), "", {900, 400});
+    QVERIFY(items(rig)->lines().filter("2 graph breaks").isEmpty());
+  }
+
+  void theHeaderCountsWhatIsListed() {
+    Rig<ProblemsView> rig(session(), "", {900, 400});
+    QCOMPARE(rig.view.subtitle(), QString::number(items(rig)->rowCount()));
+    QCOMPARE(rig.view.find("recompilation"), 1);
+    QCOMPARE(rig.view.find(""), items(rig)->rowCount());
+  }
+
+  void aClickActivatesAndTwoOpenIt() {
+    Rig<ProblemsView> rig(session(), "", {900, 400});
+    auto* table = rig.view.findChild<kit::ItemView*>();
+    QSignalSpy opened(&rig.view, &kit::View::openIn);
+    const QPoint at = table->visualRect(table->model()->index(0, 1)).center();
+    QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, at);
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, ids().break_item);
+    QCOMPARE(opened.size(), 0);
+    QTest::mouseDClick(table->viewport(), Qt::LeftButton, {}, at);
+    QCOMPARE(opened.size(), 1);
+    QCOMPARE(opened[0][0].value<Id>(), ids().break_item);
+  }
+
+  void withoutProblemsItSaysSo() {
+    Rig<ProblemsView> none(nullptr, "", {400, 200});
+    QCOMPARE(none.view.findChild<kit::EmptyState*>()->sentence(),
+             QStringLiteral("Problems of a run stand here."));
+    auto empty = std::make_shared<kit::SessionData>();
+    Rig<ProblemsView> rig(empty, "", {400, 200});
+    const auto* said = rig.view.findChild<kit::EmptyState*>();
+    QVERIFY(said->isVisible());
+    QCOMPARE(said->sentence(), QStringLiteral("No problems are known: no run was recorded."));
+    QCOMPARE(rig.view.subtitle(), QStringLiteral("0"));
+  }
+
+ private:
+  static kit::ItemModel* items(Rig<ProblemsView>& rig) {
+    return rig.view.findChild<kit::ItemView*>()->items();
+  }
+  const kit::SessionPtr& session() const { return loaded_->session; }
+  const fixture::Ids& ids() const { return loaded_->ids; }
+  std::unique_ptr<fixture::Loaded> loaded_;
+};
+
+QTEST_MAIN(TestProblems)
+#include "tst_problems.moc"

@@ -1,0 +1,86 @@
+// The roofline: one point a kernel under what the machine can do.
+#include <QSignalSpy>
+
+#include "tests/gui/views/view_rig.h"
+#include "views/kit/painting/theme.h"
+#include "views/roofline/roofline_view.h"
+
+using namespace vitrine;
+using fixture::Rig;
+using views::RooflineView;
+
+class TestRoofline : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    path_ = folder_.filePath("gpu.vitrine");
+    ids_ = fixture::writeGpu(path_.toStdString());
+    session_ = kit::SessionData::load(path_.toStdString()).value();
+  }
+
+  void theHeaderCountsThePoints() {
+    Rig<RooflineView> rig(session_, "", {700, 400});
+    QVERIFY2(rig.view.subtitle().contains("2 kernels"), qPrintable(rig.view.subtitle()));
+    QCOMPARE(rig.view.things().size(), size_t(2));
+  }
+
+  void everyPointStandsInThePlotAtAnySize() {
+    for (const QSize size : {QSize{300, 180}, QSize{700, 400}, QSize{1600, 900}}) {
+      Rig<RooflineView> rig(session_, "", size);
+      for (const Id id : rig.view.shown()) QVERIFY(rig.view.plot().contains(rig.view.place(id)));
+    }
+  }
+
+  void aClickActivatesAPointAndTheGroundNone() {
+    Rig<RooflineView> rig(session_, "", {700, 400});
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, rig.view.place(ids_.library).toPoint());
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, ids_.library);
+    QVERIFY(rig.view.isActive(ids_.library));
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, rig.view.plot().bottomRight().toPoint() - QPoint(4, 4));
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, Id(0));
+  }
+
+  void twoClicksOpenTheKernel() {
+    Rig<RooflineView> rig(session_, "", {700, 400});
+    QSignalSpy opened(&rig.view, &kit::View::openIn);
+    QTest::mouseDClick(&rig.view, Qt::LeftButton, {}, rig.view.place(ids_.kernel).toPoint());
+    QCOMPARE(opened.size(), 1);
+    QCOMPARE(opened[0][0].value<Id>(), ids_.kernel);
+  }
+
+  void thePointerTellsWhatItIsOver() {
+    Rig<RooflineView> rig(session_, "", {700, 400});
+    QTest::mouseMove(&rig.view, rig.view.place(ids_.kernel).toPoint());
+    rig.settle();
+    QTRY_COMPARE(rig.model.selection().hover, ids_.kernel);
+  }
+
+  void itIsCopiedAsATable() {
+    Rig<RooflineView> rig(session_, "", {700, 400});
+    const QStringList rows = rig.view.copy(kit::CopyAs::Csv).split('\n');
+    QCOMPARE(rows.size(), 2);
+    for (const QString& row : rows) QCOMPARE(row.count(','), 4);
+  }
+
+  // What the machine can do was not measured: there is no roof to stand under.
+  void withoutCeilingsThereIsNoPoint() {
+    fixture::Loaded plain;
+    Rig<RooflineView> rig(plain.session, "", {700, 400});
+    QVERIFY(rig.view.shown().empty() && rig.view.things().empty());
+    QVERIFY(rig.view.subtitle().isEmpty());
+    Rig<RooflineView> none(nullptr, "", {400, 200});
+    QVERIFY(none.view.subtitle().isEmpty());
+  }
+
+ private:
+  QTemporaryDir folder_;
+  QString path_;
+  fixture::GpuIds ids_;
+  kit::SessionPtr session_;
+};
+
+QTEST_MAIN(TestRoofline)
+#include "tst_roofline.moc"

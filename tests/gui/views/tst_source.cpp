@@ -1,0 +1,120 @@
+// The user's Python: which file and function are shown, what an expression became, where the graph broke.
+#include <QHelpEvent>
+#include <QScrollBar>
+#include <QToolTip>
+
+#include "tests/gui/views/view_rig.h"
+#include "views/kit/painting/theme.h"
+#include "views/source/source_view.h"
+
+using namespace vitrine;
+using fixture::Rig;
+using views::SourceView;
+
+class TestSource : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::Theme theme = kit::Theme::make(false);
+    theme.motion = false;
+    kit::applyTheme(*qApp, theme);
+    loaded_ = std::make_unique<fixture::Loaded>();
+  }
+
+  void itOpensAtTheFunctionThatDidTheWork() {
+    Rig<SourceView> rig(session(), "source", {500, 200});
+    QTRY_COMPARE(rig.view.title(), QStringLiteral("transformer_block.py"));
+    QCOMPARE(rig.view.subtitle(), QStringLiteral("Block.forward"));
+    QVERIFY(rig.view.pane()->verticalScrollBar()->value() > 0);
+    QVERIFY(rig.view.pane()->lineCount() > 30);
+  }
+
+  void anOperatorElsewhereIsItsExpressionHere() {
+    Rig<SourceView> rig(session(), "source", {500, 160});
+    for (const Id id : {ids().captured_gelu, ids().fused_gelu, ids().k2_gelu_lines}) {
+      rig.view.pane()->scrollToLine(0);
+      rig.activate(id);
+      QTRY_COMPARE(rig.view.canShow(id), ids().gelu_span);
+      QVERIFY(boxOf(rig, ids().gelu_span).isValid());  // scrolled to it
+    }
+    QCOMPARE(rig.view.pane()->lineOf(ids().gelu_span), 31);
+  }
+
+  void aClickOnAnExpressionActivatesIt() {
+    Rig<SourceView> rig(session(), "source", {700, 500});
+    rig.view.reveal(ids().gelu_span);
+    rig.settle();
+    const QRect box = boxOf(rig, ids().gelu_span);
+    QVERIFY(box.isValid());
+    QWidget* viewport = rig.view.pane()->viewport();
+    QTest::mouseClick(viewport, Qt::LeftButton, {},
+                      viewport->mapFrom(&rig.view, QPoint(box.left() + 3, box.center().y())));
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, ids().gelu_span);
+  }
+
+  // Only what became something can be clicked: a comment or an import is text.
+  void everyLinkLeadsSomewhere() {
+    Rig<SourceView> rig(session(), "source", {700, 500});
+    QVERIFY(!rig.view.shown().empty());
+    for (const Id id : rig.view.shown()) QVERIFY(!session()->links.derived(id).empty());
+  }
+
+  void theFilmLeadsToTheFileOfItsRun() {
+    Rig<SourceView> rig(session(), "source", {700, 500});
+    QCOMPARE(rig.view.title(), QStringLiteral("transformer_block.py"));
+    kit::Film film;
+    film.run = ids().gated_run;
+    film.compilation = ids().gated_compilation;
+    rig.film(film);
+    QTRY_COMPARE(rig.view.title(), QStringLiteral("gated_block.py"));
+  }
+
+  void aBreakIsMarkedAtItsLineWithItsReason() {
+    Rig<SourceView> rig(session(), "source", {700, 500});
+    rig.activate(ids().break_item);
+    kit::Film film;
+    film.run = ids().gated_run;
+    film.compilation = ids().gated_compilation;
+    rig.film(film);
+    QTRY_COMPARE(rig.view.title(), QStringLiteral("gated_block.py"));
+    QVERIFY2(tipOfMarks(rig).contains("Python must know which way to go"), qPrintable(tipOfMarks(rig)));
+  }
+
+  void whatIsSoughtIsFound() {
+    Rig<SourceView> rig(session(), "source", {700, 500});
+    QCOMPARE(rig.view.find("F.gelu"), 1);
+    QCOMPARE(rig.view.find("no line says this"), 0);
+  }
+
+  void withoutASessionNoTextIsShown() {
+    Rig<SourceView> rig(nullptr, "source", {400, 200});
+    QCOMPARE(rig.view.title(), QStringLiteral("Source"));
+    QVERIFY(!rig.view.pane()->isVisible());
+  }
+
+ private:
+  static QRect boxOf(Rig<SourceView>& rig, Id id) {
+    for (const kit::Thing& thing : rig.view.things())
+      if (thing.id == id && rig.view.rect().intersects(thing.box)) return thing.box;
+    return {};
+  }
+  // What the marks beside the lines in sight say when the pointer rests on them.
+  static QString tipOfMarks(Rig<SourceView>& rig) {
+    QString out;
+    QWidget* viewport = rig.view.pane()->viewport();
+    for (int y = 4; y < viewport->height(); y += 8) {
+      QToolTip::hideText();
+      QHelpEvent event(QEvent::ToolTip, QPoint(4, y), viewport->mapToGlobal(QPoint(4, y)));
+      QCoreApplication::sendEvent(viewport, &event);
+      out += QToolTip::text();
+    }
+    return out;
+  }
+  const kit::SessionPtr& session() const { return loaded_->session; }
+  const fixture::Ids& ids() const { return loaded_->ids; }
+  std::unique_ptr<fixture::Loaded> loaded_;
+};
+
+QTEST_MAIN(TestSource)
+#include "tst_source.moc"
