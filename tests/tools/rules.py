@@ -137,6 +137,36 @@ LONG_FUNCTIONS = {
 MAX_SOURCES, MAX_FILES = 25, 50
 LARGE_FOLDERS = {}
 
+# C++ reaches Python by the table core/torch_api/python_name_rows.h. Who else imports a module or looks one up, and why.
+NO_KNOWN_NAME = "the program gives the name"
+OF_INTERPRETER = "until the interpreter's values are types of their own"
+IMPORTS_BY_NAME = {
+    "core/torch_api/python_names.cpp": "reads the table",
+    "core/torch_api/replaced.cpp": "has a table of its own: the modules in which PyTorch's functions find one another",
+    "core/capture/concrete/call.cpp": NO_KNOWN_NAME,
+    "core/capture/guards/lifeline.cpp": NO_KNOWN_NAME,
+    "core/capture/interpreter/commit/recipes.cpp": OF_INTERPRETER,
+    "core/capture/interpreter/library/backward.cpp": OF_INTERPRETER,
+    "core/capture/interpreter/library/default_devices.cpp": OF_INTERPRETER,
+    "core/capture/interpreter/library/padded_sequences.cpp": OF_INTERPRETER,
+    "core/capture/interpreter/machine/run_flow.cpp": NO_KNOWN_NAME,
+    "core/capture/interpreter/types/text_format.cpp": OF_INTERPRETER,
+    "core/capture/objects/torch_names.cpp": NO_KNOWN_NAME,
+}
+
+# Where a name of a class, struct, union, enum or alias in a namespace has one meaning, and the names that stand in
+# several places all the same, with the reason.
+TYPE_FOLDERS = ["core", "views", "app", "profiler"]
+DIALECTS = "one thing in the two dialects of a kernel's text, core/codegen/cpp and core/codegen/cuda"
+SHARED_TYPE_NAMES = {
+    "Across": DIALECTS,
+    "Emitter": DIALECTS,
+    "HorizontalText": DIALECTS,
+    "LoadText": DIALECTS,
+    "Printer": DIALECTS,
+    "Kind": "entities of a session; the interpreter's values, until each of their kinds is a type",
+}
+
 # Documents for people: how long a sentence (in words) and a paragraph (in sentences) may be outside of code and tables.
 PROSE = ["README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/*.md"]
 MAX_SENTENCE_WORDS = 30
