@@ -5,6 +5,7 @@
 
 #include "core/autograd/joint_maker.h"
 #include "core/torch_api/op_call.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -87,13 +88,10 @@ class OneOperator {
   }
 
   PyRef backward() {
-    PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._autograd.training"));
     PyRef results = list_of(results_), leaves = list_of(leaves_), tangents = list_of(tangents_);
     ModeGuard guard(mode_);
     const InBackward backward(dispatch_);
-    PyRef found = PyRef::steal(module ? PyObject_CallMethod(module.get(), "borrowed_gradients", "OOO()",
-                                                            results.get(), leaves.get(), tangents.get())
-                                      : nullptr);
+    PyRef found = call(Name::borrowed_gradients, "OOO()", results.get(), leaves.get(), tangents.get());
     const bool has = found && PyTuple_Check(found.get());
     return has ? PyRef::borrow(PyTuple_GetItem(found.get(), 0)) : found;
   }

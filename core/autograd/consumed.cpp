@@ -4,6 +4,7 @@
 
 #include "core/autograd/joint.h"
 #include "core/recording/lowering_state.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -20,8 +21,8 @@ Result<std::vector<bool>> find_consumed(Lowering& lowering, const std::vector<Py
   Lowering::State& state = lowering.state();
   Recording& r = state.recording;
   if (std::string why = r.why_autograd_changed(); !why.empty()) return needed(why);
-  PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._autograd.training"));
-  if (!module) throw InternalError("no vitrine._autograd.training: " + take_python_error());
+  const PyRef is_consumed = find(Name::is_consumed);
+  if (!is_consumed) throw InternalError("no vitrine._autograd.training: " + take_python_error());
   std::vector<bool> out;
   std::set<int> storages;
   const Recording::Mark mark = r.mark();
@@ -38,7 +39,7 @@ Result<std::vector<bool>> find_consumed(Lowering& lowering, const std::vector<Py
     PyRef gone;
     {
       ModeGuard guard(state.mode.get());
-      gone = PyRef::steal(PyObject_CallMethod(module.get(), "is_consumed", "O", o));
+      gone = PyRef(PyObject_CallOneArg(is_consumed.get(), o));
     }
     state.dispatch.stopped.reset();
     PyErr_Clear();

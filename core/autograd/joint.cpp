@@ -15,6 +15,7 @@
 #include "core/torch_api/api.h"
 #include "core/torch_api/fake_tensor.h"
 #include "core/torch_api/library/library.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -269,11 +270,8 @@ static bool writes_saved(const JointParts& parts) {
   if (std::none_of(parts.forward.begin(), parts.forward.end(),
                    [](const ir::Node& n) { return ops::writes(n); }))
     return false;
-  PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._autograd.autograd_graph")),
-        outputs = list_of(parts.outputs);
-  PyRef found = PyRef::steal(
-      module ? PyObject_CallMethod(module.get(), "written_after_saving", "O", outputs.get()) : nullptr);
-  const bool writes = found && found.get() == Py_True;
+  const PyRef outputs = list_of(parts.outputs);
+  const bool writes = call(Name::written_after_saving, "O", outputs.get()).get() == Py_True;
   PyErr_Clear();
   return writes;
 }
@@ -318,16 +316,14 @@ Status JointMaker::borrow(Joint& out, JointParts& parts) {
   Recording& r = recording_;
   std::vector<PyObject*> grads_of;
   for (const PyRef& t : parts.given) grads_of.push_back(t.get());
-  PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._autograd.training"));
   std::vector<PyObject*> points;
   for (const JointParts::Point& point : parts.points) points.push_back(point.object);
   PyRef a = list_of(parts.outputs), b = list_of(parts.wanted), c = list_of(grads_of), d = list_of(points),
         found;
-  if (module && !parts.outputs.empty()) {
+  if (!parts.outputs.empty()) {
     ModeGuard guard(mode_);
     const InBackward backward(dispatch_);
-    found = PyRef::steal(
-        PyObject_CallMethod(module.get(), "borrowed_gradients", "OOOO", a.get(), b.get(), c.get(), d.get()));
+    found = call(Name::borrowed_gradients, "OOOO", a.get(), b.get(), c.get(), d.get());
   }
   if (dispatch_.stopped)
     return no_joint("the backward pass cannot be recorded: " + dispatch_.stopped->reason);
@@ -339,8 +335,7 @@ Status JointMaker::borrow(Joint& out, JointParts& parts) {
   }
   if (found && PyUnicode_Check(found.get())) return no_joint(PyUnicode_AsUTF8(found.get()));
   const PyRef gradients = found ? PyRef::borrow(PyTuple_GetItem(found.get(), 0)) : PyRef();
-  PyRef behind = PyRef::steal(
-      found ? PyObject_CallMethod(module.get(), "outputs_behind", "OO", a.get(), b.get()) : nullptr);
+  const PyRef behind = found ? call(Name::outputs_behind, "OO", a.get(), b.get()) : PyRef();
   if (found && !behind) return no_joint("autograd's graph cannot be walked: " + take_python_error());
   for (size_t i = 0; found && i < parts.wanted.size(); ++i) {
     PyObject* grad = PyList_GetItem(gradients.get(), static_cast<Py_ssize_t>(i));

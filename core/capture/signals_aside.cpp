@@ -24,8 +24,7 @@ void note(int number) {
 // call(number, handler) for each signal whose handler is a Python callable.
 template <class Call>
 void each_handler(Call call) {
-  const PyRef module(PyImport_ImportModule("_signal"));
-  const PyRef get(module ? PyObject_GetAttrString(module.get(), "getsignal") : nullptr);
+  const PyRef get = torch_api::find(torch_api::Name::getsignal);
   for (int number = 1; get && number < NSIG; ++number) {
     const PyRef handler(PyObject_CallFunction(get.get(), "i", number));
     PyErr_Clear();

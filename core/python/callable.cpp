@@ -10,6 +10,7 @@
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
 #include "core/torch_api/border.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::python {
 namespace {
@@ -136,10 +137,7 @@ PyObject* represent(PyObject* self) {
 }
 
 PyObject* reduce(PyObject* self, PyObject*) {
-  PyObject* api = PyImport_ImportModule("vitrine._api");
-  PyObject* out = api ? PyObject_CallMethod(api, "_reduce", "O", self) : nullptr;
-  Py_XDECREF(api);
-  return out;
+  return torch_api::call(torch_api::Name::reduce_callable, "O", self).release();
 }
 
 // A plain function is copied by deepcopy as itself, and so is what wraps one.

@@ -7,6 +7,7 @@
 #include "core/torch_api/border.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/library/list_call.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::python {
 namespace {
@@ -38,6 +39,27 @@ PyObject* bridge_init(PyObject*, PyObject*) {
   return Py_BuildValue("{s:s,s:O,s:N,s:s,s:s}", "version", facts.torch_version.c_str(), "ready",
                        facts.ready ? Py_True : Py_False, "tests", strings(facts.self_tests), "error",
                        error ? error->what.c_str() : "", "hint", error ? error->hint.c_str() : "");
+}
+
+// python_names() -> [(module, attribute, whether it must be there), ...]: what the engine reaches by name
+PyObject* python_names(PyObject*, PyObject*) {
+  tb::PyRef out(PyList_New(0));
+  for (const tb::PythonName& name : tb::python_names()) {
+    const tb::PyRef row(Py_BuildValue("(ssO)", name.module, name.attribute,
+                                      name.presence == tb::PythonName::required ? Py_True : Py_False));
+    if (!out || !row || PyList_Append(out.get(), row.get()) != 0) return nullptr;
+  }
+  return out.release();
+}
+
+// missing_python_names() -> ["torch.Size", ...]: what must be there and is not, in the modules loaded so far
+PyObject* missing_python_names(PyObject*, PyObject*) {
+  tb::PyRef out(PyList_New(0));
+  for (const std::string& name : tb::missing_python_names()) {
+    const tb::PyRef row(PyUnicode_FromString(name.c_str()));
+    if (!out || !row || PyList_Append(out.get(), row.get()) != 0) return nullptr;
+  }
+  return out.release();
 }
 
 bool ready_tensor(PyObject* o) {
@@ -116,6 +138,10 @@ PyObject* parallel_visits(PyObject*, PyObject* args) {
 PyMethodDef kMethods[] = {
     {"bridge_init", torch_api::border<bridge_init>, METH_NOARGS,
      "Finds PyTorch's functions and layout; runs the self-tests."},
+    {"python_names", torch_api::border<python_names>, METH_NOARGS,
+     "What of Python and PyTorch the engine reaches by name: module, attribute, whether it must be there."},
+    {"missing_python_names", torch_api::border<missing_python_names>, METH_NOARGS,
+     "What of it must be there, and is not."},
     {"tensor_facts", torch_api::border<tensor_facts>, METH_O, "What guards read of a tensor."},
     {"tensor_view", torch_api::border<tensor_view>, METH_VARARGS,
      "A view by sizes, strides and offset, outside autograd."},

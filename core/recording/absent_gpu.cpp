@@ -8,6 +8,7 @@
 #include "core/recording/dispatch.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/fake_tensor.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -28,10 +29,7 @@ PyRef chosen_for(const std::string& architecture, const std::string& name, PyObj
   const auto* row = std::find_if(std::begin(kChosenOnGpu), std::end(kChosenOnGpu),
                                  [&](const auto& r) { return r.first == name; });
   if (row == std::end(kChosenOnGpu)) return PyRef::borrow(callable);
-  PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._absent_gpu"));
-  PyRef made = PyRef::steal(
-      module ? PyObject_CallMethod(module.get(), "function_for", "ss", architecture.c_str(), row->second)
-             : nullptr);
+  PyRef made = call(Name::function_for_absent_gpu, "ss", architecture.c_str(), row->second);
   if (!made) stop("unsupported_operator", name + ": " + take_python_error());
   if (made.get() == Py_None)
     stop("unsupported_operator", name + ": which operators compute it PyTorch chooses where the GPU is",

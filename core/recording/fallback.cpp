@@ -10,6 +10,7 @@
 #include "core/torch_api/api.h"
 #include "core/torch_api/errors_aside.h"
 #include "core/torch_api/fake_tensor.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -86,18 +87,15 @@ FallbackResult run(const Overload& op, const FakeCall& call) {
 
 FallbackResult with_zeros(const Overload& op, const std::vector<FallbackArg>& args, ir::Device device) {
   const ErrorsAside errors;
-  const FakeCall call = build(op, args, false);
-  if (!op.random) return run(op, call);
+  const FakeCall fake = build(op, args, false);
+  if (!op.random) return run(op, fake);
   // The user's random numbers stay where they were.
-  PyRef generators = device.is_cuda() ? PyRef::steal(PyObject_GetAttrString(api().torch, "cuda"))
-                                      : PyRef::borrow(api().torch);
-  PyRef state =
-      PyRef::steal(generators ? PyObject_CallMethod(generators.get(), "get_rng_state", nullptr) : nullptr);
-  FallbackResult out = run(op, call);
+  const bool cuda = device.is_cuda();
+  const PyRef state = call(cuda ? Name::cuda_get_rng_state : Name::get_rng_state);
+  FallbackResult out = run(op, fake);
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
-  PyRef restored = PyRef::steal(
-      state ? PyObject_CallMethod(generators.get(), "set_rng_state", "O", state.get()) : nullptr);
+  if (state) call(cuda ? Name::cuda_set_rng_state : Name::set_rng_state, "O", state.get());
   PyErr_Restore(type, value, trace);
   return out;
 }

@@ -9,6 +9,7 @@
 #include "core/recording/lowering_state.h"
 #include "core/torch_api/convert.h"
 #include "core/torch_api/fake_tensor.h"
+#include "core/torch_api/python_names.h"
 #include "core/torch_api/warning_watch.h"
 
 namespace vitrine::torch_api {
@@ -159,11 +160,9 @@ PyRef Lowering::State::run(PyObject* callable, PyObject* args, PyObject* kwargs)
       PyFunction_Check(callable) ? reinterpret_cast<PyFunctionObject*>(callable)->func_dict : nullptr;
   if (!dict || !PyDict_GetItemString(dict, "runs_program"))
     return PyRef::steal(PyObject_Call(callable, args, kwargs));
-  PyRef module = PyRef::steal(PyImport_ImportModule("vitrine._polyfills.transforms"));
-  PyRef inputs = recording.inputs_by_object();
-  return PyRef::steal(module ? PyObject_CallMethod(module.get(), "among_fake_tensors", "OOOO", inputs.get(),
-                                                   callable, args, kwargs ? kwargs : Py_None)
-                             : nullptr);
+  const PyRef inputs = recording.inputs_by_object();
+  return torch_api::call(Name::among_fake_tensors, "OOOO", inputs.get(), callable, args,
+                         kwargs ? kwargs : Py_None);
 }
 
 bool Lowering::State::for_absent_gpu() const {
@@ -214,7 +213,7 @@ bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, PyRef&
   if (whole) collapse(*whole, run_args, run_kwargs, result.get(), mark);
   if (is_attention && is_tensor(result.get()) && requires_grad(result.get()) && for_absent_gpu() &&
       !has_attention(recording, mark))
-    recording.effects.chosen_on_gpu = whole->function;
+    recording.effects.chosen_on_gpu = python_name(whole->function).attribute;
   if (name == kSetData)
     recording.share_data(recording.find(PyTuple_GET_ITEM(args, 0)),
                          recording.find(PyTuple_GET_ITEM(args, 1)));

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "core/base/once.h"
 #include "core/recording/dispatch.h"
 #include "core/recording/lowering.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/attention_choice.h"
 #include "core/torch_api/autocast.h"
+#include "core/torch_api/python_names.h"
 #include "core/torch_api/warning_watch.h"
 
 namespace vitrine::torch_api {
@@ -19,7 +19,8 @@ namespace vitrine::torch_api {
 // A function that stays one operator. list: the argument that must be a list or a tuple, for it to be this
 // overload; -1: there is one only.
 struct PreservedComposite {
-  const char *module, *function, *op, *kernel;
+  Name function;
+  const char *op, *kernel;
   int list = -1;
   bool recurrent = false;  // autocast reaches the operators it is made of, and these may draw
 };
@@ -30,14 +31,13 @@ const PreservedComposite* preserved_composite(PyObject* callable);
 class ModeGuard {
  public:
   explicit ModeGuard(PyObject* mode) {
-    const Functions& f = functions();
-    pushed_ = PyRef::steal(PyObject_CallOneArg(f.push, mode));
+    pushed_ = PyRef::steal(PyObject_CallOneArg(kept(Name::push_dispatch_mode), mode));
   }
   ~ModeGuard() {
     if (!pushed_) return;
     PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
     PyErr_Fetch(&type, &value, &trace);
-    PyRef popped = PyRef::steal(PyObject_CallOneArg(functions().pop, Py_None));
+    PyRef popped = PyRef::steal(PyObject_CallOneArg(kept(Name::pop_dispatch_mode), Py_None));
     if (!popped) PyErr_Clear();
     PyErr_Restore(type, value, trace);
   }
@@ -45,17 +45,6 @@ class ModeGuard {
   bool active() const { return static_cast<bool>(pushed_); }
 
  private:
-  struct Functions {
-    PyObject *push, *pop;
-  };
-  static const Functions& functions() {
-    static constinit Once<Functions> kept;
-    return kept.get([] {
-      PyRef c = PyRef::steal(PyImport_ImportModule("torch._C"));
-      return Functions{PyObject_GetAttrString(c.get(), "_push_on_torch_dispatch_stack"),
-                       PyObject_GetAttrString(c.get(), "_pop_torch_dispatch_stack")};
-    });
-  }
   PyRef pushed_;
 };
 

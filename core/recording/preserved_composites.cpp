@@ -1,7 +1,5 @@
-#include <array>
 #include <optional>
 
-#include "core/base/once.h"
 #include "core/ops/node.h"
 #include "core/recording/lowering_state.h"
 #include "core/torch_api/convert.h"
@@ -14,11 +12,11 @@ namespace {
 // for types, checks and autograd; then their ATen nodes are replaced by one, unless PyTorch chose `kernel`,
 // its own fused form, which is whole already and needs no choice at run time.
 constexpr PreservedComposite kWhole[] = {
-    {"torch._C._nn", "scaled_dot_product_attention", "aten.scaled_dot_product_attention.default",
+    {Name::scaled_dot_product_attention, "aten.scaled_dot_product_attention.default",
      "aten._scaled_dot_product_flash_attention_for_cpu.default"},
     // Step by step they would be as many operators as the sequence is long.
-    {"torch", "gru", "aten.gru.input", "aten._cudnn_rnn.default", 2, true},
-    {"torch", "lstm", "aten.lstm.input", "aten.mkldnn_rnn_layer.default", 1, true},
+    {Name::gru, "aten.gru.input", "aten._cudnn_rnn.default", 2, true},
+    {Name::lstm, "aten.lstm.input", "aten.mkldnn_rnn_layer.default", 1, true},
 };
 
 bool is_sequence(PyObject* o) {
@@ -47,19 +45,8 @@ void write_out_mask(Recording& recording, ir::Node& attention, const ir::TensorT
 
 // The row of a callable, or nullptr.
 const PreservedComposite* preserved_composite(PyObject* callable) {
-  using Callables = std::array<PyObject*, std::size(kWhole)>;
-  static constinit Once<Callables> kept;
-  const Callables& callables = kept.get([] {
-    Callables out{};
-    for (size_t i = 0; i < out.size(); ++i) {
-      PyRef module = PyRef::steal(PyImport_ImportModule(kWhole[i].module));
-      out[i] = module ? PyObject_GetAttrString(module.get(), kWhole[i].function) : nullptr;
-      PyErr_Clear();
-    }
-    return out;
-  });
-  for (size_t i = 0; i < callables.size(); ++i)
-    if (callables[i] == callable) return &kWhole[i];
+  for (const PreservedComposite& whole : kWhole)
+    if (kept(whole.function) == callable) return &whole;
   return nullptr;
 }
 

@@ -9,7 +9,7 @@
 #include "core/torch_api/api.h"
 #include "core/torch_api/fake_tensor.h"
 #include "core/torch_api/op_call.h"
-#include "core/torch_api/python_ref.h"
+#include "core/torch_api/python_names.h"
 #include "core/torch_api/replaced.h"
 
 namespace vitrine::torch_api {
@@ -25,31 +25,30 @@ void check(int code, const char* what) {
   if (code != 0) throw InternalError(std::string(what) + " failed: " + last_torch_error());
 }
 
-// A new reference kept for the life of the process, or nullptr with a Python error set.
-PyObject* attribute(PyObject* owner, const char* name) {
-  return owner ? PyObject_GetAttrString(owner, name) : nullptr;
-}
+constexpr const char* kOtherPyTorch =
+    "Use a PyTorch version that vitrine supports; models run as eager does until then.";
 
 Status find_objects(Api& api) {
-  api.torch = PyImport_ImportModule("torch");
-  api.tensor_type = attribute(api.torch, "Tensor");
-  PyRef nn = PyRef::steal(PyImport_ImportModule("torch.nn"));
-  api.parameter_type = attribute(nn.get(), "Parameter");
-  api.ops = attribute(api.torch, "ops");
-  PyRef c = PyRef::steal(PyImport_ImportModule("torch._C"));
-  api.dispatch_keys = attribute(c.get(), "_dispatch_keys");
-  PyRef forward_ad = PyRef::steal(PyImport_ImportModule("torch.autograd.forward_ad"));
-  if (forward_ad) api.forward_ad_globals = PyModule_GetDict(forward_ad.get());
-  api.s_requires_grad = PyUnicode_InternFromString("requires_grad");
-  api.s_current_level = PyUnicode_InternFromString("_current_level");
-  Py_XINCREF(api.forward_ad_globals);
-  if (PyRef version = PyRef::steal(attribute(api.torch, "__version__"))) {
-    PyRef text = PyRef::steal(PyObject_Str(version.get()));
+  if (!find(Name::torch))
+    return Error{"PyTorch could not be imported: " + take_python_error(), "Check the Python environment."};
+  if (const PyRef version = find(Name::torch_version)) {
+    const PyRef text(PyObject_Str(version.get()));
     if (const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr) api.facts.torch_version = utf8;
   }
-  const std::string error = take_python_error();
-  if (error.empty()) return {};
-  return Error{"PyTorch could not be imported: " + error, "Check the Python environment."};
+  PyErr_Clear();
+  std::string missing;
+  for (const std::string& name : missing_python_names()) missing += (missing.empty() ? "" : ", ") + name;
+  if (!missing.empty())
+    return Error{"PyTorch " + api.facts.torch_version + " or this Python lacks " + missing, kOtherPyTorch};
+  api.torch = kept(Name::torch);
+  api.tensor_type = kept(Name::Tensor);
+  api.parameter_type = kept(Name::Parameter);
+  api.ops = kept(Name::ops);
+  api.dispatch_keys = kept(Name::dispatch_keys);
+  api.forward_ad_globals = PyModule_GetDict(kept(Name::forward_ad));
+  api.s_requires_grad = PyUnicode_InternFromString("requires_grad");
+  api.s_current_level = PyUnicode_InternFromString("_current_level");
+  return {};
 }
 
 // torch.autograd.graph.saved_tensors_hooks must show in the stack that the exported function returns.
@@ -174,7 +173,7 @@ Status init(std::span<const SelfTest> of_calls) {
   for (const auto& [name, result] : api.facts.self_tests)
     if (result != "ok") failed += (failed.empty() ? "" : "; ") + name + ": " + result;
   return Error{"PyTorch " + api.facts.torch_version + " differs from what vitrine knows (" + failed + ")",
-               "Use a PyTorch version that vitrine supports; models run as eager does until then."};
+               kOtherPyTorch};
 }
 
 const Facts& facts() {
@@ -269,9 +268,7 @@ NoGradScope::~NoGradScope() {
 namespace {
 
 PyObject* below_autograd() {
-  PyRef module = PyRef::steal(PyObject_GetAttrString(api().torch, "_C"));
-  PyRef guard = PyRef::steal(module ? PyObject_CallMethod(module.get(), "_AutoDispatchBelowAutograd", nullptr)
-                                    : nullptr);
+  PyRef guard = call(Name::below_autograd);
   if (!guard) throw InternalError("no guard below autograd: " + take_python_error());
   return guard.release();
 }

@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "core/torch_api/default_device.h"
-#include "core/torch_api/python_ref.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -12,13 +12,6 @@ namespace {
 constexpr const char* kKinds[] = {"cpu", "cuda", "meta"};
 // Device numbers that a kind has room for; the first stands for "without a number".
 constexpr int32_t kIndices = 256;
-
-// A new reference to modules[module].name, or nothing where the module was never imported.
-PyRef loaded(const char* module, const char* name) {
-  PyRef key = PyRef::steal(PyUnicode_FromString(module));
-  PyRef found = PyRef::steal(key ? PyImport_GetModule(key.get()) : nullptr);
-  return PyRef::steal(found ? PyObject_GetAttrString(found.get(), name) : nullptr);
-}
 
 // device.type and device.index as one number.
 int32_t number_of(PyObject* device) {
@@ -33,8 +26,7 @@ int32_t number_of(PyObject* device) {
 }
 
 int32_t only_mode() {
-  PyRef at = loaded("torch._C", "_get_function_stack_at"),
-        context = loaded("torch.utils._device", "DeviceContext");
+  const PyRef at = find_loaded(Name::function_stack_at), context = find_loaded(Name::DeviceContext);
   PyRef mode = PyRef::steal(at && context ? PyObject_CallFunction(at.get(), "i", 0) : nullptr);
   if (!mode || reinterpret_cast<PyObject*>(Py_TYPE(mode.get())) != context.get()) return kForeignMode;
   PyRef device = PyRef::steal(PyObject_GetAttrString(mode.get(), "device"));

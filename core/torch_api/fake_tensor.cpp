@@ -6,7 +6,7 @@
 
 #include "core/base/once.h"
 #include "core/torch_api/api.h"
-#include "core/torch_api/python_ref.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -118,8 +118,7 @@ bool is_missing_memory(const std::string& error) {
 bool gpu_is_here() {
   static constinit Once<bool> here;
   return here.get([] {
-    PyRef cuda = PyRef::steal(PyObject_GetAttrString(api().torch, "cuda"));
-    PyRef yes = PyRef::steal(cuda ? PyObject_CallMethod(cuda.get(), "is_available", nullptr) : nullptr);
+    const PyRef yes = call(Name::cuda_is_available);
     PyErr_Clear();
     return yes.get() == Py_True;
   });

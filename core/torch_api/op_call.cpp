@@ -8,6 +8,7 @@
 #include "core/ops/node.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/convert.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -30,7 +31,7 @@ struct Gil {
 };
 
 PyObject* torch_attribute(std::string_view dotted) {  // "torch.strided" -> object; new reference
-  PyObject* at = PyImport_ImportModule("torch");
+  PyObject* at = find(Name::torch).release();
   size_t pos = dotted.find('.');
   while (at && pos != std::string_view::npos) {
     size_t end = dotted.find('.', pos + 1);

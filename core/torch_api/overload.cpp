@@ -8,6 +8,7 @@
 #include "core/ops/node.h"
 #include "core/ops/unlisted.h"
 #include "core/torch_api/convert.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -153,19 +154,14 @@ class OverloadReader {
 
   // false: a Python error is set.
   bool find_composite() {
-    PyRef c = PyRef::steal(PyImport_ImportModule("torch._C"));
-    if (!c) return false;
     auto has_kernel = [&](const char* key) {
-      PyRef has = PyRef::steal(PyObject_CallMethod(c.get(), "_dispatch_has_kernel_for_dispatch_key", "ss",
-                                                   dispatcher_name().c_str(), key));
+      const PyRef has = call(Name::dispatch_has_kernel, "ss", dispatcher_name().c_str(), key);
       return has && PyObject_IsTrue(has.get()) == 1;
     };
     if (!has_kernel("CompositeImplicitAutograd") || has_kernel("CPU")) return !PyErr_Occurred();
-    PyRef functools = PyRef::steal(PyImport_ImportModule("functools"));
-    PyRef keys = get(c.get(), "DispatchKey"), call = get(out_.object, "_op_dk");
-    PyRef key = keys ? get(keys.get(), "CompositeImplicitAutograd") : PyRef();
-    if (!functools || !call || !key) return false;
-    out_.composite = PyObject_CallMethod(functools.get(), "partial", "OO", call.get(), key.get());
+    const PyRef with_key = get(out_.object, "_op_dk"), key = find(Name::ImplicitAutograd);
+    if (!with_key || !key) return false;
+    out_.composite = call(Name::partial, "OO", with_key.get(), key.get()).release();
     return out_.composite != nullptr;
   }
   std::string dispatcher_name() const {

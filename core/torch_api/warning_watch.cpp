@@ -1,8 +1,8 @@
 #include "core/torch_api/warning_watch.h"
 
-#include "core/base/once.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/border.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -10,10 +10,7 @@ namespace {
 
 // vars(warnings); the module lives as long as the process.
 PyObject* warnings_dict() {
-  static constinit Once<PyObject*> kept_module;
-  PyObject* const module = kept_module.get([] { return PyImport_ImportModule("warnings"); });
-  VITRINE_CHECK(module, "module warnings is missing: " + take_python_error());
-  return PyModule_GetDict(module);
+  return PyModule_GetDict(kept(Name::warnings));
 }
 
 // [("always", None, Warning, None, 0)]: every warning is shown.

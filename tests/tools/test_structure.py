@@ -102,6 +102,12 @@ def test_the_rules_catch(path, text):
     assert forbidden_includes(path, text)
 
 
+def test_python_is_reached_by_one_table():
+    imports = re.compile(r"\bPyImport_(?:ImportModule\w*|Import|GetModule|AddModule\w*)\(")
+    found = {f for f in CPP if within(f, "core") and imports.search((ROOT / f).read_text(errors="replace"))}
+    assert found == set(rules.IMPORTS_BY_NAME), "a name of Python's is a row of core/torch_api/python_name_rows.h"
+
+
 def test_no_file_is_too_long():
     sources = [f for f in FILES if f.endswith(rules.SOURCE_ENDINGS)]
     sizes = {f: sum(1 for _ in (ROOT / f).open(errors="replace")) for f in sources}

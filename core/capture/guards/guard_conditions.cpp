@@ -15,16 +15,15 @@ using torch_api::TensorView;
 // Where hooks live: on the module, and for all modules in torch.nn.modules.module.
 const char* const kOwnHooks[] = {"_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
                                  "_backward_pre_hooks"};
-const char* const kGlobalHooks[] = {"_global_forward_hooks", "_global_forward_pre_hooks",
-                                    "_global_backward_hooks", "_global_backward_pre_hooks"};
+constexpr Name kGlobalHooks[] = {Name::global_forward_hooks, Name::global_forward_pre_hooks,
+                                 Name::global_backward_hooks, Name::global_backward_pre_hooks};
 
 struct HookPlaces {
   PyRef own[4], global_dict[4];
   HookPlaces() {
-    PyRef module = PyRef(PyImport_ImportModule("torch.nn.modules.module"));
     for (int i = 0; i < 4; ++i) {
       own[i] = PyRef(PyUnicode_InternFromString(kOwnHooks[i]));
-      if (module) global_dict[i] = PyRef(PyObject_GetAttrString(module.get(), kGlobalHooks[i]));
+      global_dict[i] = find(kGlobalHooks[i]);
     }
     PyErr_Clear();
   }

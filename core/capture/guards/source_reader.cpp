@@ -196,12 +196,7 @@ PyObject* globals_of(PyObject* base) {
 }
 
 PyObject* tensor_over(PyObject* array, Temporaries& keep) {
-  static constinit Once<PyObject*> kept_module;
-  PyObject* const module =
-      kept_module.get([] { return PyImport_ImportModule("vitrine._polyfills.array_types"); });
-  static constinit Once<PyObject*> kept_behind;
-  PyObject* const behind =
-      kept_behind.get([&] { return module ? PyObject_GetAttrString(module, "tensor_behind") : nullptr; });
+  PyObject* const behind = kept(Name::tensor_behind);
   PyObject* tensor = keep_new(behind ? PyObject_CallOneArg(behind, array) : nullptr, keep);
   return tensor == Py_None ? nullptr : tensor;
 }

@@ -4,10 +4,11 @@
 #include <initializer_list>
 #include <string>
 
-#include "core/torch_api/python_ref.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::capture {
 
+using torch_api::Name;
 using torch_api::PyRef;
 using Owned = PyRef;  // as the interpreter calls it
 

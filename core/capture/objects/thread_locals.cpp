@@ -7,9 +7,7 @@ namespace vitrine::capture {
 namespace {
 
 PyTypeObject* find_local() {
-  PyRef module(PyImport_ImportModule("_thread"));
-  PyObject* found = module ? PyObject_GetAttrString(module.get(), "_local") : nullptr;
-  PyErr_Clear();
+  PyObject* found = kept(Name::thread_local_class);
   return found && PyType_Check(found) ? reinterpret_cast<PyTypeObject*>(found) : nullptr;
 }
 

@@ -6,16 +6,19 @@
 namespace vitrine::capture {
 namespace {
 
-PyObject* must(const std::string& path) {
-  PyObject* o = find_object(path);
-  VITRINE_CHECK(o, "PyTorch or Python has no " + path);
-  return o;
+PyTypeObject* as_type(PyObject* o) {
+  return reinterpret_cast<PyTypeObject*>(o);
 }
 
-PyTypeObject* must_type(const std::string& path) {
-  PyObject* o = must(path);
-  VITRINE_CHECK(PyType_Check(o), path + " is not a class");
-  return reinterpret_cast<PyTypeObject*>(o);
+PyTypeObject* type_of(Name name) {
+  PyObject* o = kept(name);
+  VITRINE_CHECK(PyType_Check(o), std::string("no class: ") + Py_TYPE(o)->tp_name);
+  return as_type(o);
+}
+
+// Of what is loaded already; nullptr: it is not. Its module keeps it.
+PyTypeObject* loaded_type(Name name) {
+  return as_type(find_loaded(name).get());
 }
 
 PyTypeObject* iterator_type(const char* expression) {
@@ -26,100 +29,89 @@ PyTypeObject* iterator_type(const char* expression) {
   return Py_TYPE(value.get());
 }
 
-// The member, and where the object is found.
-template <class T>
-struct Named {
-  T* TorchNames::* member;
-  const char* path;
-};
-constexpr Named<PyObject> kObjects[] = {
-    {&TorchNames::torch, "torch"},
-    {&TorchNames::functional, "torch.nn.functional"},
-    {&TorchNames::operator_module, "_operator"},  // a program may put other functions into `operator`
-    {&TorchNames::builtins, "builtins"},
-    {&TorchNames::module_call, "torch.nn.Module._wrapped_call_impl"},  // a program may have replaced __call__
-    {&TorchNames::module_call_impl, "torch.nn.Module._call_impl"},
-    {&TorchNames::module_getattr, "torch.nn.Module.__getattr__"},
-    {&TorchNames::module_setattr, "torch.nn.Module.__setattr__"},
-    {&TorchNames::module_delattr, "torch.nn.Module.__delattr__"},
-    {&TorchNames::module_forward, "torch.nn.Module.forward"},
-};
-constexpr Named<PyTypeObject> kTypes[] = {
-    {&TorchNames::tensor, "torch.Tensor"},
-    {&TorchNames::tensor_base, "torch._C.TensorBase"},
-    {&TorchNames::parameter, "torch.nn.Parameter"},
-    {&TorchNames::size, "torch.Size"},
-    {&TorchNames::dtype, "torch.dtype"},
-    {&TorchNames::device, "torch.device"},
-    {&TorchNames::layout, "torch.layout"},
-    {&TorchNames::memory_format, "torch.memory_format"},
-    {&TorchNames::finfo, "torch.finfo"},
-    {&TorchNames::iinfo, "torch.iinfo"},
-    {&TorchNames::module, "torch.nn.Module"},
-    {&TorchNames::op_overload, "torch._ops.OpOverload"},
-    {&TorchNames::op_packet, "torch._ops.OpOverloadPacket"},
-    {&TorchNames::op_namespace, "torch._ops._OpNamespace"},
-    {&TorchNames::ops, "torch._ops._Ops"},
-    {&TorchNames::signature, "inspect.Signature"},
-    {&TorchNames::item_getter, "_operator.itemgetter"},
-    {&TorchNames::attribute_getter, "_operator.attrgetter"},
-    {&TorchNames::method_caller, "_operator.methodcaller"},
-    {&TorchNames::expression_match, "re.Match"},
-    {&TorchNames::expression, "re.Pattern"},
-    {&TorchNames::custom_op, "torch._library.custom_ops.CustomOpDef"},
-    {&TorchNames::script_function, "torch.jit.ScriptFunction"},
-    {&TorchNames::enum_base, "enum.Enum"},
-    {&TorchNames::version, "torch.torch_version.TorchVersion"},
-    {&TorchNames::attention_backend, "torch._C._SDPBackend"},
-    {&TorchNames::type_variable, "typing.TypeVar"},
-    {&TorchNames::lru_cache_wrapper, "functools._lru_cache_wrapper"},
-    {&TorchNames::generic_alias, "types.GenericAlias"},
-    {&TorchNames::union_type, "types.UnionType"},
-    {&TorchNames::inference_context, "torch._C._InferenceMode"},
-    {&TorchNames::removable_handle, "torch.utils.hooks.RemovableHandle"},
-    {&TorchNames::partial, "functools.partial"},
-    {&TorchNames::deque, "collections.deque"},
-    {&TorchNames::ordered_dict, "collections.OrderedDict"},
-    {&TorchNames::default_dict, "collections.defaultdict"},
-    {&TorchNames::count, "itertools.count"},
-    {&TorchNames::repeat, "itertools.repeat"},
-    {&TorchNames::chain, "itertools.chain"},
-    {&TorchNames::islice, "itertools.islice"},
-};
-// Those that may be absent: NumPy's, the module's own, what a version of PyTorch lacks.
-constexpr Named<PyTypeObject> kOptionalTypes[] = {
-    {&TorchNames::flex_attention, "torch._higher_order_ops.flex_attention.FlexAttentionHOP"},
-    {&TorchNames::numpy_number, "numpy.number"},
-    {&TorchNames::numpy_bool, "numpy.bool_"},
-    {&TorchNames::numpy_ufunc, "numpy.ufunc"},
-    {&TorchNames::numpy_array, "numpy.ndarray"},
-    {&TorchNames::numpy_dtype, "numpy.dtype"},
-    {&TorchNames::disabled_function, "vitrine._engine.DisabledFunction"},
-    {&TorchNames::compiled_function, "vitrine._engine.CompiledFunction"},
-};
 constexpr const char* kIterators[] = {
     "iter([])",         "iter(())",     "iter(range(0))", "iter({})",  "iter({}.values())",
     "iter({}.items())", "iter('')",     "iter('\u00e9')", "iter(b'')", "iter(set())",
     "reversed([])",     "reversed(())", "enumerate(())",  "zip()",     "map(id, ())",
     "filter(None, ())"};
 
-TorchNames load() {
-  TorchNames n{};
-  for (const auto& [member, path] : kObjects) n.*member = must(path);
-  for (const auto& [member, path] : kTypes) n.*member = must_type(path);
-  for (const auto& [member, path] : kOptionalTypes)
-    n.*member = reinterpret_cast<PyTypeObject*>(find_object(path));
+void find_python(TorchNames& n) {
+  n.operator_module = kept(Name::operators);  // a program may put other functions into `operator`
+  n.builtins = kept(Name::builtins);
+  n.signature = type_of(Name::Signature);
+  n.item_getter = type_of(Name::itemgetter);
+  n.attribute_getter = type_of(Name::attrgetter);
+  n.method_caller = type_of(Name::methodcaller);
+  n.expression_match = type_of(Name::expression_match);
+  n.expression = type_of(Name::expression);
+  n.enum_base = type_of(Name::Enum);
+  n.type_variable = type_of(Name::TypeVar);
+  n.lru_cache_wrapper = type_of(Name::lru_cache_wrapper);
+  n.generic_alias = type_of(Name::GenericAlias);
+  n.union_type = type_of(Name::UnionType);
+  n.partial = type_of(Name::partial);
+  n.deque = type_of(Name::deque);
+  n.ordered_dict = type_of(Name::OrderedDict);
+  n.default_dict = type_of(Name::defaultdict);
+  n.count = type_of(Name::count);
+  n.repeat = type_of(Name::repeat);
+  n.chain = type_of(Name::chain);
+  n.islice = type_of(Name::islice);
 #if PY_VERSION_HEX < 0x030C0000  // later ones warn when they are asked for their state
   n.iterators = {n.count, n.repeat, n.chain, n.islice};
 #endif
-  if (n.numpy_ufunc && !PyRef(PyImport_ImportModule("vitrine._polyfills.arrays"))) {
-    PyErr_Clear();  // the engine is used without its module
-    n.numpy_ufunc = nullptr;
-  }
-  PyObject* dispatched = find_object("numpy.prod");  // an ordinary function before NumPy 1.25
-  n.numpy_dispatcher = dispatched && !PyFunction_Check(dispatched) ? Py_TYPE(dispatched) : nullptr;
   n.dict_of_sys_modules = PyImport_GetModuleDict();
   for (const char* expression : kIterators) n.iterators.insert(iterator_type(expression));
+}
+
+void find_numpy(TorchNames& n) {
+  n.numpy_number = as_type(kept(Name::numpy_number));
+  n.numpy_bool = as_type(kept(Name::numpy_bool));
+  n.numpy_ufunc = as_type(kept(Name::numpy_ufunc));
+  n.numpy_array = as_type(kept(Name::numpy_ndarray));
+  n.numpy_dtype = as_type(kept(Name::numpy_dtype));
+  if (n.numpy_ufunc && !kept(Name::array_polyfills))
+    n.numpy_ufunc = nullptr;                      // the engine is used without its module
+  PyObject* dispatched = kept(Name::numpy_prod);  // an ordinary function before NumPy 1.25
+  n.numpy_dispatcher = dispatched && !PyFunction_Check(dispatched) ? Py_TYPE(dispatched) : nullptr;
+}
+
+TorchNames load() {
+  TorchNames n{};
+  n.torch = kept(Name::torch);
+  n.functional = kept(Name::functional);
+  n.tensor = type_of(Name::Tensor);
+  n.tensor_base = type_of(Name::TensorBase);
+  n.parameter = type_of(Name::Parameter);
+  n.size = type_of(Name::Size);
+  n.dtype = type_of(Name::dtype);
+  n.device = type_of(Name::device);
+  n.layout = type_of(Name::layout);
+  n.memory_format = type_of(Name::memory_format);
+  n.finfo = type_of(Name::finfo);
+  n.iinfo = type_of(Name::iinfo);
+  n.module = type_of(Name::Module);
+  n.op_overload = type_of(Name::OpOverload);
+  n.op_packet = type_of(Name::OpOverloadPacket);
+  n.op_namespace = type_of(Name::OpNamespace);
+  n.ops = type_of(Name::Ops);
+  n.custom_op = type_of(Name::custom_op);
+  n.flex_attention = loaded_type(Name::FlexAttention);
+  n.script_function = type_of(Name::ScriptFunction);
+  n.version = type_of(Name::TorchVersion);
+  n.attention_backend = type_of(Name::SDPBackend);
+  n.inference_context = type_of(Name::InferenceMode);
+  n.removable_handle = type_of(Name::RemovableHandle);
+  n.disabled_function = loaded_type(Name::DisabledFunction);
+  n.compiled_function = loaded_type(Name::CompiledFunction);
+  n.module_call = kept(Name::module_call);  // a program may have replaced __call__
+  n.module_call_impl = kept(Name::module_call_impl);
+  n.module_getattr = kept(Name::module_getattr);
+  n.module_setattr = kept(Name::module_setattr);
+  n.module_delattr = kept(Name::module_delattr);
+  n.module_forward = kept(Name::module_forward);
+  find_python(n);
+  find_numpy(n);
   return n;
 }
 

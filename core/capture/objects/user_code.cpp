@@ -11,8 +11,8 @@ namespace vitrine::capture {
 namespace {
 
 // "/usr/lib/python3.11/", where the file of a module lies.
-std::string folder_of_module(const char* name) {
-  PyRef module(PyImport_ImportModule(name));
+std::string folder_of_module(Name name) {
+  const PyRef module = find(name);
   PyRef file(module ? PyObject_GetAttrString(module.get(), "__file__") : nullptr);
   PyErr_Clear();
   const std::string path = text_of(file.get());
@@ -23,7 +23,7 @@ std::string folder_of_module(const char* name) {
 bool is_library_file(const std::string& path) {
   static constinit Once<std::pair<std::string, std::string>> kept_folders;
   const auto& [library, torch] =
-      kept_folders.get([] { return std::pair(folder_of_module("os"), folder_of_module("torch")); });
+      kept_folders.get([] { return std::pair(folder_of_module(Name::os), folder_of_module(Name::torch)); });
   if (!torch.empty() && path.starts_with(torch)) return true;
   if (path.starts_with("<frozen ")) return true;
   return !library.empty() && path.starts_with(library) &&

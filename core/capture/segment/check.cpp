@@ -22,14 +22,9 @@ std::vector<PyObject*> items_of(const PyRef& list) {
   return out;
 }
 
-PyRef helpers() {
-  return PyRef(PyImport_ImportModule("vitrine._checking"));
-}
-
 // A list of copies that share storages as the originals do; nothing if they cannot be copied.
 PyRef copies(const PyRef& list) {
-  PyRef module = helpers();
-  PyRef out(module && list ? PyObject_CallMethod(module.get(), "copies", "O", list.get()) : nullptr);
+  PyRef out = list ? call(Name::check_copies, "O", list.get()) : PyRef();
   PyErr_Clear();
   return out && PyList_Check(out.get()) ? std::move(out) : PyRef();
 }
@@ -46,12 +41,10 @@ std::string take_error() {
 // Compares, and on a difference fills `check`.
 void compare(const CheckedCall& call, const PyRef& eager, const PyRef& compiled, const PyRef& inputs,
              const std::string& failure, Check& check) {
-  PyRef module = helpers();
   const std::string graph = ir::print(*call.trace.graphs.aten);
-  PyRef found(module ? PyObject_CallMethod(module.get(), "difference", "OOOsss", eager.get(),
-                                           compiled ? compiled.get() : Py_None, inputs.get(), graph.c_str(),
-                                           check.cache_dir.c_str(), failure.c_str())
-                     : nullptr);
+  const PyRef found =
+      torch_api::call(Name::check_difference, "OOOsss", eager.get(), compiled ? compiled.get() : Py_None,
+                      inputs.get(), graph.c_str(), check.cache_dir.c_str(), failure.c_str());
   if (found && PyTuple_Check(found.get()) && PyTuple_GET_SIZE(found.get()) == 2) {
     check.text = text_of(PyTuple_GET_ITEM(found.get(), 0));
     check.reproducer = text_of(PyTuple_GET_ITEM(found.get(), 1));
@@ -111,15 +104,14 @@ Checked check_writing(const CheckedCall& call, std::vector<PyObject*>& results, 
 
 RandomState::RandomState(bool wanted) {
   if (!wanted) return;
-  module_ = helpers();
-  if (module_) states_ = PyRef(PyObject_CallMethod(module_.get(), "random_states", nullptr));
+  states_ = call(Name::check_random_states);
   PyErr_Clear();
 }
 
 void RandomState::restore() {
   if (!states_) return;
   ErrorAside aside;
-  PyRef done(PyObject_CallMethod(module_.get(), "set_random_states", "(O)", states_.get()));
+  call(Name::check_set_random_states, "(O)", states_.get());
 }
 
 Checked run_checked(const CheckedCall& call, std::vector<PyObject*>& results, Check& check) {

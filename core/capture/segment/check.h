@@ -33,7 +33,7 @@ class RandomState {
   void restore();
 
  private:
-  PyRef module_, states_;
+  PyRef states_;
 };
 
 struct CheckedCall {

@@ -13,8 +13,7 @@ namespace {
 
 // linecache knows files, notebook cells and doctests.
 std::string read_source(const std::string& path) {
-  PyRef linecache(PyImport_ImportModule("linecache"));
-  PyRef lines(linecache ? PyObject_CallMethod(linecache.get(), "getlines", "s", path.c_str()) : nullptr);
+  const PyRef lines = call(Name::linecache_getlines, "s", path.c_str());
   PyRef empty(PyUnicode_FromString(""));
   PyRef text(lines && empty ? PyUnicode_Join(empty.get(), lines.get()) : nullptr);
   PyErr_Clear();
@@ -22,10 +21,8 @@ std::string read_source(const std::string& path) {
 }
 
 std::string sha256(const std::string& text) {
-  PyRef hashlib(PyImport_ImportModule("hashlib"));
-  PyRef hash(hashlib ? PyObject_CallMethod(hashlib.get(), "sha256", "y#", text.data(),
-                                           static_cast<Py_ssize_t>(text.size()))
-                     : nullptr);
+  const PyRef bytes(PyBytes_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+  const PyRef hash = bytes ? call(Name::sha256, "O", bytes.get()) : PyRef();
   PyRef hex(hash ? PyObject_CallMethod(hash.get(), "hexdigest", nullptr) : nullptr);
   PyErr_Clear();
   return text_of(hex.get());
@@ -45,8 +42,8 @@ Id CodeIds::span(int32_t pc) const {
   return find_in(spans, pc);
 }
 
-std::string folder_of(const char* module) {
-  PyRef m(PyImport_ImportModule(module));
+std::string folder_of(Name module) {
+  const PyRef m = find(module);
   PyRef file(m ? PyObject_GetAttrString(m.get(), "__file__") : nullptr);
   PyErr_Clear();
   const std::string path = text_of(file.get());
@@ -56,7 +53,7 @@ std::string folder_of(const char* module) {
 // Of Vitrine itself.
 static bool is_own_file(const std::string& path) {
   static constinit Once<std::string> kept_folder;
-  const std::string& folder = kept_folder.get([] { return folder_of("vitrine"); });
+  const std::string& folder = kept_folder.get([] { return folder_of(Name::vitrine); });
   return !folder.empty() && path.starts_with(folder);
 }
 
@@ -70,7 +67,7 @@ bool is_user_file(const std::string& path) {
 
 bool is_package_file(const std::string& path) {
   static constinit Once<std::string> kept_torch;
-  const std::string& torch = kept_torch.get([] { return folder_of("torch"); });
+  const std::string& torch = kept_torch.get([] { return folder_of(Name::torch); });
   if (is_own_file(path) || (!torch.empty() && path.starts_with(torch))) return false;
   return path.find("/site-packages/") != std::string::npos ||
          path.find("/dist-packages/") != std::string::npos;
@@ -98,9 +95,7 @@ std::string expression_text(const Bytecode& bytecode, int32_t pc) {
   const Position p = in ? bytecode.position(*in) : Position{};
   if (p.line < 1) return "";
   const std::string path = text_of(reinterpret_cast<PyCodeObject*>(bytecode.code())->co_filename);
-  PyRef linecache(PyImport_ImportModule("linecache"));
-  PyRef line(linecache ? PyObject_CallMethod(linecache.get(), "getline", "si", path.c_str(), p.line)
-                       : nullptr);
+  const PyRef line = call(Name::linecache_getline, "si", path.c_str(), p.line);
   PyErr_Clear();
   std::string text = text_of(line.get());
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();

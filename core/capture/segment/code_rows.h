@@ -42,7 +42,7 @@ std::string expression_text(const Bytecode& bytecode, int32_t pc);
 // What `dis` would show beside the argument: a name, a constant, an operator, a jump's goal.
 std::string argument_text(const Bytecode& bytecode, const Instruction& instruction);
 // The folder of an imported module, with a slash at its end; "" for none.
-std::string folder_of(const char* module);
+std::string folder_of(torch_api::Name module);
 // Whether a file is the user's own: neither of the standard library, of an installed package nor of Vitrine.
 bool is_user_file(const std::string& path);
 // Whether it is an installed package's, PyTorch and Vitrine apart.

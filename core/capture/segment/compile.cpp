@@ -29,9 +29,8 @@ std::string write_reproducer(const std::string& cache_dir, const Trace& trace, c
 
 void raise_mark_error(const MarkError& error) {
   PyErr_Clear();
-  PyRef errors(PyImport_ImportModule("vitrine._errors"));
-  PyRef named(errors ? PyObject_GetAttrString(errors.get(), "ConstraintViolationError") : nullptr);
-  PyRef type(named ? PyObject_CallMethod(errors.get(), "caught_as_pytorchs", "O", named.get()) : nullptr);
+  const PyRef named = find(Name::ConstraintViolationError);
+  const PyRef type = named ? call(Name::caught_as_pytorchs, "O", named.get()) : PyRef();
   PyRef made(type ? PyObject_CallFunction(type.get(), "sss", error.source.c_str(), error.text.c_str(),
                                           error.place.c_str())
                   : nullptr);
@@ -45,8 +44,7 @@ void say_backend_failed(PyObject* backend) {
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
   if (trace) PyException_SetTraceback(value, trace);
-  PyRef errors(PyImport_ImportModule("vitrine._errors"));
-  PyRef made(errors ? PyObject_CallMethod(errors.get(), "backend_failed", "OO", backend, value) : nullptr);
+  const PyRef made = call(Name::backend_failed, "OO", backend, value);
   if (!made) {
     PyErr_Clear();
     return PyErr_Restore(type, value, trace);

@@ -10,12 +10,11 @@ namespace {
 // Of a function of vitrine._controls, asked in Python; nothing when it fails. An error that is set afterwards
 // is a signal handler's.
 template <class... Arguments>
-PyRef ask(const char* function, const char* format, Arguments... arguments) {
+PyRef ask(Name function, const char* format, Arguments... arguments) {
   const SignalsAside signals;
   const PauseCapture pause;
   const ErrorAside aside;
-  PyRef module(PyImport_ImportModule("vitrine._controls"));
-  PyRef answer(module ? PyObject_CallMethod(module.get(), function, format, arguments...) : nullptr);
+  PyRef answer = call(function, format, arguments...);
   PyErr_Clear();
   return answer;
 }
@@ -41,18 +40,18 @@ Stance Controls::stance() {
   if (now == seen_.get()) return stance_;
   seen_ = PyRef(Py_XNewRef(now));
   stance_ = Stance::Default;
-  const PyRef number = ask("stance", "O", now);
+  const PyRef number = ask(Name::stance, "O", now);
   if (number && PyLong_Check(number.get())) stance_ = static_cast<Stance>(PyLong_AsLong(number.get()));
   return stance_;
 }
 
 bool Controls::switched_off() const {
-  return ask("switched_off", nullptr).get() == Py_True;
+  return ask(Name::switched_off, nullptr).get() == Py_True;
 }
 
 std::vector<std::string> Controls::not_followed() const {
   std::vector<std::string> sentences;
-  const PyRef found = ask("not_followed", nullptr);
+  const PyRef found = ask(Name::not_followed, nullptr);
   for (Py_ssize_t i = 0; found && PyList_Check(found.get()) && i < PyList_GET_SIZE(found.get()); ++i)
     sentences.push_back(text_of(PyList_GET_ITEM(found.get(), i)));
   return sentences;

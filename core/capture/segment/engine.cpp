@@ -50,8 +50,7 @@ void Engine::warn(const std::string& text, const std::string& hint, const std::s
 void Engine::tell(const std::string& text, const std::string& hint, const std::string& detail) {
   if (!warned_.insert(text).second) return;
   ErrorAside aside;
-  PyRef errors(PyImport_ImportModule("vitrine._errors"));
-  PyRef category(errors ? PyObject_GetAttrString(errors.get(), "VitrineWarning") : nullptr);
+  const PyRef category = find(Name::VitrineWarning);
   std::string shown = "vitrine: " + text;
   if (!hint.empty()) shown += (shown.ends_with('.') ? " " : ". ") + hint;
   if (!detail.empty()) shown += " (" + detail + ")";

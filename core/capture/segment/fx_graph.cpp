@@ -221,8 +221,7 @@ BackendSizes backend_sizes(const Trace& trace) {
 
 BackendCode compile_by_backend(PyObject* backend, const Trace& trace, const BackendSizes& sizes,
                                const std::vector<PyRef>& example_inputs) {
-  PyRef module(PyImport_ImportModule("vitrine._fx"));
-  PyRef builder(module ? PyObject_CallMethod(module.get(), "GraphBuilder", nullptr) : nullptr);
+  const PyRef builder = call(Name::GraphBuilder);
   if (!builder || !FxWalk(trace.graphs, sizes, builder.get()).run(example_inputs)) return {};
   PyRef made(PyObject_CallMethod(builder.get(), "compile", "O", backend));
   PyObject *callable = nullptr, *guards = nullptr, *strides = nullptr;

@@ -16,8 +16,8 @@ bool starts_with(const std::string& text, const std::string& start) {
 // Folders whose functions are not worth a capture of their own; they are still inlined where a trace meets
 // them.
 struct Folders {
-  std::string vitrine = folder_of("vitrine"), torch = folder_of("torch"), library = folder_of("os"),
-              numpy = folder_of("numpy");
+  std::string vitrine = folder_of(Name::vitrine), torch = folder_of(Name::torch),
+              library = folder_of(Name::os), numpy = folder_of(Name::numpy);
 };
 
 bool is_library_code(const std::string& path) {

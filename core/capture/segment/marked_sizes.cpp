@@ -141,14 +141,12 @@ class SizeProbe {
   // Tensors like the inputs, of these sizes; None: there are none.
   PyRef resized(const SymbolValues& values) const {
     const PyRef tensors(PyList_New(0)), sizes(PyList_New(0));
-    const PyRef module(PyImport_ImportModule("vitrine._sizes"));
-    for (size_t i = 0; module && i < inputs_.size(); ++i) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
       const PyRef own = sizes_of(trace_.inputs[i], values);
       if (!own || PyList_Append(sizes.get(), own.get()) != 0 || PyList_Append(tensors.get(), inputs_[i]) != 0)
         return {};
     }
-    return PyRef(module ? PyObject_CallMethod(module.get(), "resized", "OO", tensors.get(), sizes.get())
-                        : nullptr);
+    return call(Name::resized, "OO", tensors.get(), sizes.get());
   }
 
   // By dim; -1: as it is. None: all are.

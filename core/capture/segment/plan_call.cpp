@@ -80,12 +80,10 @@ bool use_up(const Trace& trace, std::span<PyObject* const> inputs, std::vector<P
   for (size_t i = 0; list && i < results.size(); ++i)
     if (wanted[i] && PyList_Append(list.get(), results[i]) < 0) return false;
   if (!list || PyList_GET_SIZE(list.get()) == 0) return static_cast<bool>(list);
-  PyRef module(PyImport_ImportModule("vitrine._autograd.training"));
   PyRef from(PyList_New(0));
   for (PyObject* o : inputs)
     if (from && torch_api::is_tensor(o) && PyList_Append(from.get(), o) < 0) return false;
-  PyRef made(module && from ? PyObject_CallMethod(module.get(), "consumed", "OO", list.get(), from.get())
-                            : nullptr);
+  const PyRef made = from ? call(Name::consumed, "OO", list.get(), from.get()) : PyRef();
   if (!made) return false;
   Py_ssize_t next = 0;
   for (size_t i = 0; i < results.size(); ++i) {

@@ -35,14 +35,13 @@ std::string call_site() {
 }
 
 // A class of vitrine._errors, which an `except` for PyTorch's own catches, too.
-PyRef error_type(const char* name) {
-  PyRef errors(PyImport_ImportModule("vitrine._errors"));
-  PyRef type(errors ? PyObject_GetAttrString(errors.get(), name) : nullptr);
-  return PyRef(type ? PyObject_CallMethod(errors.get(), "caught_as_pytorchs", "O", type.get()) : nullptr);
+PyRef error_type(Name name) {
+  const PyRef type = find(name);
+  return type ? call(Name::caught_as_pytorchs, "O", type.get()) : PyRef();
 }
 
 void raise_graph_break(const BreakInfo& broke) {
-  PyRef type = error_type("GraphBreakError");
+  PyRef type = error_type(Name::GraphBreakError);
   PyRef stack(PyList_New(0));
   if (!type || !stack) return;
   for (const auto& [text, line] : broke.stack) {
@@ -266,7 +265,7 @@ bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place,
   const std::string hint =
       why + " vitrine.config." + std::string(here ? "recompile_limit." : "accumulated_recompile_limit.");
   if (settings_->fullgraph) {
-    PyRef type = error_type("RecompileLimitError");
+    PyRef type = error_type(Name::RecompileLimitError);
     PyRef error(type ? PyObject_CallFunction(type.get(), "ss", text.c_str(), hint.c_str()) : nullptr);
     if (error) PyErr_SetObject(type.get(), error.get());
   } else {

@@ -390,7 +390,7 @@ static PyRef numbers_of_each(const auto& lists) {
 }
 
 static PyRef tangents_of(const Joint& j) {
-  const PyRef torch(PyImport_ImportModule("torch"));
+  const PyRef torch = find(Name::torch);
   if (!torch) return {};
   return tuple_of(j.tangents, [&](const ir::TensorType& t) {
     PyObject* dtype = PyObject_GetAttrString(torch.get(), std::string(ir::dtype_torch_name(t.dtype)).c_str());
@@ -440,9 +440,7 @@ static void hand_over_functions(PyObject* plans, bool has_views, Keywords& out) 
 
 PyRef make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place) {
-  const PyRef module(PyImport_ImportModule("vitrine._autograd.training"));
-  const PyRef region(module ? PyObject_GetAttrString(module.get(), "Region") : nullptr),
-      nothing(PyTuple_New(0));
+  const PyRef region = find(Name::Region), nothing(PyTuple_New(0));
   if (!region || !nothing) return {};
   Keywords words;
   describe(*joint, words);

@@ -14,11 +14,7 @@ void release(Recipe& recipe) {
 }  // namespace
 
 int64_t abc_registrations() {
-  static constinit Once<PyObject*> kept_count;
-  PyObject* const count = kept_count.get([] {
-    PyRef module(PyImport_ImportModule("abc"));
-    return module ? PyObject_GetAttrString(module.get(), "get_cache_token") : nullptr;
-  });
+  PyObject* const count = kept(Name::abc_get_cache_token);
   PyRef number(count ? PyObject_CallNoArgs(count) : nullptr);
   const int64_t n = number ? PyLong_AsLongLong(number.get()) : -1;
   PyErr_Clear();

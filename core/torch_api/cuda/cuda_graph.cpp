@@ -5,26 +5,24 @@
 #include <optional>
 
 #include "core/torch_api/op_call.h"
+#include "core/torch_api/python_names.h"
 #include "core/torch_api/warning_watch.h"
 
 namespace vitrine::torch_api {
 
 std::unique_ptr<CudaGraph> CudaGraph::begin() {
   std::unique_ptr<CudaGraph> out(new CudaGraph);
-  out->torch_cuda_ = PyImport_ImportModule("torch.cuda");
-  if (!out->torch_cuda_) return nullptr;
-  out->stream_before_ = PyObject_CallMethod(out->torch_cuda_, "current_stream", nullptr);
+  out->stream_before_ = call(Name::cuda_current_stream).release();
   // keep_graph: its launches are changed by their place in the graph, which has to outlive instantiation.
-  out->graph_ = PyObject_CallMethod(out->torch_cuda_, "CUDAGraph", "O", Py_True);
+  out->graph_ = call(Name::CUDAGraph, "O", Py_True).release();
   if (!out->graph_ && PyErr_ExceptionMatches(PyExc_TypeError)) {
     PyErr_Clear();
-    out->graph_ = PyObject_CallMethod(out->torch_cuda_, "CUDAGraph", nullptr);
+    out->graph_ = call(Name::CUDAGraph).release();
   }
   if (!out->stream_before_ || !out->graph_) return nullptr;
   // graph(cuda_graph, pool=None, stream=None, capture_error_mode="global"). Other threads may go on
   // allocating.
-  out->recording_ =
-      PyObject_CallMethod(out->torch_cuda_, "graph", "OOOs", out->graph_, Py_None, Py_None, "thread_local");
+  out->recording_ = call(Name::cuda_graph, "OOOs", out->graph_, Py_None, Py_None, "thread_local").release();
   PyObject* entered = out->recording_ ? PyObject_CallMethod(out->recording_, "__enter__", nullptr) : nullptr;
   if (!entered) return nullptr;
   Py_DECREF(entered);
@@ -39,9 +37,7 @@ bool CudaGraph::end(bool failed) {
   if (left) return show_executable();
   // PyTorch leaves its own stream only after a recording that went well.
   PendingError error;
-  PyObject* set = PyObject_CallMethod(torch_cuda_, "set_stream", "O", stream_before_);
-  if (!set) PyErr_Clear();
-  Py_XDECREF(set);
+  if (!call(Name::cuda_set_stream, "O", stream_before_)) PyErr_Clear();
   forget_recording();
   error.restore();
   return false;
@@ -51,15 +47,13 @@ bool CudaGraph::end(bool failed) {
 // is drawn for recorded, and refuse to draw. An empty recording that goes well ends that.
 void CudaGraph::forget_recording() {
   const WarningWatch quiet(Py_None, WarningWatch::Once::AsEver);  // that it is empty
-  PyObject* graph = PyObject_CallMethod(torch_cuda_, "CUDAGraph", nullptr);
-  PyObject* recording =
-      graph ? PyObject_CallMethod(torch_cuda_, "graph", "OOOs", graph, Py_None, Py_None, "thread_local")
-            : nullptr;
-  PyObject* entered = recording ? PyObject_CallMethod(recording, "__enter__", nullptr) : nullptr;
-  PyObject* left =
-      entered ? PyObject_CallMethod(recording, "__exit__", "OOO", Py_None, Py_None, Py_None) : nullptr;
+  const PyRef graph = call(Name::CUDAGraph);
+  const PyRef recording =
+      graph ? call(Name::cuda_graph, "OOOs", graph.get(), Py_None, Py_None, "thread_local") : PyRef();
+  const PyRef entered(recording ? PyObject_CallMethod(recording.get(), "__enter__", nullptr) : nullptr);
+  const PyRef left(
+      entered ? PyObject_CallMethod(recording.get(), "__exit__", "OOO", Py_None, Py_None, Py_None) : nullptr);
   if (!left) PyErr_Clear();
-  for (PyObject* o : {left, entered, recording, graph}) Py_XDECREF(o);
 }
 
 bool CudaGraph::show_executable() {
@@ -79,7 +73,7 @@ bool CudaGraph::replay() {
 }
 
 CudaGraph::~CudaGraph() {
-  for (PyObject* o : {recording_, graph_, stream_before_, torch_cuda_}) Py_XDECREF(o);
+  for (PyObject* o : {recording_, graph_, stream_before_}) Py_XDECREF(o);
 }
 
 }  // namespace vitrine::torch_api

@@ -31,7 +31,7 @@ class CudaGraph {
   bool show_executable();
   void forget_recording();
   // All owned.
-  _object *graph_ = nullptr, *recording_ = nullptr, *stream_before_ = nullptr, *torch_cuda_ = nullptr;
+  _object *graph_ = nullptr, *recording_ = nullptr, *stream_before_ = nullptr;
   void* executable_ = nullptr;
 };
 

@@ -8,7 +8,7 @@
 
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/op_call.h"
-#include "core/torch_api/python_ref.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -74,9 +74,7 @@ class RandomProbe {
 
  private:
   bool ask_device(int64_t& blocks) {
-    PyRef cuda(PyObject_GetAttrString(torch_, "cuda"));
-    PyRef facts(cuda ? PyObject_CallMethod(cuda.get(), "get_device_properties", "s", device_.c_str())
-                     : nullptr);
+    const PyRef facts = call(Name::cuda_device_properties, "s", device_.c_str());
     PyRef count(facts ? PyObject_GetAttrString(facts.get(), "multi_processor_count") : nullptr);
     PyRef threads(count ? PyObject_GetAttrString(facts.get(), "max_threads_per_multi_processor") : nullptr);
     if (!threads) return false;
@@ -151,8 +149,7 @@ class RandomProbe {
 }  // namespace
 
 std::unique_ptr<CudaGenerator> CudaGenerator::of(int gpu) {
-  PyRef cuda(PyImport_ImportModule("torch.cuda"));
-  PyRef all(cuda ? PyObject_GetAttrString(cuda.get(), "default_generators") : nullptr);
+  const PyRef all = find(Name::cuda_default_generators);
   PyObject* generator = all ? PySequence_GetItem(all.get(), gpu) : nullptr;
   if (!generator) return nullptr;
   std::unique_ptr<CudaGenerator> out(new CudaGenerator);
@@ -183,13 +180,7 @@ bool CudaGenerator::set_offset(uint64_t offset) {
 
 // Attention that drops out draws a number for each pair of a query and a key: of `advance` queries and a key.
 bool CudaGenerator::skip(int64_t advance) {
-  PyRef torch(PyImport_ImportModule("torch"));
-  PyRef ops(torch ? PyObject_GetAttrString(torch.get(), "ops") : nullptr);
-  PyRef aten(ops ? PyObject_GetAttrString(ops.get(), "aten") : nullptr);
-  PyRef packet(aten ? PyObject_GetAttrString(aten.get(), "_scaled_dot_product_efficient_attention")
-                    : nullptr);
-  PyRef attention(packet ? PyObject_GetAttrString(packet.get(), "default") : nullptr);
-  PyRef empty(attention ? PyObject_GetAttrString(torch.get(), "empty") : nullptr);
+  const PyRef attention = find(Name::efficient_attention), empty(attention ? find(Name::empty) : PyRef());
   if (!empty) return false;
   const std::string device = "cuda:" + std::to_string(gpu_);
   PyRef names(Py_BuildValue("{ss}", "device", device.c_str()));
@@ -209,7 +200,7 @@ CudaRng cuda_rng(int gpu) {
   if (auto it = known.find(gpu); it != known.end()) return it->second;
   const NoGradScope off;
   CudaRng found;
-  PyRef torch(PyImport_ImportModule("torch"));
+  const PyRef torch = find(Name::torch);
   std::unique_ptr<CudaGenerator> generator = torch ? CudaGenerator::of(gpu) : nullptr;
   if (!generator || !RandomProbe(gpu, torch.get()).run(*generator, found)) {
     PyErr_Clear();  // while a stream is recorded, say: another compilation may ask again

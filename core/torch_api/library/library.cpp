@@ -10,6 +10,7 @@
 #include "core/torch_api/library/list_call.h"
 #include "core/torch_api/library/lt_call.h"
 #include "core/torch_api/op_call.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::torch_api {
 
@@ -267,13 +268,6 @@ constexpr std::array<LibraryRow, 12> kRows = {{
 }};
 #undef VITRINE_CALL
 
-PyObject* default_generator() {  // new reference
-  PyObject* torch = PyImport_ImportModule("torch");
-  PyObject* generator = torch ? PyObject_GetAttrString(torch, "default_generator") : nullptr;
-  Py_XDECREF(torch);
-  return generator;
-}
-
 }  // namespace
 
 std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotOf& slot_of, int algorithm) {
@@ -343,38 +337,26 @@ bool deterministic_algorithms() {
 
 bool gelu_loses_infinity(ir::DType dtype) {
   const std::string name(ir::dtype_torch_name(dtype));
-  PyObject* module = PyImport_ImportModule("vitrine._library_gelu");
-  PyObject* found = module ? PyObject_CallMethod(module, "loses_infinity", "s", name.c_str()) : nullptr;
-  const bool out = found == Py_True;
-  Py_XDECREF(found);
-  Py_XDECREF(module);
+  const bool out = call(Name::loses_infinity, "s", name.c_str()).get() == Py_True;
   PyErr_Clear();
   return out;
 }
 
 bool cudnn_allows_tf32() {
-  PyObject* cudnn = PyImport_ImportModule("torch.backends.cudnn");
-  PyObject* allowed = cudnn ? PyObject_GetAttrString(cudnn, "allow_tf32") : nullptr;
-  const bool out = allowed == Py_True;
-  Py_XDECREF(allowed);
-  Py_XDECREF(cudnn);
+  const bool out = find(Name::cudnn_allow_tf32).get() == Py_True;
   PyErr_Clear();  // settings of PyTorch's older and newer interface contradict each other
   return out;
 }
 
 _object* generator_state() {
-  PyObject* generator = default_generator();
-  PyObject* state = generator ? PyObject_CallMethod(generator, "get_state", nullptr) : nullptr;
-  Py_XDECREF(generator);
-  return state;
+  const PyRef generator = find(Name::default_generator);
+  return generator ? PyObject_CallMethod(generator.get(), "get_state", nullptr) : nullptr;
 }
 
 bool set_generator_state(_object* state) {
-  PyObject* generator = default_generator();
-  PyObject* none = generator ? PyObject_CallMethod(generator, "set_state", "O", state) : nullptr;
-  Py_XDECREF(generator);
-  Py_XDECREF(none);
-  return none != nullptr;
+  const PyRef generator = find(Name::default_generator);
+  const PyRef none(generator ? PyObject_CallMethod(generator.get(), "set_state", "O", state) : nullptr);
+  return static_cast<bool>(none);
 }
 
 }  // namespace vitrine::torch_api

@@ -1,0 +1,140 @@
+// The table of python_names.h.
+#pragma once
+
+// X(id, module, attribute, presence)
+#define VITRINE_PYTHON_NAMES(X)                                                                         \
+  /* Python */                                                                                          \
+  X(abc_get_cache_token, "abc", "get_cache_token", optional)                                            \
+  X(attrgetter, "_operator", "attrgetter", required)                                                    \
+  X(builtins, "builtins", "", required)                                                                 \
+  X(chain, "itertools", "chain", required)                                                              \
+  X(count, "itertools", "count", required)                                                              \
+  X(defaultdict, "collections", "defaultdict", required)                                                \
+  X(deque, "collections", "deque", required)                                                            \
+  X(Enum, "enum", "Enum", required)                                                                     \
+  X(expression, "re", "Pattern", required)                                                              \
+  X(expression_match, "re", "Match", required)                                                          \
+  X(GenericAlias, "types", "GenericAlias", required)                                                    \
+  X(getsignal, "_signal", "getsignal", optional)                                                        \
+  X(islice, "itertools", "islice", required)                                                            \
+  X(itemgetter, "_operator", "itemgetter", required)                                                    \
+  X(linecache_getline, "linecache", "getline", required)                                                \
+  X(linecache_getlines, "linecache", "getlines", required)                                              \
+  X(lru_cache_wrapper, "functools", "_lru_cache_wrapper", required)                                     \
+  X(methodcaller, "_operator", "methodcaller", required)                                                \
+  X(operators, "_operator", "", required) /* a program may put other functions into `operator` */       \
+  X(OrderedDict, "collections", "OrderedDict", required)                                                \
+  X(os, "os", "", required)                                                                             \
+  X(partial, "functools", "partial", required)                                                          \
+  X(repeat, "itertools", "repeat", required)                                                            \
+  X(sha256, "hashlib", "sha256", required)                                                              \
+  X(Signature, "inspect", "Signature", required)                                                        \
+  X(thread_local_class, "_thread", "_local", optional)                                                  \
+  X(TypeVar, "typing", "TypeVar", required)                                                             \
+  X(UnionType, "types", "UnionType", required)                                                          \
+  X(warnings, "warnings", "", required)                                                                 \
+  /* NumPy, which need not be there */                                                                  \
+  X(numpy, "numpy", "", optional)                                                                       \
+  X(numpy_bool, "numpy", "bool_", optional)                                                             \
+  X(numpy_dtype, "numpy", "dtype", optional)                                                            \
+  X(numpy_ndarray, "numpy", "ndarray", optional)                                                        \
+  X(numpy_number, "numpy", "number", optional)                                                          \
+  X(numpy_prod, "numpy", "prod", optional)                                                              \
+  X(numpy_ufunc, "numpy", "ufunc", optional)                                                            \
+  /* PyTorch */                                                                                         \
+  X(below_autograd, "torch._C", "_AutoDispatchBelowAutograd", required)                                 \
+  X(custom_op, "torch._library.custom_ops", "CustomOpDef", required)                                    \
+  X(default_generator, "torch", "default_generator", required)                                          \
+  X(device, "torch", "device", required)                                                                \
+  X(DeviceContext, "torch.utils._device", "DeviceContext", optional)                                    \
+  X(dispatch_has_kernel, "torch._C", "_dispatch_has_kernel_for_dispatch_key", required)                 \
+  X(dispatch_keys, "torch._C", "_dispatch_keys", required)                                              \
+  X(dtype, "torch", "dtype", required)                                                                  \
+  X(finfo, "torch", "finfo", required)                                                                  \
+  X(FlexAttention, "torch._higher_order_ops.flex_attention", "FlexAttentionHOP", optional)              \
+  X(forward_ad, "torch.autograd.forward_ad", "", required)                                              \
+  X(function_stack_at, "torch._C", "_get_function_stack_at", optional)                                  \
+  X(functional, "torch.nn.functional", "", required)                                                    \
+  X(efficient_attention, "torch", "ops.aten._scaled_dot_product_efficient_attention.default", optional) \
+  X(empty, "torch", "empty", required)                                                                  \
+  X(get_rng_state, "torch", "get_rng_state", required)                                                  \
+  X(global_backward_hooks, "torch.nn.modules.module", "_global_backward_hooks", optional)               \
+  X(global_backward_pre_hooks, "torch.nn.modules.module", "_global_backward_pre_hooks", optional)       \
+  X(global_forward_hooks, "torch.nn.modules.module", "_global_forward_hooks", optional)                 \
+  X(global_forward_pre_hooks, "torch.nn.modules.module", "_global_forward_pre_hooks", optional)         \
+  X(gru, "torch", "gru", optional)                                                                      \
+  X(iinfo, "torch", "iinfo", required)                                                                  \
+  X(ImplicitAutograd, "torch._C", "DispatchKey.CompositeImplicitAutograd", required)                    \
+  X(InferenceMode, "torch._C", "_InferenceMode", required)                                              \
+  X(layout, "torch", "layout", required)                                                                \
+  X(lstm, "torch", "lstm", optional)                                                                    \
+  X(memory_format, "torch", "memory_format", required)                                                  \
+  X(Module, "torch.nn", "Module", required)                                                             \
+  X(module_call, "torch.nn", "Module._wrapped_call_impl", required) /* not __call__, see operators */   \
+  X(module_call_impl, "torch.nn", "Module._call_impl", required)                                        \
+  X(module_delattr, "torch.nn", "Module.__delattr__", required)                                         \
+  X(module_forward, "torch.nn", "Module.forward", required)                                             \
+  X(module_getattr, "torch.nn", "Module.__getattr__", required)                                         \
+  X(module_setattr, "torch.nn", "Module.__setattr__", required)                                         \
+  X(OpNamespace, "torch._ops", "_OpNamespace", required)                                                \
+  X(OpOverload, "torch._ops", "OpOverload", required)                                                   \
+  X(OpOverloadPacket, "torch._ops", "OpOverloadPacket", required)                                       \
+  X(Ops, "torch._ops", "_Ops", required)                                                                \
+  X(ops, "torch", "ops", required)                                                                      \
+  X(Parameter, "torch.nn", "Parameter", required)                                                       \
+  X(pop_dispatch_mode, "torch._C", "_pop_torch_dispatch_stack", required)                               \
+  X(push_dispatch_mode, "torch._C", "_push_on_torch_dispatch_stack", required)                          \
+  X(RemovableHandle, "torch.utils.hooks", "RemovableHandle", required)                                  \
+  X(scaled_dot_product_attention, "torch._C._nn", "scaled_dot_product_attention", optional)             \
+  X(ScriptFunction, "torch.jit", "ScriptFunction", required)                                            \
+  X(SDPBackend, "torch._C", "_SDPBackend", required)                                                    \
+  X(set_rng_state, "torch", "set_rng_state", required)                                                  \
+  X(Size, "torch", "Size", required)                                                                    \
+  X(Tensor, "torch", "Tensor", required)                                                                \
+  X(TensorBase, "torch._C", "TensorBase", required)                                                     \
+  X(torch, "torch", "", required)                                                                       \
+  X(torch_version, "torch", "__version__", required)                                                    \
+  X(TorchVersion, "torch.torch_version", "TorchVersion", required)                                      \
+  /* PyTorch on a GPU */                                                                                \
+  X(cuda, "torch.cuda", "", required)                                                                   \
+  X(cuda_current_stream, "torch.cuda", "current_stream", required)                                      \
+  X(cuda_default_generators, "torch.cuda", "default_generators", required)                              \
+  X(cuda_device_properties, "torch.cuda", "get_device_properties", required)                            \
+  X(cuda_get_rng_state, "torch.cuda", "get_rng_state", required)                                        \
+  X(cuda_graph, "torch.cuda", "graph", required)                                                        \
+  X(cuda_is_available, "torch.cuda", "is_available", required)                                          \
+  X(cuda_set_rng_state, "torch.cuda", "set_rng_state", required)                                        \
+  X(cuda_set_stream, "torch.cuda", "set_stream", required)                                              \
+  X(CUDAGraph, "torch.cuda", "CUDAGraph", required)                                                     \
+  X(cudnn_allow_tf32, "torch.backends.cudnn", "allow_tf32", optional)                                   \
+  /* our own package */                                                                                 \
+  X(among_fake_tensors, "vitrine._polyfills.transforms", "among_fake_tensors", required)                \
+  X(array_polyfills, "vitrine._polyfills.arrays", "", optional) /* where NumPy is not, nor are they */  \
+  X(backend_failed, "vitrine._errors", "backend_failed", required)                                      \
+  X(borrowed_gradients, "vitrine._autograd.training", "borrowed_gradients", required)                   \
+  X(caught_as_pytorchs, "vitrine._errors", "caught_as_pytorchs", required)                              \
+  X(check_copies, "vitrine._checking", "copies", required)                                              \
+  X(check_difference, "vitrine._checking", "difference", required)                                      \
+  X(check_random_states, "vitrine._checking", "random_states", required)                                \
+  X(check_set_random_states, "vitrine._checking", "set_random_states", required)                        \
+  X(CompiledFunction, "vitrine._engine", "CompiledFunction", optional)                                  \
+  X(ConstraintViolationError, "vitrine._errors", "ConstraintViolationError", required)                  \
+  X(consumed, "vitrine._autograd.training", "consumed", required)                                       \
+  X(DisabledFunction, "vitrine._engine", "DisabledFunction", optional)                                  \
+  X(function_for_absent_gpu, "vitrine._absent_gpu", "function_for", required)                           \
+  X(GraphBreakError, "vitrine._errors", "GraphBreakError", required)                                    \
+  X(GraphBuilder, "vitrine._fx", "GraphBuilder", required)                                              \
+  X(is_consumed, "vitrine._autograd.training", "is_consumed", required)                                 \
+  X(loses_infinity, "vitrine._library_gelu", "loses_infinity", required)                                \
+  X(not_followed, "vitrine._controls", "not_followed", required)                                        \
+  X(outputs_behind, "vitrine._autograd.training", "outputs_behind", required)                           \
+  X(RecompileLimitError, "vitrine._errors", "RecompileLimitError", required)                            \
+  X(reduce_callable, "vitrine._api", "_reduce", required)                                               \
+  X(Region, "vitrine._autograd.training", "Region", required)                                           \
+  X(resized, "vitrine._sizes", "resized", required)                                                     \
+  X(stance, "vitrine._controls", "stance", required)                                                    \
+  X(switched_off, "vitrine._controls", "switched_off", required)                                        \
+  X(tensor_behind, "vitrine._polyfills.array_types", "tensor_behind", optional)                         \
+  X(vitrine, "vitrine", "", required)                                                                   \
+  X(VitrineWarning, "vitrine._errors", "VitrineWarning", required)                                      \
+  X(written_after_saving, "vitrine._autograd.autograd_graph", "written_after_saving", required)
