@@ -17,9 +17,9 @@ struct Parameter {
   const char* name;
 };
 
-class Request {
+class BackwardRequest {
  public:
-  Request(Tracer& t, std::string name, const Arguments& a) : t_(t), name_(std::move(name)), a_(a) {}
+  BackwardRequest(Tracer& t, std::string name, const Arguments& a) : t_(t), name_(std::move(name)), a_(a) {}
 
   [[noreturn]] void run_for_real(const std::string& why) const {
     stop("real_backward", name_ + ": the backward pass runs for real, for " + why);
@@ -165,7 +165,7 @@ void Tracer::accumulate(const std::string& name, const Values& outputs, const Va
 
 // Tensor.backward(gradient, retain_graph, create_graph, inputs), `a` with the tensor in front.
 Value* Tracer::tensor_backward(const Arguments& a) {
-  const Request r(*this, "Tensor.backward", a);
+  const BackwardRequest r(*this, "Tensor.backward", a);
   r.refuse_second({3, "create_graph"});
   if (r.given({4, "inputs"})) r.run_for_real("inputs are given");
   const Values outputs = r.tensors({0, "self"});
@@ -176,7 +176,7 @@ Value* Tracer::tensor_backward(const Arguments& a) {
 namespace {
 
 Value* autograd_backward(Tracer& t, const Arguments& a) {
-  const Request r(t, "torch.autograd.backward", a);
+  const BackwardRequest r(t, "torch.autograd.backward", a);
   r.refuse_second({3, "create_graph"});
   if (r.given({4, "grad_variables"})) r.run_for_real("grad_variables are given");
   if (r.given({5, "inputs"})) r.run_for_real("inputs are given");
@@ -187,7 +187,7 @@ Value* autograd_backward(Tracer& t, const Arguments& a) {
 }
 
 Value* autograd_grad(Tracer& t, const Arguments& a) {
-  const Request r(t, "torch.autograd.grad", a);
+  const BackwardRequest r(t, "torch.autograd.grad", a);
   r.refuse_second({4, "create_graph"});
   for (Parameter p :
        {Parameter{5, "only_inputs"}, Parameter{7, "is_grads_batched"}, {8, "materialize_grads"}})

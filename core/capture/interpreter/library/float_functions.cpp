@@ -13,12 +13,12 @@ namespace {
 using T = Tracer;
 using A = Arguments;
 
-struct Row {
+struct FloatFunctionRow {
   const char* name;
   size_t position, most;            // of the number; how many arguments the other way takes
   const char *keyword, *otherwise;  // null: as PyTorch's own Python has it
 };
-constexpr Row kRows[] = {
+constexpr FloatFunctionRow kRows[] = {
     {"torch.nn.functional.batch_norm", 6, 8, "momentum", "batch_norm"},
     {"torch.nn.functional.leaky_relu", 1, 2, "negative_slope", "leaky_relu"},
     {"torch.nn.functional.gumbel_softmax", 1, 5, "tau", nullptr},
@@ -139,7 +139,7 @@ Value* as_method(T& t, const std::string& name, const A& a) {
 }  // namespace
 
 Value* call_with_symbolic_float(Tracer& t, const std::string& name, const Arguments& a) {
-  for (const Row& row : kRows) {
+  for (const FloatFunctionRow& row : kRows) {
     if (name != row.name || a.positional.size() + a.keyword.size() > row.most) continue;
     Value* number = row.position < a.positional.size() ? a.positional[row.position] : a.find(row.keyword);
     if (!number || !t.symbolic_float(number)) continue;

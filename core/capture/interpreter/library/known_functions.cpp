@@ -93,12 +93,12 @@ Value* gpu_has_bfloat16(Tracer& t, PyObject*, const Arguments&) {
   return t.for_absent_gpu() ? t.boolean(true) : nullptr;
 }
 
-struct Row {
+struct KnownFunctionRow {
   const char *module, *qualname;
   Value* (*handler)(Tracer&, PyObject* function, const Arguments&);  // nullptr: as any other function
   bool outermost = false;  // also where a compiled callable's own frame is one of it
 };
-constexpr Row kRows[] = {
+constexpr KnownFunctionRow kRows[] = {
     {"functools", "singledispatch.<locals>.dispatch", implementation},
     {"dataclasses", "_recursive_repr.<locals>.wrapper", guarded_repr},
     {"torch.distributions.utils", "lazy_property.__get__", lazy_property_of_class},
@@ -128,9 +128,9 @@ bool is_of_module(PyObject* function, const char* name) {
          is_library_function(function);
 }
 
-const Row* row_of(PyObject* function) {
+const KnownFunctionRow* row_of(PyObject* function) {
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
-  for (const Row& row : kRows)
+  for (const KnownFunctionRow& row : kRows)
     if (PyUnicode_CompareWithASCIIString(code->co_qualname, row.qualname) == 0 &&
         is_of_module(function, row.module))
       return &row;
@@ -144,7 +144,7 @@ bool is_known_function(PyObject* function) {
 }
 
 Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a) {
-  const Row* row = row_of(function);
+  const KnownFunctionRow* row = row_of(function);
   return row ? row->handler(t, function, a) : nullptr;
 }
 
@@ -158,7 +158,7 @@ static bool has_just_begun(const VirtualFrame& f) {
 
 Value* run_known_frame(Tracer& t, const Frame& frame) {
   PyObject* function = has_just_begun(t.frame()) ? frame.function() : nullptr;
-  const Row* row = function && PyFunction_Check(function) ? row_of(function) : nullptr;
+  const KnownFunctionRow* row = function && PyFunction_Check(function) ? row_of(function) : nullptr;
   if (!row || !row->outermost) return nullptr;
   const auto* code = reinterpret_cast<PyCodeObject*>(frame.code());
   const auto& locals = t.frame().locals;
