@@ -28,16 +28,16 @@ const Placement& LoopProgram::placement(Ref value) const {
 Readers::Readers(const LoopProgram& program) {
   for (size_t l = 0; l < program.loops.size(); ++l)
     each_read(program, program.loops[l], [&](Ref root) {
-      std::vector<size_t>& readers = loops_[key(root)];
+      std::vector<size_t>& readers = loops_[root];
       if (readers.empty() || readers.back() != l) readers.push_back(l);
     });
   for (const ir::Arg& r : program.graph->results())
-    ir::each_ref(r, [&](Ref ref) { results_.insert(key(program.placement(ref).root)); });
+    ir::each_ref(r, [&](Ref ref) { results_.insert(program.placement(ref).root); });
 }
 
 const std::vector<size_t>& Readers::of(Ref root) const {
   static const std::vector<size_t> kNobody;
-  const auto readers = loops_.find(key(root));
+  const auto readers = loops_.find(root);
   return readers == loops_.end() ? kNobody : readers->second;
 }
 

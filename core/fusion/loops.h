@@ -189,10 +189,8 @@ class Readers {
   bool is_result(ir::Ref root) const { return results_.contains(key(root)); }
 
  private:
-  using Key = std::pair<ir::NodeId, int32_t>;
-  static Key key(ir::Ref root) { return {root.node, root.output}; }
-  std::map<Key, std::vector<size_t>> loops_;
-  std::set<Key> results_;
+  std::map<ir::Ref, std::vector<size_t>> loops_;
+  std::set<ir::Ref> results_;
 };
 
 // generate = false: everything is opaque or library (for bisecting). by_pytorch: nodes that are opaque,
