@@ -368,8 +368,8 @@ std::string fused_text(const LoopProgram& program, const FusedProgram& fused) {
     if (!u.group.members.empty()) {
       ir::Dims rows(u.group.dims.begin(), u.group.dims.begin() + static_cast<int64_t>(u.group.rows));
       ir::Dims columns(u.group.dims.begin() + static_cast<int64_t>(u.group.rows), u.group.dims.end());
-      out += " [" + dims_text(rows) + "]";
-      if (u.group.reduces) out += " rows of [" + dims_text(columns) + "]";
+      out += " [" + nest_text(rows) + "]";
+      if (u.group.reduces) out += " rows of [" + nest_text(columns) + "]";
     }
     out += ":";
     for (size_t l : u.loops) out += " " + program.graph->node(program.loops[l].node).name;

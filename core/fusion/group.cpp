@@ -17,7 +17,7 @@ constexpr int64_t kMostColumns = 8192, kLeastColumns = 128, kLeastRows = 512;
 constexpr int kMostColumnSums = 3;
 
 std::string space_text(const Dims& dims) {
-  return dims_text(dims, " × ");
+  return nest_text(dims, " × ");
 }
 
 class GroupLayout {

@@ -186,7 +186,7 @@ class Readers {
  public:
   explicit Readers(const LoopProgram& program);
   const std::vector<size_t>& of(ir::Ref root) const;
-  bool is_result(ir::Ref root) const { return results_.contains(key(root)); }
+  bool is_result(ir::Ref root) const { return results_.contains(root); }
 
  private:
   std::map<ir::Ref, std::vector<size_t>> loops_;
@@ -207,6 +207,6 @@ std::string loops_text(const LoopProgram& program);
 // The graph of stage "loops": views are gone, operators read roots, and each carries its loop's text.
 ir::GraphPtr loops_graph(const LoopProgram& program, const std::string& stage);
 
-std::string dims_text(const ir::Dims& dims, const char* separator = ",");
+std::string nest_text(const ir::Dims& dims, const char* separator = ",");
 
 }  // namespace vitrine::fusion

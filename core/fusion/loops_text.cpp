@@ -4,10 +4,8 @@
 
 namespace vitrine::fusion {
 
-std::string dims_text(const ir::Dims& dims, const char* separator) {
-  std::string out;
-  for (int64_t d : dims) out += (out.empty() ? "" : separator) + std::to_string(d);
-  return out.empty() ? "1" : out;
+std::string nest_text(const ir::Dims& dims, const char* separator) {
+  return dims.empty() ? "1" : ir::dims_text(dims, separator);
 }
 
 namespace {
@@ -21,11 +19,7 @@ std::string value_name(const LoopProgram& program, ir::Ref ref) {
 // A random number, "draw[768,1] of 270336 threads by 4 from 8". Read by an index, "x[0,1]+$1*768"; in a part
 // of the nest, "x[1] if 4 <= [1]"; no memory, "place[1]".
 std::string access_text(const LoopProgram& program, const Access& a) {
-  auto list = [](const ir::Dims& strides) {
-    std::string out;
-    for (int64_t s : strides) out += (out.empty() ? "" : ",") + std::to_string(s);
-    return "[" + out + "]";
-  };
+  auto list = [](const ir::Dims& strides) { return "[" + ir::dims_text(strides) + "]"; };
   std::string out = (a.in_memory() ? value_name(program, a.root)
                      : a.draw      ? "draw"
                                    : "place") +
@@ -57,7 +51,7 @@ std::string reduced_text(const Loop& loop) {
     sizes.push_back(loop.dims[d]);
     at += (at.empty() ? "" : ",") + std::to_string(d);
   }
-  return "[" + dims_text(sizes) + "]" + (last ? "" : " at " + at);
+  return "[" + nest_text(sizes) + "]" + (last ? "" : " at " + at);
 }
 
 constexpr const char* kReduce[] = {"", "sum ", "product ", "max ", "min "};
@@ -69,7 +63,7 @@ std::string loop_text(const LoopProgram& program, const Loop& loop) {
   std::string name = program.graph->node(loop.node).name;
   std::string out = name + ": " + kKinds[static_cast<size_t>(loop.kind)];
   if (loop.body.empty()) return loop.why.empty() ? out : out + " (" + loop.why + ")";
-  out += " for [" + dims_text(loop.dims) + "]";
+  out += " for [" + nest_text(loop.dims) + "]";
   if (!loop.over.empty()) out += " over " + reduced_text(loop);
   for (size_t i = 0; i < loop.body.size(); ++i) {
     const Statement& s = loop.body[i];

@@ -38,12 +38,6 @@ std::string ref_text(const Graph& graph, Ref ref) {
   return "%" + name + (ref.output ? "." + std::to_string(ref.output) : "");
 }
 
-std::string dims_text(const Dims& dims) {
-  std::string out;
-  for (int64_t d : dims) out += (out.empty() ? "" : ",") + std::to_string(d);
-  return out;
-}
-
 std::string head(const Node& node) {
   return node.kind == NodeKind::op ? node.op : std::string(kind_word(node.kind));
 }

@@ -101,14 +101,15 @@ bool TensorType::is_contiguous() const {
   return true;
 }
 
+std::string dims_text(const Dims& dims, const char* separator) {
+  std::string out;
+  for (const Sym& d : dims) out += (out.empty() ? "" : separator) + ir::text(d);
+  return out;
+}
+
 std::string TensorType::text() const {
-  auto list = [](const Dims& dims) {
-    std::string out;
-    for (const Sym& d : dims) out += (out.empty() ? "" : ",") + ir::text(d);
-    return out;
-  };
-  std::string out = std::string(dtype_name(dtype)) + "[" + list(sizes) + "]";
-  if (!is_contiguous()) out += "{" + list(strides) + "}";
+  std::string out = std::string(dtype_name(dtype)) + "[" + dims_text(sizes) + "]";
+  if (!is_contiguous()) out += "{" + dims_text(strides) + "}";
   if (!device.is_cpu()) out += device.text();
   return out;
 }

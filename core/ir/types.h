@@ -89,6 +89,7 @@ class NumberArray {
   int64_t few_[kFew];
   std::vector<int64_t> more_;
 };
+std::string dims_text(const Dims& dims, const char* separator = ",");  // "8,128"
 
 struct TensorType {
   DType dtype = DType::f32;

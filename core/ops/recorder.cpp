@@ -12,10 +12,8 @@ namespace vitrine::ir {
 
 namespace {
 
-std::string dims_text(const Dims& dims) {
-  std::string out;
-  for (const ir::Sym& d : dims) out += (out.empty() ? "" : ", ") + ir::text(d);
-  return "[" + out + "]";
+std::string list_text(const Dims& dims) {
+  return "[" + dims_text(dims, ", ") + "]";
 }
 
 // Torch-level calls that lower to several operators: the family of the one that does the work.
@@ -86,7 +84,7 @@ Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::st
       n.bytes += t.bytes();
     }
     if (!node.outputs.empty())
-      n.shape = dims_text(node.type().sizes), n.strides = dims_text(node.type().strides);
+      n.shape = list_text(node.type().sizes), n.strides = list_text(node.type().strides);
     n.detail = node.kind == NodeKind::op ? print_args(*graph, node) : node.source;
     n.module = node.origin.module;
     n.flops = operators ? ops::flops(*operators, operators->node(node.id)) : ops::flops(*graph, node);
