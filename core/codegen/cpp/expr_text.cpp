@@ -42,10 +42,7 @@ std::string literal(double value, int64_t integer, bool whole, Lane lane) {
   if (single) value = static_cast<float>(value);
   if (std::isinf(value))
     return std::string(value < 0 ? "-" : "") + (single ? "__builtin_inff()" : "__builtin_inf()");
-  std::snprintf(text, sizeof text, single ? "%.9g" : "%.17g", value);
-  std::string out = text;
-  if (out.find_first_of(".e") == std::string::npos) out += ".0";
-  return single ? out + "f" : out;
+  return float_literal(value, lane);
 }
 
 class Printer {
@@ -54,48 +51,18 @@ class Printer {
       : compute_(compute), lane_(fusion::lane_dtype(compute)), operand_(operand), marked_(marked) {}
 
   // As a value of the compute lane (or a mask, for comparisons and logic: the caller casts).
-  Typed print(const ExprPtr& e) {
-    if (auto folded = fold(e, compute_)) return number(*folded, false);
-    switch (e->kind) {
-      case Expr::Kind::number:
-        return number(e, false);
-      case Expr::Kind::operand:
-        return operand_(e->operand);
-      case Expr::Kind::name:
-        break;
-      case Expr::Kind::call:
-        return call(*e);
-    }
-    VITRINE_CHECK(false, "a name is left in an expression: " + e->name);
-  }
+  Typed print(const ExprPtr& e) { return print_by(*this, e, compute_); }
   Typed lane(const ExprPtr& e) { return cast(print(e), lane_); }
 
- private:
-  Typed number(const ExprPtr& e, bool compared) {
-    if (lane_ == DType::b1) return {e->number != 0 ? "~splat(0)" : "splat(0)", DType::b1, false};
-    double v = compared ? rounded(e->number, compute_) : e->number;
-    return {"splat(" + constant(*e, v) + ")", lane_, true};
+  Typed number(const Expr& e) const {
+    if (lane_ == DType::b1) return {e.number != 0 ? "~splat(0)" : "splat(0)", DType::b1, false};
+    return {"splat(" + constant(e, e.number) + ")", lane_, true};
   }
-  // Constant operands of a vector operator are plain scalars: 0.5f * x.
-  std::string side(const ExprPtr& e, bool compared = false) {
-    ExprPtr c = e;
-    if (auto folded = fold(e, compute_)) c = *folded;
-    if (c->kind != Expr::Kind::number || lane_ == DType::b1) return paren(lane(e));
-    double v = compared ? rounded(c->number, compute_) : c->number;
-    return constant(*c, v);
-  }
-  std::string constant(const Expr& e, double v) const {
-    const std::string text = literal(v, e.integer, e.whole, lane_);
-    return marked_ ? marked_constant(v, e.integer, e.whole, lane_, text) : text;
-  }
-  static bool is_one(const ExprPtr& e) {
-    return e->kind == Expr::Kind::number && e->whole && e->integer == 1;
-  }
-
+  Typed operand(int index) const { return operand_(index); }
   Typed call(const Expr& e) {
     const std::string& f = e.name;
-    if (f == "*" && is_one(e.args[1])) return lane(e.args[0]);
-    if (f == "*" && is_one(e.args[0])) return lane(e.args[1]);
+    if (f == "*" && is_one(*e.args[1])) return lane(e.args[0]);
+    if (f == "*" && is_one(*e.args[0])) return lane(e.args[1]);
     if (f == "where") return choose(e);
     bool truths = e.args.size() == 2 && fusion::is_truth(*e.args[0]) && fusion::is_truth(*e.args[1]);
     if (truths && (f == "&" || f == "|" || f == "^" || f == "==" || f == "!=")) return boolean(e);
@@ -123,6 +90,21 @@ class Printer {
     if (lane_ == DType::f64 && row->f64 == fusion::Doubles::own) name[0] = 'd';
     return {name + "(" + list + ")", lane_, true};
   }
+
+ private:
+  // Constant operands of a vector operator are plain scalars: 0.5f * x.
+  std::string side(const ExprPtr& e, bool compared = false) {
+    ExprPtr c = e;
+    if (auto folded = fold(e, compute_)) c = *folded;
+    if (c->kind != Expr::Kind::number || lane_ == DType::b1) return paren(lane(e));
+    double v = compared ? rounded(c->number, compute_) : c->number;
+    return constant(*c, v);
+  }
+  std::string constant(const Expr& e, double v) const {
+    const std::string text = literal(v, e.integer, e.whole, lane_);
+    return marked_ ? marked_constant(v, e.integer, e.whole, lane_, text) : text;
+  }
+
   Typed test(const std::string& f, const Expr& e) {
     Typed x = lane(e.args[0]);
     if (!ir::is_float(lane_)) return {"splat(0)", DType::b1, true};

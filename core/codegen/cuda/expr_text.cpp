@@ -28,10 +28,7 @@ std::string literal(double value, int64_t integer, bool whole, Lane lane) {
   if (std::isnan(value)) return single ? "kNan" : "f64(kNan)";
   if (single) value = static_cast<float>(value);
   if (std::isinf(value)) return std::string(value < 0 ? "-" : "") + (single ? "kInf" : "f64(kInf)");
-  std::snprintf(text, sizeof text, single ? "%.9g" : "%.17g", value);
-  std::string out = text;
-  if (out.find_first_of(".e") == std::string::npos) out += ".0";
-  return single ? out + "f" : out;
+  return float_literal(value, lane);
 }
 
 class Printer {
@@ -43,44 +40,19 @@ class Printer {
         marked_(marked),
         narrow_exp_(narrow_exp) {}
 
-  Typed print(const ExprPtr& e) {
-    if (auto folded = fold(e, compute_)) return number(**folded, false);
-    switch (e->kind) {
-      case Expr::Kind::number:
-        return number(*e, false);
-      case Expr::Kind::operand:
-        return operand_(e->operand);
-      case Expr::Kind::name:
-        break;
-      case Expr::Kind::call:
-        return call(*e);
-    }
-    VITRINE_CHECK(false, "a name is left in an expression: " + e->name);
-  }
+  Typed print(const ExprPtr& e) { return print_by(*this, e, compute_); }
   Typed lane(const ExprPtr& e) { return as_lane(print(e), lane_); }
 
- private:
-  Typed number(const Expr& e, bool compared) const {
+  Typed operand(int index) const { return operand_(index); }
+  Typed number(const Expr& e, bool compared = false) const {
     const double v = compared ? rounded(e.number, compute_) : e.number;
     const std::string text = literal(v, e.integer, e.whole, lane_);
     return {marked_ ? marked_constant(v, e.integer, e.whole, lane_, text) : text, lane_, true};
   }
-  Typed side(const ExprPtr& e, bool compared) {
-    ExprPtr c = e;
-    if (auto folded = fold(e, compute_)) c = *folded;
-    return c->kind == Expr::Kind::number ? number(*c, compared) : lane(e);
-  }
-  static bool is_one(const ExprPtr& e) {
-    return e->kind == Expr::Kind::number && e->whole && e->integer == 1;
-  }
-  static bool compares(const std::string& f) {
-    return f == "<" || f == "<=" || f == ">" || f == ">=" || f == "==" || f == "!=";
-  }
-
   Typed call(const Expr& e) {
     const std::string& f = e.name;
-    if (f == "*" && is_one(e.args[1])) return lane(e.args[0]);
-    if (f == "*" && is_one(e.args[0])) return lane(e.args[1]);
+    if (f == "*" && is_one(*e.args[1])) return lane(e.args[0]);
+    if (f == "*" && is_one(*e.args[0])) return lane(e.args[1]);
     if (f == "where")
       return {truth(e.args[0]) + " ? " + paren(lane(e.args[1])) + " : " + paren(lane(e.args[2])), lane_,
               false};
@@ -102,6 +74,17 @@ class Printer {
     for (const ExprPtr& a : e.args) list += (list.empty() ? "" : ", ") + lane(a).text;
     return {name_of(*row) + "(" + list + ")", lane_, true};
   }
+
+ private:
+  Typed side(const ExprPtr& e, bool compared) {
+    ExprPtr c = e;
+    if (auto folded = fold(e, compute_)) c = *folded;
+    return c->kind == Expr::Kind::number ? number(*c, compared) : lane(e);
+  }
+  static bool compares(const std::string& f) {
+    return f == "<" || f == "<=" || f == ">" || f == ">=" || f == "==" || f == "!=";
+  }
+
   // The functions of CUDA's own mathematics by their names for f32; ours stand in the prelude.
   std::string name_of(const fusion::Function& row) const {
     const std::string f(row.name);

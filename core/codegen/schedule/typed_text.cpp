@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdio>
 
 #include "core/codegen/schedule/size_memory.h"
 
@@ -13,6 +14,19 @@ using ir::DType;
 
 std::string paren(const Typed& t) {
   return t.atomic ? t.text : "(" + t.text + ")";
+}
+
+std::string float_literal(double value, Lane lane) {
+  char text[64];
+  const bool single = lane != DType::f64;
+  std::snprintf(text, sizeof text, single ? "%.9g" : "%.17g", value);
+  std::string out = text;
+  if (out.find_first_of(".e") == std::string::npos) out += ".0";
+  return single ? out + "f" : out;
+}
+
+bool is_one(const Expr& e) {
+  return e.kind == Expr::Kind::number && e.whole && e.integer == 1;
 }
 
 double rounded(double value, DType t) {

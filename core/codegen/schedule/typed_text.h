@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/result.h"
 #include "core/fusion/expr.h"
 #include "core/ir/types.h"
 
@@ -26,12 +27,24 @@ using OperandText = std::function<Typed(int)>;
 // The text, in parentheses unless it is atomic.
 std::string paren(const Typed& t);
 
+// A finite number as C++ and CUDA C++ write it: "1.5f", of f64 "2.0".
+std::string float_literal(double value, Lane lane);
+bool is_one(const fusion::Expr& e);
+
 // `literal`, which is how the constant is written in lane `lane`, with its mark.
 std::string marked_constant(double value, int64_t integer, bool whole, Lane lane, const std::string& literal);
 
 // The number that an expression of constants is, each step rounded to `compute` (f16 and bf16: to f32);
 // nothing: it is none.
 std::optional<fusion::ExprPtr> fold(const fusion::ExprPtr& expr, ir::DType compute);
+// What a dialect makes of an expression: dialect.number(constant), .operand(index) or .call(expression).
+template <class Dialect>
+Typed print_by(Dialect& dialect, const fusion::ExprPtr& e, ir::DType compute) {
+  if (const auto folded = fold(e, compute)) return dialect.number(**folded);
+  VITRINE_CHECK(e->kind != fusion::Expr::Kind::name, "a name is left in an expression: " + e->name);
+  if (e->kind == fusion::Expr::Kind::number) return dialect.number(*e);
+  return e->kind == fusion::Expr::Kind::operand ? dialect.operand(e->operand) : dialect.call(*e);
+}
 // A constant as it is after rounding to f16 or bf16; of any other type, itself.
 double rounded(double value, ir::DType type);
 
