@@ -31,9 +31,7 @@ class TestProblems : public QObject {
   void aBreakSaysWhereItIsAndWhatToDo() {
     Rig<ProblemsView> rig(session(), "", {900, 400});
     const QStringList lines = items(rig)->lines();
-    QVERIFY2(!lines.filter("h.mean().item() | gated_block.py:16 | ").isEmpty() ||
-                 !lines.filter(QRegularExpression("item\\(\\) \\| gated_block\\.py:\\d+ \\| ")).isEmpty(),
-             qPrintable(lines.join('\n')));
+    QVERIFY2(!lines.filter("h.mean().item() | 13:53 | 340").isEmpty(), qPrintable(lines.join('\n')));
     const QModelIndex row = items(rig)->indexOf(ids().break_item);
     const QString detail = items(rig)->index(0, 0, row).data(kit::DetailRole).toString();
     QVERIFY2(detail.contains("keep the mean as a tensor"), qPrintable(detail));

@@ -48,7 +48,7 @@ class TestSource : public QObject {
     QVERIFY(box.isValid());
     QWidget* viewport = rig.view.pane()->viewport();
     QTest::mouseClick(viewport, Qt::LeftButton, {},
-                      viewport->mapFrom(&rig.view, QPoint(box.left() + 3, box.center().y())));
+                      viewport->mapFrom(&rig.view, QPoint(box.right() - 3, box.center().y())));
     rig.settle();
     QCOMPARE(rig.model.selection().active, ids().gelu_span);
   }

@@ -307,7 +307,8 @@ class TestTables : public QObject {
   }
 
   void notesAndBookmarksAreListedWithTheirThing() {
-    auto noted = std::make_shared<kit::SessionData>(*session());
+    const fixture::Loaded own;
+    const auto noted = std::const_pointer_cast<kit::SessionData>(own.session);
     noted->meta["note:" + std::to_string(ids().k2)] =
         "why not fused?\nAsk about the second reader of the bias.";
     noted->meta["note:" + std::to_string(ids().captured_gelu)] = "";
