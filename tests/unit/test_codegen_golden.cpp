@@ -12,6 +12,7 @@
 #include "core/fusion/scans.h"
 #include "core/fusion/scatters.h"
 #include "core/ir/parse.h"
+#include "core/ops/table.h"
 #include "core/pipeline/draft.h"
 #include "tests/unit/golden_folder.h"
 
