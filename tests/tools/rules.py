@@ -7,8 +7,6 @@ TRACED = ["core/torch_api", "core/recording", "core/autograd"]
 RECORDED = ["core/base", "core/session"]
 WINDOW = [*RECORDED, "views", "app/jobs"]
 INTERPRETED = ["core/base", "core/ir", "core/ops", "core/autodiff", *TRACED, "core/capture/*", "core/capture/objects", "core/capture/cpython"]
-INTERPRETER = [*INTERPRETED, "core/capture/trace", "core/capture/guards", "core/capture/interpreter/*"]
-TYPES = [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/types/*"]
 
 # folder: project folders (or single headers) its files may include besides itself. The longest prefix wins.
 ALLOWED = {
@@ -55,18 +53,8 @@ ALLOWED = {
     "core/capture": ["core/base", "core/torch_api", *CAPTURE_BELOW],
     "core/capture/trace": ["core/base", "core/ir", *TRACED, "core/capture/objects"],
     "core/capture/guards": [*INTERPRETED, "core/capture/trace"],
+    # Its folders are one room: whatever Python does may end in a call, and a call does whatever Python does.
     "core/capture/interpreter": [*INTERPRETED, "core/capture/trace", "core/capture/guards"],
-    "core/capture/interpreter/commit": [*INTERPRETER],
-    "core/capture/interpreter/machine": [*INTERPRETER, "core/capture/interpreter/commit"],
-    "core/capture/interpreter/symbolic": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/machine"],
-    # What works on values of any type, and the table of types; the types, by what they are.
-    "core/capture/interpreter/types": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/symbolic"],
-    "core/capture/interpreter/types/iterators": [*TYPES],
-    "core/capture/interpreter/types/objects": [*TYPES],
-    "core/capture/interpreter/types/containers": [*TYPES, "core/capture/interpreter/types/iterators", "core/capture/interpreter/types/objects"],
-    "core/capture/interpreter/types/numbers": [*TYPES],
-    "core/capture/interpreter/types/tensors": [*TYPES],
-    "core/capture/interpreter/library": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/symbolic"],
     "core/capture/segment": [*INTERPRETED, "core/session", "core/runtime", "core/capture/concrete", "core/capture/trace", "core/capture/guards", "core/capture/interpreter"],
     "core/python": ["core", "profiler"],
     "profiler": ["core/base", "core/session"],

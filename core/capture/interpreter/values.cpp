@@ -1,7 +1,10 @@
 // Making values.
+#include "core/capture/interpreter/values.h"
 #include "core/base/words.h"
 #include "core/capture/interpreter/signals.h"
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/containers/set.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -15,14 +18,11 @@ void stop(const char* kind, const std::string& reason, const std::string& hint) 
 }
 
 PyObject* Tracer::keep(PyObject* owned) {
-  if (owned) alive_.push_back(owned);
-  return owned;
+  return values.keep(owned);
 }
 
 Value* Tracer::make(Kind kind) {
-  values_.push_back(std::make_unique<Value>());
-  values_.back()->kind = kind;
-  return values_.back().get();
+  return values.make(kind);
 }
 
 Value* Tracer::constant(PyObject* borrowed) {
@@ -37,7 +37,7 @@ Value* Tracer::constant(PyObject* borrowed) {
 Value* Tracer::fold(PyObject* owned) {
   if (!owned) raise_python();
   Owned hold(owned);
-  if (PyUnicode_Check(owned) || PyBytes_Check(owned) || PySequence_Check(owned)) check_order_known();
+  if (PyUnicode_Check(owned) || PyBytes_Check(owned) || PySequence_Check(owned)) check_order_known(*this);
   if (is_constant_object(owned) || PySlice_Check(owned) || PyRange_Check(owned)) {
     Value* v = constant(owned);
     return v;
@@ -54,14 +54,14 @@ Value* Tracer::fold(PyObject* owned) {
     return sequence(is_tuple ? Kind::Tuple : Kind::List, std::move(items), Py_TYPE(owned));
   }
   if (PyDict_CheckExact(owned)) {
-    Value* dict = new_dict();
+    Value* dict = new_dict(*this);
     PyObject *key, *value;
     Py_ssize_t at = 0;
     while (PyDict_Next(owned, &at, &key, &value)) {
       Py_INCREF(key);
       Py_INCREF(value);
       Value* k = fold(key);
-      dict_set(dict, k, fold(value));
+      dict_set(*this, dict, k, fold(value));
     }
     return dict;
   }
@@ -71,7 +71,8 @@ Value* Tracer::fold(PyObject* owned) {
     Owned iterator(PyObject_GetIter(owned));
     while (PyObject* item = PyIter_Next(iterator.get())) set->items.push_back(fold(item));
     set->changes_version = ~uint64_t{0};
-    if (sets_in_order_ && PySet_CheckExact(owned) && Py_REFCNT(owned) == 1) set->twin = Owned(hold.release());
+    if (effects.sets_in_order && PySet_CheckExact(owned) && Py_REFCNT(owned) == 1)
+      set->twin = Owned(hold.release());
     return set;
   }
   stop("unsupported_value", with_article(Py_TYPE(owned)->tp_name) + " made by a builtin");
@@ -122,7 +123,7 @@ Value* Tracer::lazy(PyObject* borrowed, const Source* source, bool pinned) {
   return v;
 }
 
-const Source* Tracer::constant_source(PyObject* object) {
+const Source* constant_source(Tracer& t, PyObject* object) {
   std::string name;
   if (PyModule_Check(object)) {
     const char* text = PyModule_GetName(object);
@@ -133,11 +134,11 @@ const Source* Tracer::constant_source(PyObject* object) {
     if (!qualname) PyErr_Clear();
     name = qualname ? text_of(qualname.get()) : std::string(Py_TYPE(object)->tp_name) + " object";
   }
-  return sources_->make(SourceKind::Constant, nullptr, -1, name, object);
+  return t.sources().make(SourceKind::Constant, nullptr, -1, name, object);
 }
 
 Value* Tracer::pinned(PyObject* borrowed) {
-  return lazy(borrowed, constant_source(borrowed), true);
+  return lazy(borrowed, constant_source(*this, borrowed), true);
 }
 
 }  // namespace vitrine::capture

@@ -1,6 +1,8 @@
 // What inputs and objects share: told apart at capture, and told apart again by a guard in each call.
 #include <map>
 
+#include "core/capture/interpreter/commit/aliasing.h"
+#include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/torch_api/bridge.h"
 
@@ -8,8 +10,8 @@ namespace vitrine::capture {
 
 // Takes sources that are to be apart from each other: one guard for all of them. Those of what is changed
 // are apart from all others, the others may be one.
-void Tracer::guard_apart(bool storages, std::vector<const Source*> changed,
-                         std::vector<const Source*> others) {
+static void guard_apart(Tracer& t, bool storages, std::vector<const Source*> changed,
+                        std::vector<const Source*> others) {
   if (changed.empty() || changed.size() + others.size() < 2) return;
   const size_t all = changed.size() + others.size();
   Guard g;
@@ -21,48 +23,48 @@ void Tracer::guard_apart(bool storages, std::vector<const Source*> changed,
   g.members.insert(g.members.end(), others.begin(), others.end());
   g.expected = std::string(storages ? "no memory shared with " : "another object than ") +
                (all == 2 ? g.members.back()->text() : std::to_string(all - 1) + " others");
-  g.step = current_ ? current_->step : -1;
-  guards_.push_back(std::move(g));
+  g.step = t.frames.current ? t.frame().step : -1;
+  t.guards.add(std::move(g));
 }
 
 // An object that the trace changes is one that its other objects are not.
-void Tracer::guard_aliases() {
+void guard_aliases(Tracer& t) {
   using Like = std::pair<Kind, PyTypeObject*>;  // only such objects can be one
   struct Group {
     std::vector<const Source*> changed, others;
   };
   std::map<Like, Group> groups;
   std::unordered_set<const Value*> seen;
-  for (const Value* changed : mutated_) {
+  for (const Value* changed : t.effects.mutated) {
     if (changed->pinned || changed->kind == Kind::Iterator || !changed->source) continue;
     if (seen.insert(changed).second) groups[{changed->kind, changed->cls}].changed.push_back(changed->source);
   }
-  for (const auto& [object, other] : by_object_) {
+  for (const auto& [object, other] : t.values.by_object) {
     if (resolve(other) != other || other->pinned || !other->source || seen.contains(other)) continue;
     const auto group = groups.find({other->kind, other->cls});
     if (group == groups.end() || !seen.insert(other).second) continue;
     group->second.others.push_back(other->source);
   }
-  for (auto& [like, group] : groups) guard_apart(false, std::move(group.changed), std::move(group.others));
+  for (auto& [like, group] : groups) guard_apart(t, false, std::move(group.changed), std::move(group.others));
 }
 
 // A write to one input's storage is seen through every other that shares it.
-void Tracer::guard_storages() {
+void guard_storages(Tracer& t) {
   std::unordered_map<const Source*, PyObject*> fake_tensors;
-  for (const auto& [traced, value] : by_tensor_)
+  for (const auto& [traced, value] : t.values.by_tensor)
     if (value->real) fake_tensors.emplace(value->source, traced);
   std::vector<const Source*> written, read;
-  for (const Source* source : inputs_) {
+  for (const Source* source : t.graph.inputs) {
     const auto found = fake_tensors.find(source);
     if (found == fake_tensors.end()) continue;  // a float
-    (lowering_->is_written(found->second) ? written : read).push_back(source);
+    (t.lowering().is_written(found->second) ? written : read).push_back(source);
   }
-  guard_apart(true, std::move(written), std::move(read));
+  guard_apart(t, true, std::move(written), std::move(read));
 }
 
-void Tracer::note_memory(Value* input) {
+void note_memory(Tracer& t, Value* input) {
   const void* storage = torch_api::storage_id(torch_api::handle_of(input->real));
-  input_memory_.add(input, extent_of(input->real), storage);
+  t.graph.input_memory.add(input, extent_of(input->real), storage);
 }
 
 namespace {
@@ -76,17 +78,17 @@ namespace {
 
 // Inputs that share storage while the program writes to it: a graph of it would hold for this one way of
 // sharing only.
-void Tracer::check_storages() {
-  if (!lowering_->effects().writes_inputs) return;
-  for (const auto& [a, b] : input_memory_.shared())
-    if (lowering_->is_written(a->obj) || lowering_->is_written(b->obj)) refuse(a, b);
+void check_storages(Tracer& t) {
+  if (!t.lowering().effects().writes_inputs) return;
+  for (const auto& [a, b] : t.graph.input_memory.shared())
+    if (t.lowering().is_written(a->obj) || t.lowering().is_written(b->obj)) refuse(a, b);
 }
 
 // The same of a tensor that is about to become an input: it does not become one of this graph.
-void Tracer::check_storage_of(const Value* v) {
-  if (!lowering_->effects().writes_inputs) return;
-  const Value* other = input_memory_.in(torch_api::storage_id(torch_api::handle_of(v->obj)));
-  if (other && other->real != v->obj && lowering_->is_written(other->obj)) refuse(v, other);
+void check_storage_of(Tracer& t, const Value* v) {
+  if (!t.lowering().effects().writes_inputs) return;
+  const Value* other = t.graph.input_memory.in(torch_api::storage_id(torch_api::handle_of(v->obj)));
+  if (other && other->real != v->obj && t.lowering().is_written(other->obj)) refuse(v, other);
 }
 
 }  // namespace vitrine::capture

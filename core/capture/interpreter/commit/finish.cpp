@@ -6,10 +6,24 @@
 #include "core/base/words.h"
 #include "core/capture/cpython/liveness.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/commit/aliasing.h"
+#include "core/capture/interpreter/commit/lifetimes.h"
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/library/cached_calls.h"
+#include "core/capture/interpreter/library/default_devices.h"
+#include "core/capture/interpreter/library/inference_mode.h"
+#include "core/capture/interpreter/library/known_functions.h"
+#include "core/capture/interpreter/library/warning_filters.h"
+#include "core/capture/interpreter/machine/film.h"
+#include "core/capture/interpreter/machine/generators.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/type_ops.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
+#include "core/capture/interpreter/types/tensors/leaves.h"
 #include "core/capture/objects/thread_locals.h"
 #include "core/capture/objects/torch_names.h"
+#include "core/capture/trace/break_kinds.h"
 #include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
@@ -17,7 +31,7 @@ namespace {
 
 // The attribute holds again what it held when the segment began.
 bool is_original(Tracer& t, Value* owner, const std::string& name, Value* value) {
-  value = t.resolve(value);
+  value = resolve(value);
   const Source* s = value->source;
   return s && s->base == owner->source && s->name == name &&
          (s->kind == SourceKind::InstanceDict || s->kind == SourceKind::Attr);
@@ -69,8 +83,8 @@ void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effec
 // A cell that the frame itself has just made: nothing else had it when the segment began.
 bool is_cell_of_frame(Tracer& t, const Value* v) {
   if (v->kind != Kind::Cell || !v->source || v->source->kind != SourceKind::Local) return false;
-  const Bytecode& bytecode = *t.bytecode_of(reinterpret_cast<PyCodeObject*>(t.live().code()));
-  const auto begin = bytecode.instructions().begin(), at = begin + bytecode.index_of(t.live().pc());
+  const Bytecode& bytecode = *t.frames.bytecode_of(reinterpret_cast<PyCodeObject*>(t.frames.live.code()));
+  const auto begin = bytecode.instructions().begin(), at = begin + bytecode.index_of(t.frames.live.pc());
   const auto makes_it = [&](const Instruction& in) {
     return in.op == Op::MakeCell && in.arg == v->source->index;
   };
@@ -102,18 +116,18 @@ void hold(const Recipe& recipe, std::vector<bool>& results) {
 }  // namespace
 
 // Containers that were changed must not be, in another call, the same as others that this trace told apart.
-void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
-  trace.gradients = options_.gradients;
-  if (!grad_at_start_) {
+static void find_joint(Tracer& t, const std::vector<PyObject*>& results, Trace& trace) {
+  trace.gradients = t.options.gradients;
+  if (!t.modes.grad_at_start) {
     trace.no_joint = "the graph begins where gradients are off";
     return;
   }
-  if (options_.differentiated_again) {
+  if (t.options.differentiated_again) {
     trace.no_joint =
         "its gradients are differentiated again (create_graph=True), or asked for a tensor made in it";
     return;
   }
-  auto joint = torch_api::make_joint(*lowering_, results, options_.gradients);
+  auto joint = torch_api::make_joint(*t.graph.lowering, results, t.options.gradients);
   if (joint)
     trace.joint = joint.take();
   else
@@ -121,7 +135,7 @@ void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
 }
 
 // What the segment leaves in locals that the frame never reads again is there for debuggers alone.
-void Tracer::find_consumed(const std::vector<PyObject*>& results, Trace& trace) {
+static void find_consumed(Tracer& t, const std::vector<PyObject*>& results, Trace& trace) {
   std::vector<bool> in_use(results.size(), false);
   hold(trace.result, in_use);
   for (const Recipe& r : trace.stack) hold(r, in_use);
@@ -129,8 +143,8 @@ void Tracer::find_consumed(const std::vector<PyObject*>& results, Trace& trace) 
   for (const Effect& e : trace.effects)
     for (const Recipe* r : {&e.target, &e.key, &e.value}) hold(*r, in_use);
   for (const auto& [slot, r] : trace.locals)
-    if (may_be_read(*root_.bytecode, trace.end_pc, slot)) hold(r, in_use);
-  auto consumed = torch_api::find_consumed(*lowering_, results, in_use);
+    if (may_be_read(*t.frames.root.bytecode, trace.end_pc, slot)) hold(r, in_use);
+  auto consumed = torch_api::find_consumed(*t.graph.lowering, results, in_use);
   if (!consumed) throw AutogradSignal{consumed.error().what};
   trace.consumed = consumed.take();
   trace.differentiates = true;
@@ -140,20 +154,20 @@ void Tracer::find_consumed(const std::vector<PyObject*>& results, Trace& trace) 
 // Whose business the graph's results are: autograd's, by a joint graph or by PyTorch itself, or nobody's.
 // Also detach() of an input that requires grad is autograd's, when nothing that was made requires grad; but
 // where there is no joint graph, such a view is made again behind a graph that needs none.
-void Tracer::find_gradients(const std::vector<PyObject*>& results, Trace& trace) {
+static void find_gradients(Tracer& t, const std::vector<PyObject*>& results, Trace& trace) {
   using Views = torch_api::Lowering::Views;
   const bool gives =
-      trace.graph_effects.needs_grad || std::any_of(results.begin(), results.end(), [&](PyObject* t) {
-        return torch_api::requires_grad(t) && !lowering_->is_made_leaf(t);
+      trace.graph_effects.needs_grad || std::any_of(results.begin(), results.end(), [&](PyObject* o) {
+        return torch_api::requires_grad(o) && !t.lowering().is_made_leaf(o);
       });
   trace.needs_grad = gives || trace.graph_effects.asks_autograd;
-  if (differentiates_)
-    find_consumed(results, trace);
+  if (t.graph.differentiates)
+    find_consumed(t, results, trace);
   else if (trace.needs_grad)
-    find_joint(results, trace);
+    find_joint(t, results, trace);
   if (!trace.needs_grad) {
     trace.views = Views::apart;
-  } else if (!gives && !trace.joint && !options_.differentiated_again && lowering_->can_follow(results)) {
+  } else if (!gives && !trace.joint && !t.options.differentiated_again && t.lowering().can_follow(results)) {
     trace.views = Views::followed;
     trace.needs_grad = false;
     trace.no_joint.clear();
@@ -161,9 +175,9 @@ void Tracer::find_gradients(const std::vector<PyObject*>& results, Trace& trace)
 }
 
 // The calls that bring the process to where the segment leaves autocast.
-std::vector<Effect> Tracer::autocast_effects(RecipeMaker& make) {
+static std::vector<Effect> autocast_effects(Tracer& t, RecipeMaker& make) {
   std::vector<Effect> out;
-  const torch_api::AutocastState from = autocast_at_start_, to = lowering_->autocast();
+  const torch_api::AutocastState from = t.modes.autocast_at_start, to = t.lowering().autocast();
   const auto add = [&](const char* path, std::initializer_list<PyObject*> arguments) {
     Effect e;
     e.kind = Effect::Kind::Call;
@@ -189,9 +203,9 @@ std::vector<Effect> Tracer::autocast_effects(RecipeMaker& make) {
 }
 
 // The same of the ways of computing attention.
-std::vector<Effect> Tracer::attention_effects(RecipeMaker& make) {
+static std::vector<Effect> attention_effects(Tracer& t, RecipeMaker& make) {
   std::vector<Effect> out;
-  const torch_api::AttentionChoice from = attention_at_start_, to = lowering_->attention();
+  const torch_api::AttentionChoice from = t.modes.attention_at_start, to = t.lowering().attention();
   const auto add = [&](const char* path, bool was, bool is) {
     if (was == is) return;
     Effect e;
@@ -209,23 +223,23 @@ std::vector<Effect> Tracer::attention_effects(RecipeMaker& make) {
 }
 
 // What the frame holds where the segment ends.
-void Tracer::finish_frame(bool returned, RecipeMaker& make, Trace& trace) {
+static void finish_frame(Tracer& t, bool returned, RecipeMaker& make, Trace& trace) {
   if (returned) {
     trace.end = Trace::End::Return;
-    trace.result = make.make(result_);
+    trace.result = make.make(t.frames.result);
     return;
   }
   trace.end = Trace::End::Break;
-  trace.end_pc = root_.bytecode->instructions()[static_cast<size_t>(root_.position)].pc;
-  for (size_t i = 0; i < root_.locals.size(); ++i)
-    if (root_.locals[i] != initial_locals_[i])
-      trace.locals.emplace_back(static_cast<int32_t>(i), make.make(root_.locals[i]));
-  for (Value* v : root_.stack) trace.stack.push_back(make.make(v));
+  trace.end_pc = t.frames.root.bytecode->instructions()[static_cast<size_t>(t.frames.root.position)].pc;
+  for (size_t i = 0; i < t.frames.root.locals.size(); ++i)
+    if (t.frames.root.locals[i] != t.frames.initial_locals[i])
+      trace.locals.emplace_back(static_cast<int32_t>(i), make.make(t.frames.root.locals[i]));
+  for (Value* v : t.frames.root.stack) trace.stack.push_back(make.make(v));
 }
 
-std::vector<Effect> Tracer::global_effects(RecipeMaker& make) {
+static std::vector<Effect> global_effects(Tracer& t, RecipeMaker& make) {
   std::vector<Effect> out;
-  for (const GlobalWrite& write : global_writes_) {
+  for (const GlobalWrite& write : t.effects.global_writes) {
     Effect e;
     e.kind = Effect::Kind::SetGlobal;
     e.name = write.name;
@@ -234,7 +248,7 @@ std::vector<Effect> Tracer::global_effects(RecipeMaker& make) {
       holder.source = write.owner;
       e.target = make.make(&holder);
     }
-    e.value = make.make(globals_[write.key]);
+    e.value = make.make(t.effects.globals[write.key]);
     out.push_back(std::move(e));
   }
   return out;
@@ -242,30 +256,30 @@ std::vector<Effect> Tracer::global_effects(RecipeMaker& make) {
 
 // What changes for real behind the graph. Objects made here are filled before anything that existed before
 // points to them.
-void Tracer::finish_effects(bool returned, RecipeMaker& make, Trace& trace) {
+static void finish_effects(Tracer& t, bool returned, RecipeMaker& make, Trace& trace) {
   std::vector<Effect> effects;
   Values own_cells;
-  for (size_t i = 0; i < mutated_.size(); ++i) {
-    Value* v = mutated_[i];
-    if (returned && is_cell_of_frame(*this, v)) {
+  for (size_t i = 0; i < t.effects.mutated.size(); ++i) {
+    Value* v = t.effects.mutated[i];
+    if (returned && is_cell_of_frame(t, v)) {
       own_cells.push_back(v);
       continue;
     }
-    check_let_go(v);
-    if (const auto effect = ops_of(v).effect) effect(*this, make, v, effects);
-    if (!v->attrs.empty() && v->obj) attribute_effects(*this, make, v, effects);
+    check_let_go(t, v);
+    if (const auto effect = ops_of(v).effect) effect(t, make, v, effects);
+    if (!v->attrs.empty() && v->obj) attribute_effects(t, make, v, effects);
   }
   const auto add = [](std::vector<Effect> more, std::vector<Effect>& to) {
     for (Effect& e : more) to.push_back(std::move(e));
   };
-  add(global_effects(make), effects);
-  add(version_effects(make), effects);
-  add(grad_mode_effects(make), effects);
-  add(autocast_effects(make), effects);
-  add(attention_effects(make), effects);
-  add(default_device_effects(make), effects);
-  add(warning_filter_effects(make), effects);
-  add(cache_effects(make), effects);
+  add(global_effects(t, make), effects);
+  add(version_effects(t, make), effects);
+  add(grad_mode_effects(t, make), effects);
+  add(autocast_effects(t, make), effects);
+  add(attention_effects(t, make), effects);
+  add(default_device_effects(t, make), effects);
+  add(warning_filter_effects(t, make), effects);
+  add(cache_effects(t, make), effects);
   trace.effects = make.take_effects();
   // The frame goes, and its cells with it, unless something that stays has one.
   for (bool found = true; std::exchange(found, false);)
@@ -274,7 +288,7 @@ void Tracer::finish_effects(bool returned, RecipeMaker& make, Trace& trace) {
                      mentions(effects, cell->source)))
         continue;
       const TypeOps& type = ops_of(cell);
-      type.effect(*this, make, std::exchange(cell, nullptr), effects);
+      type.effect(t, make, std::exchange(cell, nullptr), effects);
       add(make.take_effects(), trace.effects);
       found = true;
     }
@@ -282,63 +296,61 @@ void Tracer::finish_effects(bool returned, RecipeMaker& make, Trace& trace) {
 }
 
 // The graph, and whose business its results are.
-void Tracer::finish_graph(RecipeMaker& make, Trace& trace) {
-  for (Value* v : computed_) trace.computed.push_back(make.make(v));
-  guard_aliases();
-  trace.graph_effects = lowering_->effects();
-  check_arrays_unwritten();
-  if (trace.graph_effects.writes_inputs) guard_storages();
+static void finish_graph(Tracer& t, RecipeMaker& make, Trace& trace) {
+  for (Value* v : t.sizes.computed) trace.computed.push_back(make.make(v));
+  guard_aliases(t);
+  trace.graph_effects = t.lowering().effects();
+  check_arrays_unwritten(t);
+  if (trace.graph_effects.writes_inputs) guard_storages(t);
   const std::vector<PyObject*> results = make.results();
-  find_gradients(results, trace);
-  if (behind_writes_ && trace.needs_grad && !trace.joint) throw WrittenSignal{};
-  trace.speculates = speculated_;
-  trace.graphs = lowering_->finish(results, trace.views);
-  trace.graph_effects = lowering_->effects();
+  find_gradients(t, results, trace);
+  if (t.graph.behind_writes && trace.needs_grad && !trace.joint) throw WrittenSignal{};
+  trace.speculates = t.graph.speculated;
+  trace.graphs = t.lowering().finish(results, trace.views);
+  trace.graph_effects = t.lowering().effects();
   const auto& nodes = trace.graphs.captured->nodes();
   if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))
     trace.graphs = {};
-  if (!trace.graphs.captured && !symbolic_->questions.empty()) fix_all_sizes();
+  if (!trace.graphs.captured && !t.sizes.symbolic->questions.empty()) fix_all_sizes(t);
 }
 
 std::unique_ptr<Trace> Tracer::finish(bool returned) {
   auto trace = std::make_unique<Trace>();
   RecipeMaker make(*this);
-  current_ = &root_;
-  check_generators();
-  finish_frame(returned, make, *trace);
-  finish_effects(returned, make, *trace);
-  finish_graph(make, *trace);
-  symbolic_->find_use();
-  if (dynamic()) trace->symbolic = symbolic_;
-  trace->sources = sources_;
-  trace->inputs = inputs_;
-  trace->guards = take_guards();
-  trace->steps = film(trace->graphs.captured.get(), trace->guards);
-  trace->codes = std::move(codes_);
-  trace->asked = std::move(asked_);
-  codes_.clear();
+  frames.current = &frames.root;
+  check_generators(*this);
+  finish_frame(*this, returned, make, *trace);
+  finish_effects(*this, returned, make, *trace);
+  finish_graph(*this, make, *trace);
+  sizes.symbolic->find_use();
+  if (dynamic(*this)) trace->symbolic = sizes.symbolic;
+  trace->sources = values.sources;
+  trace->inputs = graph.inputs;
+  trace->guards = guards.take();
+  trace->steps = finish_film(*this, trace->graphs.captured.get(), trace->guards);
+  trace->codes = frames.take_codes();
+  trace->asked = guards.take_asked();
   return trace;
 }
 
 std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   auto trace = std::make_unique<Trace>();
   trace->end = Trace::End::Nothing;
-  trace->end_pc = live_.pc();
+  trace->end_pc = frames.live.pc();
   trace->broke = std::move(why);
-  current_ = &root_;
-  trace->fills_caches = !not_cached_.empty();
-  guard_not_cached(not_cached_);
-  if (!symbolic_->questions.empty()) fix_all_sizes();
-  symbolic_->find_use();
-  if (dynamic()) trace->symbolic = symbolic_;
-  trace->sources = sources_;
-  trace->guards = take_guards();
-  trace->steps = film(nullptr, trace->guards);
+  frames.current = &frames.root;
+  trace->fills_caches = !pure.not_cached.empty();
+  guard_not_cached(*this, pure.not_cached);
+  if (!sizes.symbolic->questions.empty()) fix_all_sizes(*this);
+  sizes.symbolic->find_use();
+  if (dynamic(*this)) trace->symbolic = sizes.symbolic;
+  trace->sources = values.sources;
+  trace->guards = guards.take();
+  trace->steps = finish_film(*this, nullptr, trace->guards);
   if (!trace->steps.empty())
     trace->steps.back().event = "break", trace->steps.back().text = trace->broke->reason;
-  trace->codes = std::move(codes_);
-  trace->asked = std::move(asked_);
-  codes_.clear();
+  trace->codes = frames.take_codes();
+  trace->asked = guards.take_asked();
   return trace;
 }
 
@@ -358,7 +370,7 @@ void film_break(Trace& trace) {
 std::unique_ptr<Trace> finished(Tracer& tracer, std::optional<BreakInfo>& broke, const NotCached& not_cached,
                                 const TraceOptions& options) {
   const bool returned = tracer.returned();
-  if (!returned) tracer.guard_not_cached(not_cached);
+  if (!returned) guard_not_cached(tracer, not_cached);
   auto trace = tracer.finish(returned);
   if (returned) return trace;
   if (broke && broke->kind == kUpdateBreak) broke = tracer.broke_for(*broke);
@@ -372,12 +384,12 @@ std::unique_ptr<Trace> finished(Tracer& tracer, std::optional<BreakInfo>& broke,
 // there is nothing of both, or it may not be.
 bool ends_behind_update(const Tracer& tracer, const TraceOptions& options, std::optional<BreakInfo>& broke,
                         int64_t& stop_at) {
-  if (options.fullgraph || tracer.gradients_begin() <= 0) return false;
+  if (options.fullgraph || tracer.graph.gradients_begin <= 0) return false;
   broke = BreakInfo{std::string(kUpdateBreak),
                     "gradients of tensors that were updated before are needed from here on",
                     "",
                     {}};
-  stop_at = tracer.gradients_begin();
+  stop_at = tracer.graph.gradients_begin;
   return true;
 }
 
@@ -385,7 +397,7 @@ bool ends_behind_update(const Tracer& tracer, const TraceOptions& options, std::
 // are kept, and what it gives may not be written to behind it, as it may in eager. Nor is it known which part
 // of a derivative of PyTorch's own is a checkpoint's. false: there is none, or it may not be.
 bool calls_checkpoints_for_real(const Tracer& tracer, const Trace& trace, TraceOptions& options) {
-  if (options.fullgraph || !tracer.has_checkpoints() || !options.checkpoints_for_real.empty()) return false;
+  if (options.fullgraph || !tracer.graph.checkpoints || !options.checkpoints_for_real.empty()) return false;
   if (trace.needs_grad) options.checkpoints_for_real = trace.joint ? trace.joint->borrowed : trace.no_joint;
   return !options.checkpoints_for_real.empty();
 }
@@ -414,20 +426,20 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
         stop_at = -1;
         continue;
       }
-      if (options.knows_frame && stop_at < 0 && tracer.executed() == 0 &&
+      if (options.knows_frame && stop_at < 0 && tracer.frames.executed == 0 &&
           is_known_function(frame.function())) {
         options.knows_frame = false;
         continue;
       }
       if (!broke) broke = tracer.broke();
-      if (tracer.differentiates_again) options.differentiated_again = true;
-      stop_at = tracer.ends_by >= 0 ? tracer.ends_by : tracer.executed();
+      if (tracer.graph.differentiates_again) options.differentiated_again = true;
+      stop_at = tracer.frames.end();
       if (stop_at == 0) return tracer.give_up(*broke);
-      for (auto& each : tracer.take_not_cached()) not_cached.push_back(std::move(each));
+      for (auto& each : take_not_cached(tracer)) not_cached.push_back(std::move(each));
       continue;
     }
-    if (!tracer.returned() && tracer.latest_end() >= 0) {
-      stop_at = tracer.latest_end();
+    if (!tracer.returned() && tracer.frames.latest_end() >= 0) {
+      stop_at = tracer.frames.latest_end();
       if (stop_at == 0) break;
       continue;
     }
@@ -454,7 +466,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
     } catch (const BreakSignal& signal) {
       // A value that cannot be rebuilt lives here: the segment ends where it does not live yet.
       if (!broke) broke = signal.info;
-      stop_at = tracer.ends_by >= 0 ? tracer.ends_by : tracer.executed() - (attempt < 20 ? 1 : 8);
+      stop_at = tracer.frames.end(attempt < 20 ? 1 : 8);
       if (stop_at <= 0) return tracer.give_up(*broke);
     }
   }

@@ -3,41 +3,46 @@
 #include <unordered_set>
 
 #include "core/capture/guards/finalizers.h"
+#include "core/capture/interpreter/commit/lifetimes.h"
+#include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/value_questions.h"
+#include "core/capture/interpreter/values.h"
 
 namespace vitrine::capture {
-void Tracer::let_go(VirtualFrame& f, Value* v) {
-  if (!v || &f != &root_) return;
+void let_go(Tracer& t, VirtualFrame& f, Value* v) {
+  if (!v || &f != &t.frames.root) return;
   v = resolve(v);
   PyObject* o = v->real ? v->real : v->obj;
-  if (!o || !v->source || v->kind == Kind::Constant || held_elsewhere(v->source)) return;
-  if (has_finalizer(o)) stop("unsupported_value", "an object is let go whose end is noticed: " + describe(v));
-  let_go_.insert(o);
+  if (!o || !v->source || v->kind == Kind::Constant || held_elsewhere(t, v->source)) return;
+  if (has_finalizer(o))
+    stop("unsupported_value", "an object is let go whose end is noticed: " + describe(t, v));
+  t.effects.let_go.insert(o);
 }
 
 // Who takes them from the stack holds them from now on; when that dies, the trace does not tell.
-void Tracer::check_taken(const Values& items) {
+void check_taken(Tracer& t, const Values& items) {
   for (Value* v : items) {
     v = resolve(v);
     const bool alone = v->source && v->source->kind == SourceKind::Stack && v->obj && !v->real;
     if (alone && v->kind != Kind::Constant && has_finalizer(v->obj))
-      stop("unsupported_value", "an object whose end is noticed is put into a container: " + describe(v));
+      stop("unsupported_value", "an object whose end is noticed is put into a container: " + describe(t, v));
   }
 }
 
 // What it was read from holds it still: nothing on the way there was changed or let go.
-bool Tracer::held_elsewhere(const Source* source) {
+bool held_elsewhere(Tracer& t, const Source* source) {
   if (!source->base && source->kind != SourceKind::Global) return false;
   for (const Source* at = source; at; at = at->base) {
     if (at->kind == SourceKind::IterRest || at->kind == SourceKind::WeakTarget) return false;
-    for (const Value* changed : mutated_)
+    for (const Value* changed : t.effects.mutated)
       if (changed->source == at) return false;
     if (at->base || (at->kind != SourceKind::Local && at->kind != SourceKind::Stack)) continue;
-    const Values& held = at->kind == SourceKind::Local ? initial_locals_ : initial_stack_;
+    const Values& held = at->kind == SourceKind::Local ? t.frames.initial_locals : t.frames.initial_stack;
     Value* root = resolve(held[static_cast<size_t>(at->index)]);
-    if (let_go_.count(root->real ? root->real : root->obj)) return false;
+    if (t.effects.let_go.count(root->real ? root->real : root->obj)) return false;
   }
-  return global_writes_.empty();
+  return t.effects.global_writes.empty();
 }
 
 namespace {
@@ -46,7 +51,7 @@ namespace {
 bool lets_go(Tracer& t, Value* v) {
   std::unordered_set<PyObject*> kept;
   const auto keep = [&](Value* item) {
-    item = t.resolve(item);
+    item = resolve(item);
     kept.insert(item->real ? item->real : item->obj);
   };
   for (Value* item : v->items)
@@ -74,52 +79,54 @@ bool is_container(const Value* v) {
 
 // Changes are replayed behind the graph, each object's at once. Code that runs in between, since something
 // dies of them, would come too late, and its own changes would be written over.
-void Tracer::note_change(Value* v) {
-  if (v->obj && v->source && is_container(v) && has_finalizer_inside(v->obj)) noticed_.emplace(v, executed_);
+void note_change(Tracer& t, Value* v) {
+  if (v->obj && v->source && is_container(v) && has_finalizer_inside(v->obj))
+    t.effects.noticed.emplace(v, t.frames.executed);
 }
 
-void Tracer::check_overwritten(Value* v, const std::string& name) {
+void check_overwritten(Tracer& t, Value* v, const std::string& name) {
   PyObject* object = v->real ? v->real : v->obj;
   if (!object || !v->source || name == "grad") return;
   Owned key(PyUnicode_InternFromString(name.c_str()));
   if (has_finalizer_under(object, key.get()))
     stop("unsupported_value", "an object whose end is noticed is replaced: ." + name);
-  guard(GuardKind::NoFinalizer, v->source, nullptr, 0, name, nullptr, "." + name + " ends unnoticed");
+  t.guard(GuardKind::NoFinalizer, v->source, nullptr, 0, name, nullptr, "." + name + " ends unnoticed");
 }
 
-void Tracer::check_replaced(PyObject* before, const Source* source, const std::string& name) {
+void check_replaced(Tracer& t, PyObject* before, const Source* source, const std::string& name) {
   if (has_finalizer(before))
     stop("unsupported_value", "an object whose end is noticed is replaced: global " + name);
-  guard(GuardKind::NoFinalizer, source, nullptr, 1, "", nullptr, name + " ends unnoticed");
+  t.guard(GuardKind::NoFinalizer, source, nullptr, 1, "", nullptr, name + " ends unnoticed");
 }
 
-void Tracer::check_let_go(Value* v) {
+void check_let_go(Tracer& t, Value* v) {
   // A symbolic list has only grown.
   if (!v->obj || !v->source || v->source->kind == SourceKind::Constant || !is_container(v) || v->open ||
-      !lets_go(*this, v))
+      !lets_go(t, v))
     return;
-  if (const auto found = noticed_.find(v); found != noticed_.end()) {
-    ends_by = found->second;
-    stop("unsupported_value", "an object whose end is noticed leaves a container: " + describe(v));
+  if (const auto found = t.effects.noticed.find(v); found != t.effects.noticed.end()) {
+    t.frames.ends_by = found->second;
+    stop("unsupported_value", "an object whose end is noticed leaves a container: " + describe(t, v));
   }
-  guard(GuardKind::NoFinalizer, v->source, nullptr, 0, "", nullptr, "nothing in it notices its end");
+  t.guard(GuardKind::NoFinalizer, v->source, nullptr, 0, "", nullptr, "nothing in it notices its end");
 }
 
 // What only the stack held when the segment began may be taken from there by a local.
-void Tracer::check_alone() {
-  for (Value* v : alone_) {
+void check_alone(Tracer& t) {
+  for (Value* v : t.effects.alone) {
     const auto is = [&](Value* held) { return held && resolve(held) == resolve(v); };
-    if (std::none_of(root_.stack.begin(), root_.stack.end(), is) &&
-        std::none_of(root_.locals.begin(), root_.locals.end(), is))
-      stop("unsupported_value", "an object whose end is noticed is taken from the stack: " + describe(v));
+    if (std::none_of(t.frames.root.stack.begin(), t.frames.root.stack.end(), is) &&
+        std::none_of(t.frames.root.locals.begin(), t.frames.root.locals.end(), is))
+      stop("unsupported_value", "an object whose end is noticed is taken from the stack: " + describe(t, v));
   }
 }
 
-Value* Tracer::weak_target(Value* reference) {
+Value* weak_target(Tracer& t, Value* reference) {
   PyObject* target = PyWeakref_GetObject(reference->obj);
-  if (let_go_.count(target)) stop("unsupported_value", "a weak reference to an object that was let go");
-  const Source* base = reference->source ? reference->source : constant_source(reference->obj);
-  return lazy(target, sources_->make(SourceKind::WeakTarget, base, -1, ""));
+  if (t.effects.let_go.count(target))
+    stop("unsupported_value", "a weak reference to an object that was let go");
+  const Source* base = reference->source ? reference->source : constant_source(t, reference->obj);
+  return t.lazy(target, t.sources().make(SourceKind::WeakTarget, base, -1, ""));
 }
 
 }  // namespace vitrine::capture

@@ -1,9 +1,11 @@
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/value_questions.h"
 
 #include <algorithm>
 
 #include "core/base/words.h"
-#include "core/capture/interpreter/commit/iterated.h"
 #include "core/capture/interpreter/type_ops.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -93,7 +95,7 @@ Recipe RecipeMaker::source(const Source* s) {
 Recipe RecipeMaker::integer(const ir::Sym& sym) {
   Recipe r;
   r.kind = Recipe::Kind::Integer;
-  r.index = t_.symbolic_->number_of(sym);
+  r.index = t_.sizes.symbolic->number_of(sym);
   return r;
 }
 
@@ -124,7 +126,7 @@ Recipe RecipeMaker::make(Value* v) {
   if (++made_ > kMostMade)
     stop("limit", "objects that hold the same ones again and again leave the segment",
          "Give each object once, outside of the others.");
-  v = t_.resolve(v);
+  v = resolve(v);
   if (v->source) return source(v->source);
   if (const TypeOps& type = ops_of(v); type.by_value) return type.recipe(t_, *this, v);
   // Met before: the same object again. Its recipe is spelled out each time, the number makes it one.
@@ -140,7 +142,7 @@ Recipe RecipeMaker::make(Value* v) {
 Recipe RecipeMaker::made(Value* v) {
   if (v->kind == Kind::Iterator) return iterator(v);
   const TypeOps& type = ops_of(v);
-  if (!type.recipe) stop("unsupported_value", with_article(t_.describe(v)) + " leaves the segment");
+  if (!type.recipe) stop("unsupported_value", with_article(describe(t_, v)) + " leaves the segment");
   return type.recipe(t_, *this, v);
 }
 
@@ -148,7 +150,7 @@ Recipe RecipeMaker::iterator(Value* v) {
   const TypeOps& type = ops_of(v);
   const IteratorState& s = *v->iterator;
   if (s.done) return type.exhausted(t_, *this, v);
-  const Value* walked = s.children.empty() ? nullptr : t_.resolve(s.children[0]);
+  const Value* walked = s.children.empty() ? nullptr : resolve(s.children[0]);
   if (walked && walked->cls == torch_names().deque && walked->mutated)  // which it would find changed
     stop("unsupported_value", "an iterator over a deque that changed leaves the segment");
   if (const Value* dict = iterated_dict(s); dict && dict->dict->keys_changed != s.walked)

@@ -5,6 +5,14 @@
 
 #include "core/base/words.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/backward.h"
+#include "core/capture/interpreter/library/optimizers.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/setters.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -28,14 +36,14 @@ class BackwardRequest {
   // create_graph: what was recorded so far is differentiated twice, for which a region has no derivative.
   void refuse_second(Parameter p) const {
     if (!flag(p)) return;
-    t_.differentiates_again = true;
+    t_.graph.differentiates_again = true;
     run_for_real("create_graph is given");
   }
 
   Value* get(Parameter p) const { return t_.look(need(t_, a_, p.at, p.name, t_.none())); }
-  bool given(Parameter p) const { return !t_.is_none(get(p)); }
+  bool given(Parameter p) const { return !is_none(t_, get(p)); }
   bool flag(Parameter p) const {
-    PyObject* o = t_.const_object(get(p));
+    PyObject* o = const_object(t_, get(p));
     if (!o || (o != Py_None && !PyBool_Check(o))) run_for_real(std::string(p.name) + " is no bool");
     return o == Py_True;
   }
@@ -43,11 +51,11 @@ class BackwardRequest {
   Values tensors(Parameter p, bool may_lack = false) const {
     Value* v = get(p);
     const bool many = v->kind == Kind::Tuple || v->kind == Kind::List;
-    Values out = many ? t_.unpack(v) : Values{v};
+    Values out = many ? unpack(t_, v) : Values{v};
     for (Value*& each : out) {
       each = t_.look(each);
-      if (each->kind == Kind::Tensor || (may_lack && t_.is_none(each))) continue;
-      run_for_real(with_article(t_.describe(each)) + " is given to it");
+      if (each->kind == Kind::Tensor || (may_lack && is_none(t_, each))) continue;
+      run_for_real(with_article(describe(t_, each)) + " is given to it");
     }
     return out;
   }
@@ -93,84 +101,86 @@ bool has_hooks(PyObject* real) {
 }  // namespace
 
 // The leaves that a backward pass reaches, as tensors of the frame.
-Values Tracer::leaves_behind(const std::string& name, const Values& outputs, const Values& tangents) {
+static Values leaves_behind(Tracer& t, const std::string& name, const Values& outputs,
+                            const Values& tangents) {
   const auto for_real = [&](const std::string& why) {
     stop("real_backward", name + ": the backward pass runs for real, for " + why);
   };
-  if (!options_.backward_for_real.empty()) for_real(options_.backward_for_real);
-  if (checkpoints_ > 0) for_real("torch.utils.checkpoint computes in it what forward has not kept");
+  if (!t.options.backward_for_real.empty()) for_real(t.options.backward_for_real);
+  if (t.graph.checkpoints > 0) for_real("torch.utils.checkpoint computes in it what forward has not kept");
   Owned ends(tuple_of(outputs)), given(tuple_of(tangents));
   Owned found(PyObject_CallFunctionObjArgs(in_training("leaves_behind"), ends.get(), given.get(), nullptr));
-  if (!found) raise_python();
+  if (!found) t.raise_python();
   if (PyUnicode_Check(found.get())) for_real(text_of(found.get()));
   Values leaves;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(found.get()); ++i) {
-    const auto at = by_tensor_.find(PyList_GET_ITEM(found.get(), i));
-    Value* leaf = at == by_tensor_.end() ? nullptr : resolve(at->second);
+    const auto at = t.values.by_tensor.find(PyList_GET_ITEM(found.get(), i));
+    Value* leaf = at == t.values.by_tensor.end() ? nullptr : resolve(at->second);
     const bool entered = leaf && leaf->real && leaf->source;
-    if (!entered && !(leaf && lowering_->is_made_leaf(leaf->obj)))
+    if (!entered && !(leaf && t.lowering().is_made_leaf(leaf->obj)))
       for_real("autograd's graph began before this point");
-    if (entered) guard_leaf(name, leaf);
+    if (entered) guard_leaf(t, name, leaf);
     leaves.push_back(leaf);
   }
   return leaves;
 }
 
 // It must stay a leaf that nobody listens to.
-void Tracer::guard_leaf(const std::string& name, Value* leaf) {
+void guard_leaf(Tracer& t, const std::string& name, Value* leaf) {
   if (has_hooks(leaf->real))
     stop("real_backward",
          name + ": the backward pass runs for real, for a hook is registered on " + leaf->source->text());
-  guard(GuardKind::PlainLeaf, leaf->source, nullptr, 0, "", nullptr, "a leaf without hooks");
+  t.guard(GuardKind::PlainLeaf, leaf->source, nullptr, 0, "", nullptr, "a leaf without hooks");
 }
 
 // The gradients of `inputs`, a list. fresh, by input: whether it becomes a tensor's .grad, and not only
 // something that is added to it.
-Value* Tracer::gradients(const std::string& name, const Values& outputs, const Values& tangents,
-                         const Values& inputs, const std::vector<bool>& fresh, bool retain) {
+static Value* gradients(Tracer& t, const std::string& name, const Values& outputs, const Values& tangents,
+                        const Values& inputs, const std::vector<bool>& fresh, bool retain) {
   Values flags;
-  for (bool f : fresh) flags.push_back(boolean(f));
-  Value* found =
-      torch_call(name, in_training("gradients"),
-                 {{tuple(outputs), tuple(tangents), tuple(inputs), tuple(flags), boolean(retain)}, {}});
-  found = look(found);
-  if (PyObject* why = const_object(found))
+  for (bool f : fresh) flags.push_back(t.boolean(f));
+  Value* found = torch_call(
+      t, name, in_training("gradients"),
+      {{t.tuple(outputs), t.tuple(tangents), t.tuple(inputs), t.tuple(flags), t.boolean(retain)}, {}});
+  found = t.look(found);
+  if (PyObject* why = const_object(t, found))
     stop("real_backward", name + ": the backward pass runs for real, for " + text_of(why));
-  differentiates_ = true;
+  t.graph.differentiates = true;
   return found;
 }
 
 // Adds gradients to the .grad of each leaf, as PyTorch's engine does.
-void Tracer::accumulate(const std::string& name, const Values& outputs, const Values& tangents, bool retain) {
-  const Values leaves = leaves_behind(name, outputs, tangents);
+static void accumulate(Tracer& t, const std::string& name, const Values& outputs, const Values& tangents,
+                       bool retain) {
+  const Values leaves = leaves_behind(t, name, outputs, tangents);
   Values before;
   std::vector<bool> fresh;
   for (Value* leaf : leaves) {
-    before.push_back(look(read_grad(leaf)));
-    fresh.push_back(is_none(before.back()));
+    before.push_back(t.look(read_grad(t, leaf)));
+    fresh.push_back(is_none(t, before.back()));
     if (fresh.back()) continue;
     if (before.back()->kind != Kind::Tensor || torch_api::requires_grad(before.back()->obj))
       stop("real_backward", name + ": the backward pass runs for real, for a gradient requires grad");
   }
-  const Values found = unpack(gradients(name, outputs, tangents, leaves, fresh, retain));
+  const Values found = unpack(t, gradients(t, name, outputs, tangents, leaves, fresh, retain));
   for (size_t i = 0; i < leaves.size(); ++i) {
-    Value* grad = look(found.at(i));
-    if (is_none(grad)) continue;
+    Value* grad = t.look(found.at(i));
+    if (is_none(t, grad)) continue;
     if (fresh[i])
-      write_attr(leaves[i], "grad", grad);
+      write_attr(t, leaves[i], "grad", grad);
     else
-      tensor_method(before[i], "add_", nullptr, {{grad}, {}});
+      tensor_method(t, before[i], "add_", nullptr, {{grad}, {}});
   }
 }
 
 // Tensor.backward(gradient, retain_graph, create_graph, inputs), `a` with the tensor in front.
-Value* Tracer::tensor_backward(const Arguments& a) {
-  const BackwardRequest r(*this, "Tensor.backward", a);
+Value* tensor_backward(Tracer& t, const Arguments& a) {
+  const BackwardRequest r(t, "Tensor.backward", a);
   r.refuse_second({3, "create_graph"});
   if (r.given({4, "inputs"})) r.run_for_real("inputs are given");
   const Values outputs = r.tensors({0, "self"});
-  accumulate(r.name(), outputs, r.tangents({1, "gradient"}, outputs.size()), r.flag({2, "retain_graph"}));
-  return none();
+  accumulate(t, r.name(), outputs, r.tangents({1, "gradient"}, outputs.size()), r.flag({2, "retain_graph"}));
+  return t.none();
 }
 
 namespace {
@@ -181,8 +191,8 @@ Value* autograd_backward(Tracer& t, const Arguments& a) {
   if (r.given({4, "grad_variables"})) r.run_for_real("grad_variables are given");
   if (r.given({5, "inputs"})) r.run_for_real("inputs are given");
   const Values outputs = r.tensors({0, "tensors"});
-  t.accumulate(r.name(), outputs, r.tangents({1, "grad_tensors"}, outputs.size()),
-               r.flag({2, "retain_graph"}));
+  accumulate(t, r.name(), outputs, r.tangents({1, "grad_tensors"}, outputs.size()),
+             r.flag({2, "retain_graph"}));
   return t.none();
 }
 
@@ -196,18 +206,18 @@ Value* autograd_grad(Tracer& t, const Arguments& a) {
   const Values outputs = r.tensors({0, "outputs"}), inputs = r.tensors({1, "inputs"});
   const Values tangents = r.tangents({2, "grad_outputs"}, outputs.size());
   // Run for real, it needs the way from a result of the region to another: a region's own node has none.
-  t.differentiates_again =
+  t.graph.differentiates_again =
       std::any_of(inputs.begin(), inputs.end(), [](const Value* input) { return !input->real; });
-  t.leaves_behind(r.name(), outputs, tangents);
+  leaves_behind(t, r.name(), outputs, tangents);
   for (Value* input : inputs) {
     if (!torch_api::requires_grad(input->obj)) r.run_for_real("an input does not require grad");
-    if (input->real) t.guard_leaf(r.name(), input);
+    if (input->real) guard_leaf(t, r.name(), input);
   }
   const std::vector<bool> fresh(inputs.size(), false);
-  Value* found = t.gradients(r.name(), outputs, tangents, inputs, fresh, r.flag({3, "retain_graph"}));
-  const Values grads = t.unpack(found);
+  Value* found = gradients(t, r.name(), outputs, tangents, inputs, fresh, r.flag({3, "retain_graph"}));
+  const Values grads = unpack(t, found);
   for (Value* grad : grads)
-    if (t.is_none(grad) && !r.flag({6, "allow_unused"})) r.run_for_real("an input is not used");
+    if (is_none(t, grad) && !r.flag({6, "allow_unused"})) r.run_for_real("an input is not used");
   return t.tuple(grads);
 }
 

@@ -1,6 +1,31 @@
 // Python's own builtins.
-#include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/builtins.h"
 #include "core/base/once.h"
+#include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/pure_functions.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/machine/frame_locals.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/derived_floats.h"
+#include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/symbolic/size_floats.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/containers/keys.h"
+#include "core/capture/interpreter/types/containers/set.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/operators.h"
+#include "core/capture/interpreter/types/protocols.h"
+#include "core/capture/interpreter/types/setters.h"
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
+#include "core/capture/interpreter/values.h"
 #include "core/capture/objects/class_dict.h"
 
 #include <unordered_map>
@@ -22,13 +47,13 @@ void check_abstract(Tracer& t, PyObject* cls) {
   PyObject* own = class_dict(reinterpret_cast<PyTypeObject*>(cls));
   if (is_protocol(cls)) stop("unsupported_builtin", "issubclass() with a protocol");
   if (!PyDict_GetItemString(own, "_abc_impl") || is_library(PyDict_GetItemString(own, "__module__"))) return;
-  t.guard(GuardKind::AbcRegistry, t.constant_source(cls), cls, abc_registrations(), "", nullptr,
+  t.guard(GuardKind::AbcRegistry, constant_source(t, cls), cls, abc_registrations(), "", nullptr,
           "no class was registered");
 }
 
 // Its class is another one than the program would see.
 void check_class_asked(Tracer& t, Value* v) {
-  v = t.resolve(v);
+  v = resolve(v);
   if (is_kept_as(v, "Identity")) stop("unsupported_builtin", "the class of what id() gives");
   if (is_kept_as(v, "Compiled")) stop("unsupported_builtin", "the class of a compiled function");
 }
@@ -36,27 +61,27 @@ void check_class_asked(Tracer& t, Value* v) {
 Value* builtin_isinstance(Tracer& t, const Arguments& a) {
   Value* classes = t.look(need(t, a, 1));
   check_class_asked(t, need(t, a, 0));
-  if (t.array_kind(need(t, a, 0)) == ArrayKind::Scalar)
+  if (array_kind(t, need(t, a, 0)) == ArrayKind::Scalar)
     stop("scalar_read", "what one of NumPy's numbers is an instance of");
-  PyTypeObject* type = t.type_of(need(t, a, 0));
-  Values all = classes->kind == Kind::Tuple ? t.unpack(classes) : Values{classes};
+  PyTypeObject* type = type_of(t, need(t, a, 0));
+  Values all = classes->kind == Kind::Tuple ? unpack(t, classes) : Values{classes};
   for (size_t i = 0; i < all.size(); ++i) {
     Value* one = t.look(all[i]);
     if (one->kind == Kind::Tuple) {
       all.insert(all.end(), one->items.begin(), one->items.end());
       continue;
     }
-    PyObject* o = t.const_object(one);
+    PyObject* o = const_object(t, one);
     if (o && Py_TYPE(o) == torch_names().union_type) {
       Owned arguments(PyObject_GetAttrString(o, "__args__"));
       Value* members = t.fold(arguments.release());
       all.insert(all.end(), members->items.begin(), members->items.end());
       continue;
     }
-    if (!o || !PyType_Check(o)) stop("unsupported_builtin", "isinstance() with " + t.describe(one));
+    if (!o || !PyType_Check(o)) stop("unsupported_builtin", "isinstance() with " + describe(t, one));
     if (type == reinterpret_cast<PyTypeObject*>(o)) return t.boolean(true);
     if (PyObject* method = own_answer(Py_TYPE(o), "__instancecheck__")) {
-      if (t.truth(t.call_special(one, method, {a.positional[0]}))) return t.boolean(true);
+      if (truth(t, call_special(t, one, method, {a.positional[0]}))) return t.boolean(true);
       continue;
     }
     if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(o))) return t.boolean(true);
@@ -64,8 +89,8 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
       if (type == torch_names().compiled_function || type == torch_names().disabled_function)
         stop("unsupported_builtin", "isinstance() of a compiled function");
       if (!runs_user_code(type, {"__getattribute__", "__class__"})) continue;
-      Value* said = t.get_attr(a.positional[0], "__class__");  // which may be another class than its own
-      PyObject* cls = said ? t.const_object(said) : nullptr;
+      Value* said = get_attr(t, a.positional[0], "__class__");  // which may be another class than its own
+      PyObject* cls = said ? const_object(t, said) : nullptr;
       if (cls && PyType_Check(cls) &&
           PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), reinterpret_cast<PyTypeObject*>(o)))
         return t.boolean(true);
@@ -77,8 +102,8 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
     }
     check_abstract(t, o);
     // A metaclass may answer by itself (abstract classes, Parameter): asked about the class, which is pure.
-    Value* open = t.symbolic_float(need(t, a, 0));
-    Value* first = open ? open : t.peek(need(t, a, 0));
+    Value* open = symbolic_float(t, need(t, a, 0));
+    Value* first = open ? open : peek(t, need(t, a, 0));
     PyObject* real = first->kind == Kind::Tensor     ? (first->real ? first->real : first->obj)
                      : first->kind == Kind::Constant ? first->obj
                                                      : first->obj;
@@ -93,33 +118,33 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
 Value* builtin_type(Tracer& t, const Arguments& a) {
   if (a.positional.size() != 1) stop("unsupported_builtin", "a class is made");
   check_class_asked(t, a.positional[0]);
-  const ArrayKind array = t.array_kind(a.positional[0]);
+  const ArrayKind array = array_kind(t, a.positional[0]);
   if (array == ArrayKind::Scalar) stop("scalar_read", "the class of one of NumPy's numbers");
   return t.pinned(reinterpret_cast<PyObject*>(array == ArrayKind::Array ? torch_names().numpy_array
-                                                                        : t.type_of(a.positional[0])));
+                                                                        : type_of(t, a.positional[0])));
 }
 
 Value* builtin_getattr(Tracer& t, const Arguments& a) {
   if (!a.keyword.empty()) t.raise(PyExc_TypeError, "getattr() takes no keyword arguments", true);
-  const std::string name = t.str_of(need(t, a, 1), false);
-  if (a.positional.size() < 3) return t.load_attr(a.positional[0], name);
+  const std::string name = str_of(t, need(t, a, 1), false);
+  if (a.positional.size() < 3) return load_attr(t, a.positional[0], name);
   Value* found = attribute_if_any(t, a.positional[0], name);
   return found ? found : a.positional[2];
 }
 
 Value* builtin_hasattr(Tracer& t, const Arguments& a) {
-  return t.boolean(attribute_if_any(t, need(t, a, 0), t.str_of(need(t, a, 1), false)) != nullptr);
+  return t.boolean(attribute_if_any(t, need(t, a, 0), str_of(t, need(t, a, 1), false)) != nullptr);
 }
 
 void check_super(Tracer& t, Value* v) {
-  PyObject* after = t.const_object(v->items[0]);
-  if (!after || !PyType_Check(after)) stop("unsupported_value", "super() of " + t.describe(v->items[0]));
+  PyObject* after = const_object(t, v->items[0]);
+  if (!after || !PyType_Check(after)) stop("unsupported_value", "super() of " + describe(t, v->items[0]));
   auto* cls = reinterpret_cast<PyTypeObject*>(after);
   Value* self = t.look(v->items[1]);
-  PyObject* object = t.const_object(self);
+  PyObject* object = const_object(t, self);
   const bool holds =
       (object && PyType_Check(object) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), cls)) ||
-      PyType_IsSubtype(t.type_of(self), cls);
+      PyType_IsSubtype(type_of(t, self), cls);
   if (!holds) t.raise(PyExc_TypeError, "super(type, obj): obj must be an instance or subtype of type", true);
 }
 
@@ -135,11 +160,11 @@ Value* builtin_super(Tracer& t, const Arguments& a) {
   Value* cls = nullptr;
   for (size_t i = 0; i < f.locals.size(); ++i)
     if (text_of(f.bytecode->local_name(static_cast<int>(i))) == "__class__" && f.locals[i])
-      cls = t.cell_get(f.locals[i]);
+      cls = cell_get(t, f.locals[i]);
   if (!cls || f.code->co_argcount == 0 || !f.locals[0]) t.raise(PyExc_RuntimeError, "super(): no arguments");
-  Value* self = t.resolve(f.locals[0]);
+  Value* self = resolve(f.locals[0]);
   if (self->kind == Kind::Cell || (self->kind == Kind::Lazy && PyCell_Check(self->obj)))
-    self = t.cell_get(self);
+    self = cell_get(t, self);
   v->items = {cls, self};
   check_super(t, v);
   return v;
@@ -149,114 +174,115 @@ Value* make_sequence(Tracer& t, const Arguments& a, Kind kind) {
   if (Value* given = a.positional.empty() ? nullptr : t.look(a.positional[0]);
       given && kind == Kind::Tuple && is_plain_tuple(given))
     return given;
-  return t.sequence(kind, a.positional.empty() ? Values{} : t.listed(a.positional[0]));
+  return t.sequence(kind, a.positional.empty() ? Values{} : listed(t, a.positional[0]));
 }
 
 Value* make_set(Tracer& t, const Arguments& a) {
   Value* set = t.sequence(Kind::Set, {});
   if (a.positional.empty()) return set;
-  t.set_insert_all(set, a.positional[0]);
+  set_insert_all(t, set, a.positional[0]);
   set->mutated = false;
   return set;
 }
 
 Value* make_dict(Tracer& t, const Arguments& a) {
-  Value* dict = t.new_dict();
-  if (!a.positional.empty()) t.dict_update(dict, a.positional[0]);
-  for (auto& [key, value] : a.keyword) t.dict_set(dict, t.text(key), value);
+  Value* dict = new_dict(t);
+  if (!a.positional.empty()) dict_update(t, dict, a.positional[0]);
+  for (auto& [key, value] : a.keyword) dict_set(t, dict, t.text(key), value);
   return dict;
 }
 
 // Of the class dict itself: a class derived from it would be made by its own rules.
 Value* dict_from_keys(Tracer& t, const Arguments& a) {
-  Value* dict = t.new_dict();
+  Value* dict = new_dict(t);
   Value* value = need(t, a, 1, "value", t.none());
-  for (Value* key : t.unpack(need(t, a, 0))) t.dict_set(dict, key, value);
+  for (Value* key : unpack(t, need(t, a, 0))) dict_set(t, dict, key, value);
   return dict;
 }
 
 // What __int__ or __float__ gave has to be of that very type.
 Value* exactly(Tracer& t, Value* v, const char* type) {
-  if (reinterpret_cast<PyObject*>(t.type_of(v)) != find_object(std::string("builtins.") + type))
-    stop("exception", std::string("__") + type + "__ gives " + t.describe(v));
+  if (reinterpret_cast<PyObject*>(type_of(t, v)) != find_object(std::string("builtins.") + type))
+    stop("exception", std::string("__") + type + "__ gives " + describe(t, v));
   return v;
 }
 
 // int(x), float(x), bool(x), ...: of a tensor they read its value.
 Value* number(Tracer& t, const Arguments& a, const char* type) {
   const bool is_int = std::string(type) == "int" && a.positional.size() == 1 && a.keyword.empty();
-  if (Value* open = is_int ? t.symbolic(a.positional[0]) : nullptr) return open;
-  if (Value* open = is_int ? t.size_integer(type, a.positional[0]) : nullptr) return open;
+  if (Value* open = is_int ? symbolic(t, a.positional[0]) : nullptr) return open;
+  if (Value* open = is_int ? size_integer(t, type, a.positional[0]) : nullptr) return open;
   if (std::string(type) == "float" && a.positional.size() == 1 && a.keyword.empty())
-    if (Value* open = t.pythons_float(reinterpret_cast<PyObject*>(&PyFloat_Type), a.positional)) return open;
+    if (Value* open = pythons_float(t, reinterpret_cast<PyObject*>(&PyFloat_Type), a.positional)) return open;
   if (!a.positional.empty()) {
     Value* v = t.look(a.positional[0]);
     if (v->kind == Kind::Tensor && a.positional.size() == 1 && a.keyword.empty())
-      if (Value* known = t.known_number(v, (std::string("__") + type + "__").c_str())) return known;
+      if (Value* known = known_number(t, v, (std::string("__") + type + "__").c_str())) return known;
     if (v->kind == Kind::Tensor)
-      stop("scalar_read", std::string(type) + "() reads the value of a tensor (" + t.describe(v) + ")");
+      stop("scalar_read", std::string(type) + "() reads the value of a tensor (" + describe(t, v) + ")");
     if (v->kind == Kind::Object && std::string(type) != "complex")
-      if (PyObject* m = t.python_method(t.type_of(v), (std::string("__") + type + "__").c_str()))
-        return exactly(t, t.call_special(v, m, {}), type);
+      if (PyObject* m = python_method(t, type_of(t, v), (std::string("__") + type + "__").c_str()))
+        return exactly(t, call_special(t, v, m, {}), type);
   }
   return fold_call(t, find_object(std::string("builtins.") + type), a);
 }
 
 Value* builtin_abs(Tracer& t, const Arguments& a) {
-  if (Value* open = t.symbolic(need(t, a, 0)))
-    return t.truth(t.compare(Py_GE, open, t.integer(0))) ? open : t.unary("neg", open);
-  if (Value* open = t.pythons_float(find_object("builtins.abs"), {a.positional[0]})) return open;
+  if (Value* open = symbolic(t, need(t, a, 0)))
+    return truth(t, compare(t, Py_GE, open, t.integer(0))) ? open : unary(t, "neg", open);
+  if (Value* open = pythons_float(t, find_object("builtins.abs"), {a.positional[0]})) return open;
   Value* v = t.look(need(t, a, 0));
-  if (v->kind == Kind::Tensor) return t.unary("abs", v);
-  if (Value* own = t.own_method(v, "__abs__")) return own;
+  if (v->kind == Kind::Tensor) return unary(t, "abs", v);
+  if (Value* own = own_method(t, v, "__abs__")) return own;
   return fold_call(t, find_object("builtins.abs"), a);
 }
 
 Value* builtin_pow(Tracer& t, const Arguments& a) {
   if (a.positional.size() != 2 || !a.keyword.empty()) return fold_call(t, find_object("builtins.pow"), a);
-  return t.binary("pow", a.positional[0], a.positional[1]);
+  return binary(t, "pow", a.positional[0], a.positional[1]);
 }
 
 Value* builtin_divmod(Tracer& t, const Arguments& a) {
   for (Value* v : a.positional)
-    if (t.peek(v)->kind == Kind::Object) {
-      Value* own = v == a.positional[0] ? t.own_method(v, "__divmod__", {need(t, a, 1)}) : nullptr;
-      if (own && t.const_object(own) != Py_NotImplemented) return own;
-      stop("unsupported_builtin", "divmod() of " + t.describe(v));
+    if (peek(t, v)->kind == Kind::Object) {
+      Value* own = v == a.positional[0] ? own_method(t, v, "__divmod__", {need(t, a, 1)}) : nullptr;
+      if (own && const_object(t, own) != Py_NotImplemented) return own;
+      stop("unsupported_builtin", "divmod() of " + describe(t, v));
     }
   bool known = true;
   for (Value* v : {need(t, a, 0), need(t, a, 1)}) {
-    const bool constant = t.peek(v)->kind == Kind::Constant;
+    const bool constant = peek(t, v)->kind == Kind::Constant;
     known &= constant;
-    if (!constant && !t.symbolic(v) && !t.symbolic_float(v))
-      stop("unsupported_builtin", "divmod() of " + t.describe(v));
+    if (!constant && !symbolic(t, v) && !symbolic_float(t, v))
+      stop("unsupported_builtin", "divmod() of " + describe(t, v));
   }
   if (known) return fold_call(t, find_object("builtins.divmod"), a);
-  return t.tuple({t.binary("floordiv", a.positional[0], a.positional[1]),
-                  t.binary("mod", a.positional[0], a.positional[1])});
+  return t.tuple({binary(t, "floordiv", a.positional[0], a.positional[1]),
+                  binary(t, "mod", a.positional[0], a.positional[1])});
 }
 
 Value* builtin_round(Tracer& t, const Arguments& a) {
   if (a.keyword.empty() && a.positional.size() == 2)
-    if (Value* open = t.pythons_float(find_object("builtins.round"), a.positional)) return open;
+    if (Value* open = pythons_float(t, find_object("builtins.round"), a.positional)) return open;
   if (a.keyword.empty() && a.positional.size() == 1)
-    if (Value* open = t.size_integer("round", a.positional[0])) return open;
-  if (Value* v = t.look(need(t, a, 0)); t.is_tensor(v)) {
-    if (!lookup(t.type_of(v), "__round__"))
+    if (Value* open = size_integer(t, "round", a.positional[0])) return open;
+  if (Value* v = t.look(need(t, a, 0)); is_tensor(v)) {
+    if (!lookup(type_of(t, v), "__round__"))
       t.raise(PyExc_TypeError,
-              std::string("type ") + t.type_of(v)->tp_name + " doesn't define __round__ method", true);
+              std::string("type ") + type_of(t, v)->tp_name + " doesn't define __round__ method", true);
     Arguments rest = a;
     rest.positional.erase(rest.positional.begin());
     if (!rest.positional.empty()) rest = {{}, {{"decimals", rest.positional[0]}}};
-    return t.tensor_method(t.look(a.positional[0]), "round", nullptr, rest);
+    return tensor_method(t, t.look(a.positional[0]), "round", nullptr, rest);
   }
-  if (Value* own = t.own_method(a.positional[0], "__round__", {a.positional.begin() + 1, a.positional.end()}))
+  if (Value* own =
+          own_method(t, a.positional[0], "__round__", {a.positional.begin() + 1, a.positional.end()}))
     return own;
   return fold_call(t, find_object("builtins.round"), a);
 }
 
 Value* builtin_setattr(Tracer& t, const Arguments& a) {
-  t.set_attr(need(t, a, 0), t.str_of(need(t, a, 1), false), need(t, a, 2));
+  set_attr(t, need(t, a, 0), str_of(t, need(t, a, 1), false), need(t, a, 2));
   return t.none();
 }
 
@@ -280,7 +306,7 @@ bool has_identity(Tracer& t, const Value* v) {
     case Kind::Set:
     case Kind::Function:
     case Kind::Object:
-      return t.array_kind(const_cast<Value*>(v)) == ArrayKind::None && !v->owner &&
+      return array_kind(t, const_cast<Value*>(v)) == ArrayKind::None && !v->owner &&
              !is_kept_as(v, "Identity");  // an int, which dies at once
     default:
       return false;
@@ -296,17 +322,17 @@ Value* builtin_id(Tracer& t, const Arguments& a) {
       v->kind == Kind::Set || (v->kind == Kind::Tensor && !is_member(v->source)) ||
       (!v->source && !v->pinned)) {
     PyObject* kept = find_object("vitrine._polyfills.made_inside.Identity");
-    if (!kept || !has_identity(t, v)) stop("unsupported_builtin", "call of id() on " + t.describe(v));
-    return t.call(t.pinned(kept), {{v}, {}});
+    if (!kept || !has_identity(t, v)) stop("unsupported_builtin", "call of id() on " + describe(t, v));
+    return call(t, t.pinned(kept), {{v}, {}});
   }
-  if (!v->pinned) t.guard_weakly(v->source, object, "is " + t.describe(v));
+  if (!v->pinned) guard_weakly(t, v->source, object, "is " + describe(t, v));
   Owned number(PyLong_FromVoidPtr(object));
   return t.fold(number.release());
 }
 
 Value* builtin_callable(Tracer& t, const Arguments& a) {
-  Value* v = t.resolve(need(t, a, 0));
-  if (t.made_anew(v) && t.type_of(v)) return t.boolean(true);
+  Value* v = resolve(need(t, a, 0));
+  if (made_anew(t, v) && type_of(t, v)) return t.boolean(true);
   v = t.look(v);
   switch (v->kind) {
     case Kind::Function:
@@ -315,17 +341,17 @@ Value* builtin_callable(Tracer& t, const Arguments& a) {
     case Kind::Constant:
       return t.boolean(PyCallable_Check(v->obj));
     default:
-      return t.boolean(t.type_of(v)->tp_call != nullptr);
+      return t.boolean(type_of(t, v)->tp_call != nullptr);
   }
 }
 
 Value* builtin_str(Tracer& t, const Arguments& a) {
   if (a.positional.empty() && a.keyword.empty()) return t.text("");
   if (a.positional.size() != 1 || !a.keyword.empty()) return fold_call(t, find_object("builtins.str"), a);
-  if (Value* given = t.peek(a.positional[0]);
+  if (Value* given = peek(t, a.positional[0]);
       given->kind == Kind::Constant && PyUnicode_CheckExact(given->obj))
     return given;
-  return t.text(t.str_of(a.positional[0], false));
+  return t.text(str_of(t, a.positional[0], false));
 }
 
 // Equal ones have the same hash, in each call. A NaN's is that of the object.
@@ -338,31 +364,32 @@ bool has_hash_of_value(PyObject* o) {
 }
 
 Value* builtin_hash(Tracer& t, const Arguments& a) {
-  if (is_kept_as(t.resolve(need(t, a, 0)), "Identity"))
+  if (is_kept_as(resolve(need(t, a, 0)), "Identity"))
     stop("unsupported_builtin", "hash() of what id() gives");
-  if (Value* own = t.own_method(need(t, a, 0), "__hash__")) {
-    PyObject* number = t.const_object(own);
+  if (Value* own = own_method(t, need(t, a, 0), "__hash__")) {
+    PyObject* number = const_object(t, own);
     if (number && PyLong_CheckExact(number)) return t.fold(PyLong_FromSsize_t(hash_told(number)));
   }
-  Owned o(t.constant_tree(a.positional[0]));
+  Owned o(constant_tree(t, a.positional[0]));
   PyErr_Clear();
   if (!o || !has_hash_of_value(o.get()))
-    stop("unsupported_builtin", "hash() of " + t.describe(a.positional[0]));
+    stop("unsupported_builtin", "hash() of " + describe(t, a.positional[0]));
   return t.fold(PyLong_FromSsize_t(PyObject_Hash(o.get())));
 }
 
 Value* builtin_vars(Tracer& t, const Arguments& a) {
   if (a.positional.empty()) return locals_of_frame(t);
-  return t.load_attr(a.positional[0], "__dict__");
+  return load_attr(t, a.positional[0], "__dict__");
 }
 
 Value* builtin_issubclass(Tracer& t, const Arguments& a) {
-  Owned classes(t.constant_tree(need(t, a, 1)));
-  PyObject* one = t.const_object(need(t, a, 0));
-  if (!one || !classes) stop("unsupported_builtin", "issubclass() of " + t.describe(a.positional[0]));
+  Owned classes(constant_tree(t, need(t, a, 1)));
+  PyObject* one = const_object(t, need(t, a, 0));
+  if (!one || !classes) stop("unsupported_builtin", "issubclass() of " + describe(t, a.positional[0]));
   if (PyType_Check(classes.get()) && own_answer(Py_TYPE(classes.get()), "__subclasscheck__"))
-    return t.boolean(t.truth(t.call_special(
-        a.positional[1], own_answer(Py_TYPE(classes.get()), "__subclasscheck__"), {a.positional[0]})));
+    return t.boolean(
+        truth(t, call_special(t, a.positional[1], own_answer(Py_TYPE(classes.get()), "__subclasscheck__"),
+                              {a.positional[0]})));
   if (PyType_Check(classes.get()) && Py_TYPE(classes.get()) != &PyType_Type) check_abstract(t, classes.get());
   const int yes = PyObject_IsSubclass(one, classes.get());
   if (yes < 0) t.raise_python();
@@ -393,8 +420,8 @@ constexpr BuiltinRow kRows[] = {
         {"builtins.len",
          [](T& t, const A& a) {
            Value* v = t.look(need(t, a, 0));
-           if (v->kind == Kind::Tensor) return t.tensor_method(v, "__len__", nullptr, {});
-           return t.len(v);
+           if (v->kind == Kind::Tensor) return tensor_method(t, v, "__len__", nullptr, {});
+           return len(t, v);
          }},
     {"builtins.range", [](T& t, const A& a) { return fold_call(t, find_object("builtins.range"), a); }},
     {"builtins.slice",
@@ -414,7 +441,7 @@ constexpr BuiltinRow kRows[] = {
     {"builtins.setattr", builtin_setattr},
     {"builtins.delattr",
      [](T& t, const A& a) {
-       t.del_attr(need(t, a, 0), t.str_of(need(t, a, 1), false));
+       del_attr(t, need(t, a, 0), str_of(t, need(t, a, 1), false));
        return t.none();
      }},
     {"builtins.callable", builtin_callable},
@@ -426,9 +453,9 @@ constexpr BuiltinRow kRows[] = {
     {"builtins.frozenset",
      [](T& t, const A& a) {
        if (a.positional.empty()) return t.fold(PyFrozenSet_New(nullptr));
-       if (PyObject* given = t.const_object(a.positional[0]); given && PyFrozenSet_CheckExact(given))
+       if (PyObject* given = const_object(t, a.positional[0]); given && PyFrozenSet_CheckExact(given))
          return t.look(a.positional[0]);
-       Owned set(t.constant_tree(make_set(t, a)));
+       Owned set(constant_tree(t, make_set(t, a)));
        if (!set) stop("unsupported_builtin", "frozenset() of values that are no constants");
        return t.fold(PyFrozenSet_New(set.get()));
      }},
@@ -437,13 +464,13 @@ constexpr BuiltinRow kRows[] = {
     {"builtins.complex", [](T& t, const A& a) { return number(t, a, "complex"); }},
     {"builtins.bool",
      [](T& t, const A& a) {
-       return t.boolean(!a.positional.empty() && t.truth(a.positional[0], "scalar_read"));
+       return t.boolean(!a.positional.empty() && truth(t, a.positional[0], "scalar_read"));
      }},
     {"builtins.str", builtin_str},
-    {"builtins.repr", [](T& t, const A& a) { return t.text(t.str_of(need(t, a, 0), true)); }},
+    {"builtins.repr", [](T& t, const A& a) { return t.text(str_of(t, need(t, a, 0), true)); }},
     {"builtins.format",
      [](T& t, const A& a) {
-       return t.format(need(t, a, 0), a.positional.size() > 1 ? a.positional[1] : nullptr, 0);
+       return format(t, need(t, a, 0), a.positional.size() > 1 ? a.positional[1] : nullptr, 0);
      }},
     {"builtins.round", builtin_round},
     {"builtins.pow", builtin_pow},
@@ -527,7 +554,7 @@ BuiltinHandler handler_of(PyObject* callable) {
 
 Value* attribute_if_any(Tracer& t, Value* v, const std::string& name) {
   try {
-    return t.get_attr(v, name);
+    return get_attr(t, v, name);
   } catch (const RaiseSignal& signal) {
     if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))
       return nullptr;
@@ -564,7 +591,7 @@ Accepted ask_accepted(PyObject* callable) {
 }  // namespace
 
 // Arguments that a builtin does not take are refused in CPython's words.
-void Tracer::check_accepted(PyObject* callable, size_t positional, const Arguments& a) {
+void check_accepted(Tracer& t, PyObject* callable, size_t positional, const Arguments& a) {
   if (!callable || PyFunction_Check(callable)) return;
   PyObject* owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
   if (owner && PyType_Check(owner)) return;  // a class's method, made anew at each reading
@@ -581,16 +608,16 @@ void Tracer::check_accepted(PyObject* callable, size_t positional, const Argumen
         return !accepted.keywords.contains(named.first);
       });
   if (too_many || unknown)
-    stop("exception", "arguments that " + describe(pinned(callable)) + "() does not take");
+    stop("exception", "arguments that " + describe(t, t.pinned(callable)) + "() does not take");
 }
 
-Value* Tracer::call_builtin(PyObject* callable, const Arguments& a, bool* known) {
+Value* call_builtin(Tracer& t, PyObject* callable, const Arguments& a, bool* known) {
   const BuiltinHandler handler = handler_of(callable);
   *known = handler != nullptr;
-  if (handler) check_accepted(callable, a.positional.size(), a);
-  if (handler) return handler(*this, a);
-  Value* folded = known_before_its_guard(callable, a);
-  if (!folded) folded = call_pure_function(*this, callable, a);
+  if (handler) check_accepted(t, callable, a.positional.size(), a);
+  if (handler) return handler(t, a);
+  Value* folded = known_before_its_guard(t, callable, a);
+  if (!folded) folded = call_pure_function(t, callable, a);
   *known = folded != nullptr;
   return folded;
 }

@@ -5,9 +5,18 @@
 
 #include "core/base/once.h"
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/library/cached_calls.h"
+#include "core/capture/interpreter/library/vmap.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/value_questions.h"
+#include "core/capture/interpreter/values.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
+
+static void note_cached_call(Tracer& t, Value* function, const Arguments& arguments, Values objects);
+
 namespace {
 
 // Told apart by identity, and what it does is guarded where it is called.
@@ -121,35 +130,35 @@ void check_cache_keys(const std::vector<CacheHit>& before, Value* function, size
 }  // namespace
 
 // The arguments as the cache compares them; empty objects: something that it is not known to hold.
-bool Tracer::cache_arguments(const Arguments& a, Values* objects) {
+static bool cache_arguments(Tracer& t, const Arguments& a, Values* objects) {
   Values given = a.positional;
   for (const auto& [key, value] : a.keyword) given.push_back(value);
   for (Value* v : given) {
-    v = look(v);
+    v = t.look(v);
     if (v->kind == Kind::Object && v->obj && v->source && v->cls->tp_hash == PyBaseObject_Type.tp_hash) {
       objects->push_back(v);
       continue;
     }
-    PyObject* tree = constant_tree(v);
+    PyObject* tree = constant_tree(t, v);
     PyErr_Clear();
     if (!tree) return false;
     const Owned hold(tree);
-    objects->push_back(constant(tree));
+    objects->push_back(t.constant(tree));
   }
   return true;
 }
 
 // nullptr: the cache does not hold it, or cannot be read.
-Value* Tracer::cached_result(Value* function, const Arguments& a) {
+static Value* cached_result(Tracer& t, Value* function, const Arguments& a) {
   Values objects;
-  if (!cache_arguments(a, &objects)) return nullptr;
+  if (!cache_arguments(t, a, &objects)) return nullptr;
   const Cache cache = cache_of(function->obj);
   if (!cache.entries) return nullptr;
-  PyObject* key = keep(cache_key(cache, objects, a));
+  PyObject* key = t.keep(cache_key(cache, objects, a));
   PyObject* entry = PyDict_GetItemWithError(cache.entries, key);
   PyErr_Clear();
   if (!entry) {
-    not_cached_.emplace_back(Owned(Py_NewRef(cache.entries)), Owned(Py_NewRef(key)));
+    t.pure.not_cached.emplace_back(Owned(Py_NewRef(cache.entries)), Owned(Py_NewRef(key)));
     return nullptr;
   }
   // A full cache uses its entries again for other keys.
@@ -158,27 +167,28 @@ Value* Tracer::cached_result(Value* function, const Arguments& a) {
   if (!result) return nullptr;
   for (Value* v : objects)
     if (v->kind == Kind::Object && !v->pinned)
-      guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+      t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(t, v));
   const Source* held =
-      sources_->make(SourceKind::Constant, nullptr, -1, describe(function) + ".cache", cache.entries);
+      t.sources().make(SourceKind::Constant, nullptr, -1, describe(t, function) + ".cache", cache.entries);
   if (cache.limit >= 0)
-    guard(GuardKind::LengthBelow, held, nullptr, cache.limit, "", nullptr,
-          "less than " + std::to_string(cache.limit));
-  guard(GuardKind::Identity, sources_->make(SourceKind::Item, held, -1, repr_of(key, 60), key), entry, 0, "",
-        nullptr, "is still kept");
-  note_cached_call(function, a, std::move(objects));
-  return pinned(result);
+    t.guard(GuardKind::LengthBelow, held, nullptr, cache.limit, "", nullptr,
+            "less than " + std::to_string(cache.limit));
+  t.guard(GuardKind::Identity, t.sources().make(SourceKind::Item, held, -1, repr_of(key, 60), key), entry, 0,
+          "", nullptr, "is still kept");
+  note_cached_call(t, function, a, std::move(objects));
+  return t.pinned(result);
 }
 
 // Behind the segment it is called. What a cached function calls, it calls itself then.
-void Tracer::note_cached_call(Value* function, const Arguments& a, Values objects) {
-  if (cached_since_ < 0) cache_hits_.push_back({function->obj, a.positional.size(), std::move(objects), a});
+void note_cached_call(Tracer& t, Value* function, const Arguments& a, Values objects) {
+  if (t.pure.cached_since < 0)
+    t.pure.cache_hits.push_back({function->obj, a.positional.size(), std::move(objects), a});
 }
 
 // A hit counts, and makes its entry the youngest; a miss makes one.
-std::vector<Effect> Tracer::cache_effects(RecipeMaker& make) {
+std::vector<Effect> cache_effects(Tracer& t, RecipeMaker& make) {
   std::vector<Effect> out;
-  for (const CacheHit& hit : cache_hits_) {
+  for (const CacheHit& hit : t.pure.cache_hits) {
     Owned positional(PyTuple_New(static_cast<Py_ssize_t>(hit.positional))), keyword(PyDict_New());
     for (size_t i = 0; i < hit.objects.size(); ++i) {
       PyObject* o = hit.objects[i]->obj;
@@ -198,50 +208,48 @@ std::vector<Effect> Tracer::cache_effects(RecipeMaker& make) {
 }
 
 // The next call finds it in the cache: then the segment need not end here.
-void Tracer::guard_not_cached(const NotCached& keys) {
+void guard_not_cached(Tracer& t, const NotCached& keys) {
   for (const auto& [entries, key] : keys)
-    guard(GuardKind::DictContains, constant_source(entries.get()), key.get(), 0, "", nullptr,
-          "has not kept " + repr_of(key.get(), 40));
+    t.guard(GuardKind::DictContains, constant_source(t, entries.get()), key.get(), 0, "", nullptr,
+            "has not kept " + repr_of(key.get(), 40));
 }
 
 // The cache only saves time when the function depends on nothing but its arguments, changes nothing and gives
 // a constant; anything else shows what the cache has kept.
-Value* Tracer::call_cached(Value* function, Arguments a) {
-  const size_t known = not_cached_.size();
+Value* call_cached(Tracer& t, Value* function, Arguments a) {
+  const size_t known = t.pure.not_cached.size();
   if (tells_types_apart(function->obj)) stop_uncached("tells arguments apart by their class");
-  if (Value* kept = cached_result(function, a)) return kept;
+  if (Value* kept = cached_result(t, function, a)) return kept;
   Values objects;
-  if (!cache_arguments(a, &objects) && cached_since_ < 0)
+  if (!cache_arguments(t, a, &objects) && t.pure.cached_since < 0)
     stop("unsupported_value", "a cached function is given what was made here");
-  check_cache_keys(cache_hits_, function, a.positional.size(), objects);
+  check_cache_keys(t.pure.cache_hits, function, a.positional.size(), objects);
   Value* result = nullptr;
   {
     struct Since {
       int64_t& at;
       int64_t before;
       ~Since() { at = before; }
-    } since{cached_since_, cached_since_};
-    if (cached_since_ < 0) cached_since_ = static_cast<int64_t>(values_.size());
-    result = look(call(load_attr(function, "__wrapped__"), a));
+    } since{t.pure.cached_since, t.pure.cached_since};
+    if (t.pure.cached_since < 0) t.pure.cached_since = t.values.count();
+    result = t.look(call(t, load_attr(t, function, "__wrapped__"), a));
   }
   if (result->kind != Kind::Constant) stop_uncached("returns an object");
-  note_cached_call(function, a, std::move(objects));
-  not_cached_.resize(known);  // nothing ended here
+  note_cached_call(t, function, a, std::move(objects));
+  t.pure.not_cached.resize(known);  // nothing ended here
   return result;
 }
 
-void Tracer::check_cached_read(PyObject* o) {
-  if (cached_since_ >= 0 && o && !is_code(o)) stop_uncached("reads what may change");
+void check_cached_read(Tracer& t, PyObject* o) {
+  if (t.pure.cached_since >= 0 && o && !is_code(o)) stop_uncached("reads what may change");
 }
 
-void Tracer::check_cached_write(Value* v) {
-  const int64_t since = cached_since_ >= 0 ? cached_since_ : pure_since_;
+void check_cached_write(Tracer& t, Value* v) {
+  const int64_t since = t.pure.cached_since >= 0 ? t.pure.cached_since : t.pure.since;
   if (since < 0) return;
-  const auto mine = std::find_if(values_.begin() + since, values_.end(),
-                                 [&](const std::unique_ptr<Value>& each) { return each.get() == v; });
-  if (v && !v->source && mine != values_.end()) return;
-  if (cached_since_ >= 0) stop_uncached("changes what it did not make");
-  if (v && lend(v)) return;
+  if (v && !v->source && t.values.made_since(since, v)) return;
+  if (t.pure.cached_since >= 0) stop_uncached("changes what it did not make");
+  if (v && lend(t, v)) return;
   stop("unsupported_value", "a mapped function changes what it did not make");
 }
 

@@ -5,9 +5,19 @@
 #include <unordered_set>
 
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/inference_mode.h"
+#include "core/capture/interpreter/library/known_functions.h"
+#include "core/capture/interpreter/library/vmap.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
+
+static Value* call_checkpointed(Tracer& t, Value* function, const Arguments& arguments, bool reentrant,
+                                bool keeps_random);
+
 namespace {
 
 constexpr const char* kName = "torch.utils.checkpoint";
@@ -27,7 +37,7 @@ struct Asked {
 
 bool read(Tracer& t, const Arguments& a, Asked& asked) {
   const auto flag = [&](Value* v, bool& to) {
-    PyObject* o = t.const_object(v);
+    PyObject* o = const_object(t, v);
     to = o == Py_True;
     return o && PyBool_Check(o);
   };
@@ -60,36 +70,36 @@ bool read(Tracer& t, const Arguments& a, Asked& asked) {
 Value* checkpoint_function(Tracer& t, PyObject*, const Arguments& a) {
   Asked asked;
   if (!read(t, a, asked)) return nullptr;
-  if (!t.grad_mode()) return t.call(asked.function, std::move(asked.arguments));
-  return t.call_checkpointed(asked.function, asked.arguments, asked.reentrant, asked.keeps_random);
+  if (!grad_mode(t)) return call(t, asked.function, std::move(asked.arguments));
+  return call_checkpointed(t, asked.function, asked.arguments, asked.reentrant, asked.keeps_random);
 }
 
 // One inside of another is a part of that.
-Value* Tracer::call_checkpointed(Value* function, const Arguments& a, bool reentrant, bool keeps_random) {
-  if (const std::string& why = options_.checkpoints_for_real; !why.empty())
+Value* call_checkpointed(Tracer& t, Value* function, const Arguments& a, bool reentrant, bool keeps_random) {
+  if (const std::string& why = t.options.checkpoints_for_real; !why.empty())
     stop("unsupported_builtin",
          std::string(kName) + " is called for real: in one graph " + why.substr(0, why.find(" Hint: ")),
          "Write to nothing that it gives, but to a copy: then all of it is one graph.");
   struct Inside {
     ir::Checkpoint &now, before = now;
     ~Inside() { now = before; }
-  } inside{checkpoint_};
-  if (checkpoint_.number < 0) checkpoint_ = {checkpoints_++, reentrant};
+  } inside{t.graph.checkpoint};
+  if (t.graph.checkpoint.number < 0) t.graph.checkpoint = {t.graph.checkpoints++, reentrant};
   if (reentrant && inside.before.number >= 0 && !inside.before.reentrant)
     stop("unsupported_builtin", std::string(kName) + " with use_reentrant=True inside of one without");
   std::unordered_set<const void*> memory;
   if (reentrant)
-    for (const auto& [traced, value] : by_tensor_)
+    for (const auto& [traced, value] : t.values.by_tensor)
       memory.insert(torch_api::storage_id(torch_api::handle_of(traced)));
   Value* result =
-      look(call_without_effects(function, a, std::string("what ") + kName + " is given", keeps_random));
+      t.look(call_without_effects(t, function, a, std::string("what ") + kName + " is given", keeps_random));
   if (!reentrant) return result;
   // Results of an autograd.Function: all that is floating requires a gradient, what was there gets a new
   // name.
   Values results{result};
-  if (result->kind == Kind::Tuple) results = unpack(result);
+  if (result->kind == Kind::Tuple) results = unpack(t, result);
   for (Value* v : results) {
-    v = look(v);
+    v = t.look(v);
     if (v->kind != Kind::Tensor || memory.contains(torch_api::storage_id(torch_api::handle_of(v->obj))) ||
         (ir::is_float(torch_api::type_of(v->obj).dtype) && !torch_api::requires_grad(v->obj)))
       stop("unsupported_builtin",

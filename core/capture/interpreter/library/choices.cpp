@@ -1,6 +1,12 @@
 // torch.cond. A tensor's value is not known at capture: where nothing is differentiated and the branches
 // change nothing, both are computed, and each result is chosen from the two.
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/library/vmap.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -13,11 +19,11 @@ constexpr const char* kHint =
 Value* chosen_tensor(Tracer& t, Value* predicate, Value* a, Value* b) {
   if (torch_api::type_of(a->obj) != torch_api::type_of(b->obj))
     stop("data_dependent_branch",
-         "the branches of torch.cond give a " + t.describe(a) + " and a " + t.describe(b));
+         "the branches of torch.cond give a " + describe(t, a) + " and a " + describe(t, b));
   for (const Value* each : {a, b})
     if (torch_api::requires_grad(each->obj))
       stop("data_dependent_branch", "torch.cond between results that are differentiated", kHint);
-  return t.torch_call("torch.where", find_object("torch.where"), {{predicate, a, b}, {}});
+  return torch_call(t, "torch.where", find_object("torch.where"), {{predicate, a, b}, {}});
 }
 
 // a and b: what the two branches gave, trees of tensors of one form.
@@ -29,7 +35,7 @@ Value* chosen(Tracer& t, Value* predicate, Value* a, Value* b) {
                          (a->cls == &PyTuple_Type || a->cls == &PyList_Type) && !a->obj && !b->obj;
   if (!sequences)
     stop("data_dependent_branch",
-         "the branches of torch.cond give a " + t.describe(a) + " and a " + t.describe(b), kHint);
+         "the branches of torch.cond give a " + describe(t, a) + " and a " + describe(t, b), kHint);
   Values items;
   for (size_t i = 0; i < a->items.size(); ++i)
     items.push_back(chosen(t, predicate, a->items[i], b->items[i]));
@@ -39,20 +45,20 @@ Value* chosen(Tracer& t, Value* predicate, Value* a, Value* b) {
 Value* cond(Tracer& t, const Arguments& a) {
   Value* predicate = t.look(need(t, a, 0, "pred"));
   Value *if_true = need(t, a, 1, "true_fn"), *if_false = need(t, a, 2, "false_fn");
-  const Arguments operands = t.spread(need(t, a, 3, "operands", t.tuple({})), nullptr);
-  if (predicate->kind == Kind::Constant) return t.call(t.truth(predicate) ? if_true : if_false, operands);
+  const Arguments operands = spread(t, need(t, a, 3, "operands", t.tuple({})), nullptr);
+  if (predicate->kind == Kind::Constant) return call(t, truth(t, predicate) ? if_true : if_false, operands);
   if (predicate->kind != Kind::Tensor)
-    stop("data_dependent_branch", "torch.cond by a " + t.describe(predicate));
+    stop("data_dependent_branch", "torch.cond by a " + describe(t, predicate));
   if (torch_api::type_of(predicate->obj).numel() != 1)
     stop("exception", "torch.cond by a tensor of more or less than one element");
   for (Value* operand : operands.positional)
     if (t.look(operand)->kind != Kind::Tensor)
-      stop("data_dependent_branch", "torch.cond with a " + t.describe(operand) + " as operand", kHint);
-  Value* one = t.tensor_method(predicate, "reshape", nullptr, {{t.tuple({})}, {}});
-  one = t.tensor_method(one, "bool", nullptr, {});
+      stop("data_dependent_branch", "torch.cond with a " + describe(t, operand) + " as operand", kHint);
+  Value* one = tensor_method(t, predicate, "reshape", nullptr, {{t.tuple({})}, {}});
+  one = tensor_method(t, one, "bool", nullptr, {});
   const std::string what = "a branch of torch.cond";
-  Value* first = t.run_once_without_effects(if_true, operands, what);
-  Value* second = t.run_once_without_effects(if_false, operands, what);
+  Value* first = run_once_without_effects(t, if_true, operands, what);
+  Value* second = run_once_without_effects(t, if_false, operands, what);
   return chosen(t, one, first, second);
 }
 

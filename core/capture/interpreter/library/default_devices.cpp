@@ -2,9 +2,11 @@
 // the functions that make tensors their `device`. Here they get it when they are called, so that the
 // recording says it and no mode has to be on while it runs. What begins in the segment and is open at its end
 // is entered for real then; the next one has it as the process's own.
+#include "core/capture/interpreter/library/default_devices.h"
 #include "core/base/once.h"
 #include "core/capture/interpreter/commit/recipes.h"
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/default_device.h"
@@ -38,44 +40,44 @@ bool is_our_own(const VirtualFrame& frame) {
 
 }  // namespace
 
-bool Tracer::in_default_device() const {
-  return !default_devices_.empty();
+bool in_default_device(const Tracer& t) {
+  return !t.modes.default_devices.empty();
 }
 
 // What `with` keeps of it, and what it gives: the method that ends it, and the device.
-std::pair<Value*, Value*> Tracer::enter_default_device(Value* device) {
-  if (pure_since_ >= 0 || differentiated_)
-    stop("context_manager", "with " + describe(device) + " in what PyTorch runs again");
+std::pair<Value*, Value*> enter_default_device(Tracer& t, Value* device) {
+  if (t.pure.since >= 0 || t.pure.differentiated)
+    stop("context_manager", "with " + describe(t, device) + " in what PyTorch runs again");
   // A mode is told a method's name, and calls what stands there now: a replacement comes to itself once more.
   if (torch_api::global_state().replaced != 0)
-    stop("context_manager", "with " + describe(device) + " while a function of PyTorch's is replaced");
-  Value* leave = pinned(keep(PyObject_GetAttrString(device->obj, "__exit__")));
-  default_devices_.push_back(device->obj);
+    stop("context_manager", "with " + describe(t, device) + " while a function of PyTorch's is replaced");
+  Value* leave = t.pinned(t.keep(PyObject_GetAttrString(device->obj, "__exit__")));
+  t.modes.default_devices.push_back(device->obj);
   return {leave, device};
 }
 
 // device.__exit__(...): whatever was entered last ends. nullptr: another function.
-Value* Tracer::leave_default_device(PyObject* function) {
+Value* leave_default_device(Tracer& t, PyObject* function) {
   PyObject* self = PyCFunction_Check(function) ? PyCFunction_GET_SELF(function) : nullptr;
-  if (!self || Py_TYPE(self) != torch_names().device || default_devices_.empty() ||
+  if (!self || Py_TYPE(self) != torch_names().device || t.modes.default_devices.empty() ||
       std::string_view(reinterpret_cast<PyCFunctionObject*>(function)->m_ml->ml_name) != "__exit__")
     return nullptr;
-  default_devices_.pop_back();
-  return none();
+  t.modes.default_devices.pop_back();
+  return t.none();
 }
 
-void Tracer::give_default_device(PyObject* function, Arguments& a) {
-  if (default_devices_.empty() || !is_function(function) || is_our_own(frame())) return;
+void give_default_device(Tracer& t, PyObject* function, Arguments& a) {
+  if (t.modes.default_devices.empty() || !is_function(function) || is_our_own(t.frame())) return;
   static constinit Once<PyObject*> kept_question;
   if (function == kept_question.get([] { return find_object("torch.get_default_device"); }))
     stop("context_manager", "torch.get_default_device() under a device of the program's");
-  if (!makes_tensors(*this, function)) return;
-  if (pure_since_ >= 0 || differentiated_)
+  if (!makes_tensors(t, function)) return;
+  if (t.pure.since >= 0 || t.pure.differentiated)
     stop("context_manager", "a tensor is made under a default device in what PyTorch runs again");
-  Value* device = constant(default_devices_.back());
+  Value* device = t.constant(t.modes.default_devices.back());
   for (auto& [name, value] : a.keyword)
     if (name == "device") {
-      if (is_none(value)) value = device;
+      if (is_none(t, value)) value = device;
       return;
     }
   a.keyword.emplace_back("device", device);
@@ -83,13 +85,13 @@ void Tracer::give_default_device(PyObject* function, Arguments& a) {
 
 // A function of PyTorch's that is written in Python is recorded as one call. The mode is off inside of one
 // that hands itself to it; in any other one it is on, and what that makes would have to get the device.
-void Tracer::check_under_default_device(PyObject* function) {
-  if (default_devices_.empty() || !PyFunction_Check(function)) return;
+void check_under_default_device(Tracer& t, PyObject* function) {
+  if (t.modes.default_devices.empty() || !PyFunction_Check(function)) return;
   PyObject* names = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_names;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i)
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "handle_torch_function") == 0) return;
   // The recording runs it under the process's own default device.
-  Owned type(PyObject_GetAttrString(default_devices_.back(), "type"));
+  Owned type(PyObject_GetAttrString(t.modes.default_devices.back(), "type"));
   const int32_t own = torch_api::global_state().default_device;
   const bool own_is_cpu =
       own == torch_api::kNoDefaultDevice || torch_api::default_device_text(own).starts_with("cpu");
@@ -97,12 +99,12 @@ void Tracer::check_under_default_device(PyObject* function) {
     stop("context_manager", "a function of PyTorch's that may make tensors runs under a default device");
 }
 
-std::vector<Effect> Tracer::default_device_effects(RecipeMaker& make) {
+std::vector<Effect> default_device_effects(Tracer& t, RecipeMaker& make) {
   std::vector<Effect> out;
-  for (PyObject* device : default_devices_) {
+  for (PyObject* device : t.modes.default_devices) {
     out.emplace_back();
     out.back().kind = Effect::Kind::Call;
-    out.back().value = make.call(keep(PyObject_GetAttrString(device, "__enter__")), {});
+    out.back().value = make.call(t.keep(PyObject_GetAttrString(device, "__enter__")), {});
   }
   return out;
 }

@@ -3,7 +3,14 @@
 #include <algorithm>
 
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/float_functions.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/symbolic/symbolic_literals.h"
 #include "core/capture/interpreter/symbolic/symbolic_numbers.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -43,7 +50,7 @@ constexpr TensorRow kTensorRows[] = {
 
 // A tensor on the CPU that has its type also beside a f64 of no dims.
 bool keeps_its_type(T& t, Value* v) {
-  if (!t.has_tensor(v)) return false;
+  if (!has_tensor(t, v)) return false;
   v = t.look(v);
   if (v->kind != Kind::Tensor) return false;
   const ir::TensorType type = torch_api::type_of(v->obj);
@@ -52,10 +59,10 @@ bool keeps_its_type(T& t, Value* v) {
 
 // For a symbolic float or a plain number; nullptr for anything else.
 Value* tensor_of_number(T& t, Value* v) {
-  if (Value* open = t.symbolic_float(v)) return open->tensor;
-  if (!is_exact_number(t.const_object(t.look(v)))) return nullptr;
+  if (Value* open = symbolic_float(t, v)) return open->tensor;
+  if (!is_exact_number(const_object(t, t.look(v)))) return nullptr;
   Value* dtype = t.pinned(find_object("torch.float64"));
-  return t.torch_call("torch.full", find_object("torch.full"), {{t.tuple({}), v}, {{"dtype", dtype}}});
+  return torch_call(t, "torch.full", find_object("torch.full"), {{t.tuple({}), v}, {{"dtype", dtype}}});
 }
 
 // The arguments with tensors for the numbers. false: none of them is open, or one is no number.
@@ -65,10 +72,10 @@ bool take_tensors(T& t, const TensorRow& row, A& a) {
     numbers.push_back(&a.positional[i]);
   for (auto& [key, value] : a.keyword)
     if (key == row.first_name || key == row.last_name) numbers.push_back(&value);
-  const auto is_open = [&](Value** v) { return !t.has_tensor(*v) && t.symbolic_float(*v); };
+  const auto is_open = [&](Value** v) { return !has_tensor(t, *v) && symbolic_float(t, *v); };
   if (std::none_of(numbers.begin(), numbers.end(), is_open)) return false;
   for (Value** v : numbers) {
-    if (t.has_tensor(*v) || (!is_open(v) && t.is_none(*v))) continue;
+    if (has_tensor(t, *v) || (!is_open(v) && is_none(t, *v))) continue;
     *v = tensor_of_number(t, *v);
     if (!*v) return false;
   }
@@ -90,7 +97,7 @@ Value* with_tensors_of_numbers(T& t, const std::string& name, const A& a) {
       row->among ? std::any_of(a.positional.begin() + 1, a.positional.end(), fits) : fits(a.positional[0]);
   A given = a;
   if (!typed || !take_tensors(t, *row, given)) return nullptr;
-  return t.torch_call("torch." + name, find_object("torch." + name), given);
+  return torch_call(t, "torch." + name, find_object("torch." + name), given);
 }
 
 // torch.full(size, f), torch.full_like(x, f), x.new_full(size, f): ones * f.
@@ -120,20 +127,20 @@ Value* filled(T& t, std::string_view name, Value* self, A a) {
   const bool plain = std::all_of(a.keyword.begin(), a.keyword.end(), [](const auto& each) {
     return each.first == "dtype" || each.first == "device";
   });
-  if (!plain || !number || t.has_tensor(number) || a.positional.size() != at || !t.symbolic_float(number))
+  if (!plain || !number || has_tensor(t, number) || a.positional.size() != at || !symbolic_float(t, number))
     return nullptr;
-  Value* ones = self ? t.tensor_method(self, row->ones, nullptr, std::move(a))
-                     : t.torch_call(row->ones, find_object(row->ones), a);
-  return t.float_binary("mul", false, ones, number);
+  Value* ones = self ? tensor_method(t, self, row->ones, nullptr, std::move(a))
+                     : torch_call(t, row->ones, find_object(row->ones), a);
+  return float_binary(t, "mul", false, ones, number);
 }
 
 // torch.add(x, y, alpha=f), torch.lerp(x, y, f): as x's method.
 Value* as_method(T& t, const std::string& name, const A& a) {
-  if (a.positional.empty() || a.find("out") || !t.has_tensor(a.positional[0])) return nullptr;
+  if (a.positional.empty() || a.find("out") || !has_tensor(t, a.positional[0])) return nullptr;
   Value* self = t.look(a.positional[0]);
   if (self->kind != Kind::Tensor) return nullptr;
-  return t.with_symbolic_floats(self, name, nullptr,
-                                {{a.positional.begin() + 1, a.positional.end()}, a.keyword});
+  return with_symbolic_floats(t, self, name, nullptr,
+                              {{a.positional.begin() + 1, a.positional.end()}, a.keyword});
 }
 
 }  // namespace
@@ -142,9 +149,9 @@ Value* call_with_symbolic_float(Tracer& t, const std::string& name, const Argume
   for (const FloatFunctionRow& row : kRows) {
     if (name != row.name || a.positional.size() + a.keyword.size() > row.most) continue;
     Value* number = row.position < a.positional.size() ? a.positional[row.position] : a.find(row.keyword);
-    if (!number || !t.symbolic_float(number)) continue;
-    if (!row.otherwise) return t.call_function(t.pinned(find_object(name)), a);
-    return t.call(t.pinned(find_object(std::string("vitrine._polyfills.library.") + row.otherwise)), a);
+    if (!number || !symbolic_float(t, number)) continue;
+    if (!row.otherwise) return call_function(t, t.pinned(find_object(name)), a);
+    return call(t, t.pinned(find_object(std::string("vitrine._polyfills.library.") + row.otherwise)), a);
   }
   if (Value* full = filled(t, name, nullptr, a)) return full;
   if (!name.starts_with("torch.") || name.find('.', 6) != std::string::npos) return nullptr;
@@ -156,7 +163,7 @@ Value* method_with_symbolic_float(Tracer& t, Value* self, const std::string& nam
   if (Value* full = filled(t, name, self, a)) return full;
   if (name == "new_tensor" && torch_api::type_of(self->obj).device.is_cpu()) {
     Arguments like = a;
-    if (!a.find("dtype")) like.keyword.emplace_back("dtype", t.tensor_attr(self, "dtype"));
+    if (!a.find("dtype")) like.keyword.emplace_back("dtype", tensor_attr(t, self, "dtype"));
     return tensor_of_symbolic_numbers(t, like);
   }
   const TensorRow* row = row_of(name);
@@ -165,7 +172,7 @@ Value* method_with_symbolic_float(Tracer& t, Value* self, const std::string& nam
   given.positional.insert(given.positional.begin(), self);
   if (!take_tensors(t, *row, given)) return nullptr;
   given.positional.erase(given.positional.begin());
-  return t.tensor_method(self, name, nullptr, std::move(given));
+  return tensor_method(t, self, name, nullptr, std::move(given));
 }
 
 }  // namespace vitrine::capture

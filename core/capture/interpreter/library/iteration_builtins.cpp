@@ -1,5 +1,15 @@
 // Python's builtins that walk through iterables, or make iterators of them.
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/machine/generators.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/iterators/over_containers.h"
+#include "core/capture/interpreter/types/operators.h"
+#include "core/capture/interpreter/value_questions.h"
 
 #include <algorithm>
 
@@ -12,8 +22,8 @@ Value* builtin_sum(Tracer& t, const Arguments& a) {
   Value* total = need(t, a, 1, "start", t.integer(0));
   if (const Value* start = t.look(total); start->kind == Kind::Constant && PyUnicode_Check(start->obj))
     t.raise(PyExc_TypeError, "sum() can't sum strings [use ''.join(seq) instead]", true);
-  Value* iterator = t.iter(need(t, a, 0));
-  while (Value* item = t.next(iterator)) total = t.binary("add", total, item);
+  Value* iterator = iter(t, need(t, a, 0));
+  while (Value* item = next(t, iterator)) total = binary(t, "add", total, item);
   return total;
 }
 
@@ -21,30 +31,30 @@ Value* builtin_sum(Tracer& t, const Arguments& a) {
 Values in_any_order(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
   return v->kind == Kind::Set && (v->cls == &PySet_Type || v->cls == &PyFrozenSet_Type) ? v->items
-                                                                                        : t.listed(v);
+                                                                                        : listed(t, v);
 }
 
 // What is walked through once: each item is used before the next is asked for.
 Value* walk_of(Tracer& t, Value* v) {
   v = t.look(v);
   return v->kind == Kind::Set && (v->cls == &PySet_Type || v->cls == &PyFrozenSet_Type)
-             ? t.iter(t.tuple(v->items))
-             : t.iter(v);
+             ? iter(t, t.tuple(v->items))
+             : iter(t, v);
 }
 
 Value* extreme(Tracer& t, const Arguments& a, int op, const char* name) {
-  const bool by_key = a.find("key") && !t.is_none(a.find("key"));  // among equals the first is taken
+  const bool by_key = a.find("key") && !is_none(t, a.find("key"));  // among equals the first is taken
   if (a.positional.size() > 1 && a.find("default"))
     t.raise(PyExc_TypeError,
             "Cannot specify a default for " + std::string(name) + "() with multiple positional arguments",
             true);
-  Value* iterator = a.positional.size() != 1 ? t.iter(t.tuple(a.positional))
-                    : by_key                 ? t.iter(a.positional[0])
+  Value* iterator = a.positional.size() != 1 ? iter(t, t.tuple(a.positional))
+                    : by_key                 ? iter(t, a.positional[0])
                                              : walk_of(t, a.positional[0]);
   Value *best = nullptr, *best_rank = nullptr;
-  while (Value* item = t.next(iterator)) {
-    Value* rank = by_key ? t.call(a.find("key"), {{item}, {}}) : item;
-    if (best && !t.truth(t.compare(op, rank, best_rank))) continue;
+  while (Value* item = next(t, iterator)) {
+    Value* rank = by_key ? call(t, a.find("key"), {{item}, {}}) : item;
+    if (best && !truth(t, compare(t, op, rank, best_rank))) continue;
     best = item;
     best_rank = rank;
   }
@@ -54,9 +64,9 @@ Value* extreme(Tracer& t, const Arguments& a, int op, const char* name) {
 }
 
 Value* any_or_all(Tracer& t, const Arguments& a, bool all) {
-  Value* iterator = t.iter(need(t, a, 0));
-  while (Value* item = t.next(iterator))
-    if (t.truth(item) != all) return t.boolean(!all);
+  Value* iterator = iter(t, need(t, a, 0));
+  while (Value* item = next(t, iterator))
+    if (truth(t, item) != all) return t.boolean(!all);
   return t.boolean(all);
 }
 
@@ -66,12 +76,11 @@ using Ranked = std::vector<std::pair<Value*, Value*>>;
 // the beginning is found, and turned round if it falls; everything else is put in its place by halving.
 void sort_as_python(Tracer& t, Ranked& ranked) {
   const auto less = [&t](const auto& a, const auto& b) {
-    return t.truth(t.compare(Py_LT, a.first, b.first));
+    return truth(t, compare(t, Py_LT, a.first, b.first));
   };
   constexpr size_t kOneRun = 64;  // CPython sorts more than that in several runs
-  const bool own = std::any_of(ranked.begin(), ranked.end(), [&t](const auto& each) {
-    return t.resolve(each.first)->kind != Kind::Constant;
-  });
+  const bool own = std::any_of(ranked.begin(), ranked.end(),
+                               [](const auto& each) { return resolve(each.first)->kind != Kind::Constant; });
   if (own && ranked.size() >= kOneRun) stop("unsupported_builtin", "sorted() of many objects");
   if (ranked.size() < 2) return;
   size_t run = 2;
@@ -95,12 +104,12 @@ void sort_as_python(Tracer& t, Ranked& ranked) {
 Value* builtin_sorted(Tracer& t, const Arguments& a) {
   Values items = in_any_order(t, a);
   Value *key = a.find("key"), *reverse = a.find("reverse");
-  const bool down = reverse && t.truth(reverse);
+  const bool down = reverse && truth(t, reverse);
   Ranked ranked;
   for (Value* item : items)
-    ranked.emplace_back(key && !t.is_none(key) ? t.call(key, {{item}, {}}) : item, item);
+    ranked.emplace_back(key && !is_none(t, key) ? call(t, key, {{item}, {}}) : item, item);
   for (auto& [rank, item] : ranked)
-    if (t.is_tensor(t.look(rank)))
+    if (is_tensor(t.look(rank)))
       stop("data_dependent_branch", "sorted() compares tensors", "Stack them and use torch.sort().");
   if (down) std::reverse(ranked.begin(), ranked.end());
   sort_as_python(t, ranked);
@@ -110,15 +119,15 @@ Value* builtin_sorted(Tracer& t, const Arguments& a) {
   // Equal ranks stay in the order in which they came, which a set does not tell.
   const bool from_set = t.look(need(t, a, 0))->kind == Kind::Set;
   for (size_t i = 1; from_set && i < ranked.size(); ++i)
-    if (t.truth(t.compare(Py_EQ, ranked[i - 1].first, ranked[i].first)))
+    if (truth(t, compare(t, Py_EQ, ranked[i - 1].first, ranked[i].first)))
       stop("unsupported_value", "a set is sorted by a key that is not unique");
   return t.list(std::move(out));
 }
 
 Value* builtin_iter(Tracer& t, const Arguments& a) {
   if (!a.keyword.empty()) t.raise(PyExc_TypeError, "iter() takes no keyword arguments", true);
-  if (a.positional.size() == 1) return t.iter(a.positional[0]);
-  Value* v = t.new_iterator(IteratorKind::Callable, {need(t, a, 1)});
+  if (a.positional.size() == 1) return iter(t, a.positional[0]);
+  Value* v = new_iterator(t, IteratorKind::Callable, {need(t, a, 1)});
   v->iterator->function = a.positional[0];
   return v;
 }
@@ -128,62 +137,62 @@ Value* builtin_next(Tracer& t, const Arguments& a) {
   Value* from = t.look(need(t, a, 0));
   Value* item = nullptr;
   Value* returned = nullptr;
-  if (Value* generator = t.generator_of(from))
-    item = t.resume(generator, t.none(), &returned);
+  if (Value* generator = generator_of(from))
+    item = resume(t, generator, t.none(), &returned);
   else
-    item = t.next(from);
+    item = next(t, from);
   if (item) return item;
   if (a.positional.size() > 1) return a.positional[1];
-  t.raise_stop_iteration(returned);
+  raise_stop_iteration(t, returned);
 }
 
 Value* with_function(Tracer& t, const Arguments& a, IteratorKind kind) {
   if (a.positional.size() < 2) t.raise(PyExc_TypeError, "a function and an iterable are needed");
   Values children;
-  for (size_t i = 1; i < a.positional.size(); ++i) children.push_back(t.iter(a.positional[i]));
-  Value* v = t.new_iterator(kind, std::move(children));
+  for (size_t i = 1; i < a.positional.size(); ++i) children.push_back(iter(t, a.positional[i]));
+  Value* v = new_iterator(t, kind, std::move(children));
   v->iterator->function = a.positional[0];
   return v;
 }
 
 Value* builtin_zip(Tracer& t, const Arguments& a) {
   Values children;
-  for (Value* v : a.positional) children.push_back(t.iter(v));
-  Value* zip = t.new_iterator(IteratorKind::Zip, std::move(children));
-  if (Value* strict = a.find("strict")) zip->iterator->strict = t.truth(strict);
+  for (Value* v : a.positional) children.push_back(iter(t, v));
+  Value* zip = new_iterator(t, IteratorKind::Zip, std::move(children));
+  if (Value* strict = a.find("strict")) zip->iterator->strict = truth(t, strict);
   return zip;
 }
 
 Value* builtin_enumerate(Tracer& t, const Arguments& a) {
-  Value* v = t.new_iterator(IteratorKind::Enumerate, {t.iter(need(t, a, 0))});
-  v->iterator->index = t.int_of(need(t, a, 1, "start", t.integer(0)), "a start");
+  Value* v = new_iterator(t, IteratorKind::Enumerate, {iter(t, need(t, a, 0))});
+  v->iterator->index = int_of(t, need(t, a, 1, "start", t.integer(0)), "a start");
   return v;
 }
 
 Value* builtin_reversed(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
-  if (Value* own = t.own_method(v, "__reversed__")) return own;
+  if (Value* own = own_method(t, v, "__reversed__")) return own;
   // A sequence written in Python (nn.ModuleList): its __getitem__ is asked from the end, step by step.
-  if (v->kind == Kind::Object && t.python_method(t.type_of(v), "__len__"))
-    if (PyObject* item = t.python_method(t.type_of(v), "__getitem__")) {
-      const int64_t n = t.length(v);
+  if (v->kind == Kind::Object && python_method(t, type_of(t, v), "__len__"))
+    if (PyObject* item = python_method(t, type_of(t, v), "__getitem__")) {
+      const int64_t n = length(t, v);
       Owned backwards(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyRange_Type), "LLL",
                                             static_cast<long long>(n - 1), -1LL, -1LL));
       if (!backwards) t.raise_python();
       Value* method = t.make(Kind::Method);
       method->items = {t.pinned(item), v};
       method->cls = &PyMethod_Type;
-      Value* steps = t.new_iterator(IteratorKind::Map, {t.iter(t.constant(backwards.get()))});
+      Value* steps = new_iterator(t, IteratorKind::Map, {iter(t, t.constant(backwards.get()))});
       steps->iterator->function = method;
       return steps;
     }
-  if (v->kind == Kind::Constant || v->kind == Kind::Dict) v = t.tuple(t.unpack(v));
-  const bool asks_class = v->kind == Kind::Tuple && (t.python_method(t.type_of(v), "__getitem__") ||
-                                                     t.python_method(t.type_of(v), "__len__"));
+  if (v->kind == Kind::Constant || v->kind == Kind::Dict) v = t.tuple(unpack(t, v));
+  const bool asks_class = v->kind == Kind::Tuple && (python_method(t, type_of(t, v), "__getitem__") ||
+                                                     python_method(t, type_of(t, v), "__len__"));
   if ((v->kind != Kind::Tuple && v->kind != Kind::List) || asks_class)
-    stop("unsupported_builtin", "reversed() of " + t.describe(v));
-  Value* r = t.new_iterator(IteratorKind::Reversed, {v});
-  r->iterator->index = t.length(v);
+    stop("unsupported_builtin", "reversed() of " + describe(t, v));
+  Value* r = new_iterator(t, IteratorKind::Reversed, {v});
+  r->iterator->index = length(t, v);
   return r;
 }
 

@@ -5,6 +5,11 @@
 
 #include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/known_functions.h"
+#include "core/capture/interpreter/library/rng.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -22,7 +27,7 @@ PyObject* closed_over(PyObject* function, const char* name) {
 // dispatch(cls) of functools.singledispatch: the implementation for a class. Registering another one empties
 // its cache, where the answer stands from now on.
 Value* implementation(Tracer& t, PyObject* dispatch, const Arguments& a) {
-  PyObject* cls = a.positional.size() == 1 && a.keyword.empty() ? t.const_object(a.positional[0]) : nullptr;
+  PyObject* cls = a.positional.size() == 1 && a.keyword.empty() ? const_object(t, a.positional[0]) : nullptr;
   PyObject* cache = closed_over(dispatch, "dispatch_cache");
   // With abstract classes among the registered, any register() anywhere may change the answer.
   if (!cls || !PyType_Check(cls) || !cache || closed_over(dispatch, "cache_token") != Py_None) return nullptr;
@@ -46,7 +51,7 @@ Value* guarded_repr(Tracer& t, PyObject* wrapper, const Arguments& a) {
     if (f->code == reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(inner)) && !f->locals.empty() &&
         f->locals[0] && t.look(f->locals[0]) == t.look(a.positional[0]))
       return t.text("...");
-  return t.call(t.pinned(inner), a);
+  return call(t, t.pinned(inner), a);
 }
 
 // Once torch._dynamo was used in the process, nn.Module.__init__ notes there when each module was made. Only
@@ -64,14 +69,14 @@ Value* drawn(Tracer& t, PyObject* function, const Arguments& a) {
   if (!generator || !generator->obj || reinterpret_cast<PyObject*>(generator->cls) != random) return nullptr;
   Arguments rest = a;
   rest.positional.erase(rest.positional.begin());
-  return t.draw(generator, text_of(reinterpret_cast<PyFunctionObject*>(function)->func_name), rest);
+  return draw(t, generator, text_of(reinterpret_cast<PyFunctionObject*>(function)->func_name), rest);
 }
 
 // torch.distributions' lazy_property, asked of its class: gives a new object, which only tells that it is
 // one.
 Value* lazy_property_of_class(Tracer& t, PyObject* function, const Arguments& a) {
-  if (a.positional.size() < 2 || !a.keyword.empty() || !t.is_none(a.positional[1])) return nullptr;
-  PyObject* property = t.const_object(a.positional[0]);
+  if (a.positional.size() < 2 || !a.keyword.empty() || !is_none(t, a.positional[1])) return nullptr;
+  PyObject* property = const_object(t, a.positional[0]);
   Value* v = t.look(a.positional[0]);
   if (!property) property = v->kind == Kind::Object && v->pinned && !v->mutated ? v->obj : nullptr;
   Owned made(property ? PyObject_CallFunctionObjArgs(function, property, Py_None, nullptr) : nullptr);
@@ -81,7 +86,7 @@ Value* lazy_property_of_class(Tracer& t, PyObject* function, const Arguments& a)
 
 // Compilers are told by it that a size is not to be a symbol.
 Value* size_is_static(Tracer& t, PyObject*, const Arguments& a) {
-  for (Value* v : a.positional) t.settle(v);
+  for (Value* v : a.positional) settle(t, v);
   return t.none();
 }
 

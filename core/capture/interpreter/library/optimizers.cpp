@@ -1,6 +1,19 @@
 // What a training step does beside tensor arithmetic: gradients as attributes of leaves, operators on lists
 // of tensors, and what PyTorch's optimizers ask of the process.
+#include "core/capture/interpreter/library/optimizers.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/inference_mode.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/construct.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/operators.h"
+#include "core/capture/interpreter/types/setters.h"
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -15,14 +28,14 @@ Value* profiled_range(T& t, const A&) {
   Owned on(PyObject_CallNoArgs(find_object("torch.autograd._profiler_enabled")));
   if (!on) t.raise_python();
   if (on.get() == Py_True) stop("side_effect", "a range of the running profiler begins");
-  return t.construct(reinterpret_cast<PyTypeObject*>(find_object("contextlib.nullcontext")), {});
+  return construct(t, reinterpret_cast<PyTypeObject*>(find_object("contextlib.nullcontext")), {});
 }
 
 // The step count of an optimizer as a number of the program: eager reads it, here it stays in the graph, with
 // a Python float's precision.
 Value* step_count(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "x"));
-  return v->kind == Kind::Tensor ? t.tensor_method(v, "double", nullptr, {}) : v;
+  return v->kind == Kind::Tensor ? tensor_method(t, v, "double", nullptr, {}) : v;
 }
 
 // The same as a list, where eager has a list of numbers.
@@ -33,22 +46,22 @@ Value* as_given(T& t, const A& a) {
 // Lists of tensors by the device and type of those in the first list. PyTorch does not say in which order
 // several groups come.
 Value* grouped(T& t, const A& a) {
-  const Values lists = t.unpack(need(t, a, 0, "tensorlistlist"));
-  const bool with_indices = a.positional.size() > 1 && t.truth(a.positional[1]);
+  const Values lists = unpack(t, need(t, a, 0, "tensorlistlist"));
+  const bool with_indices = a.positional.size() > 1 && truth(t, a.positional[1]);
   Values copies, indices;
-  Value *key = nullptr, *out = t.new_dict();
-  for (Value* list : lists) copies.push_back(t.list(t.unpack(list)));
-  if (lists.empty() || t.unpack(lists[0]).empty()) stop("exception", "no tensors are grouped");
-  for (Value* v : t.unpack(lists[0])) {
+  Value *key = nullptr, *out = new_dict(t);
+  for (Value* list : lists) copies.push_back(t.list(unpack(t, list)));
+  if (lists.empty() || unpack(t, lists[0]).empty()) stop("exception", "no tensors are grouped");
+  for (Value* v : unpack(t, lists[0])) {
     Value* tensor = t.look(v);
     if (tensor->kind != Kind::Tensor) stop("exception", "a group is made of something that is no tensor");
-    Value* own = t.tuple({t.tensor_attr(tensor, "device"), t.tensor_attr(tensor, "dtype")});
-    if (key && !t.equal(key, own))
+    Value* own = t.tuple({tensor_attr(t, tensor, "device"), tensor_attr(t, tensor, "dtype")});
+    if (key && !equal(t, key, own))
       stop("unsupported_builtin", "tensors of several devices or types are grouped");
     key = own;
     if (with_indices) indices.push_back(t.integer(static_cast<int64_t>(indices.size())));
   }
-  t.dict_set(out, key, t.tuple({t.list(std::move(copies)), t.list(std::move(indices))}));
+  dict_set(t, out, key, t.tuple({t.list(std::move(copies)), t.list(std::move(indices))}));
   return out;
 }
 
@@ -69,7 +82,7 @@ std::string method_for(T& t, const std::string& name, A& one) {
   for (const auto& [own, of_tensor] : kOtherNames) {
     if (name != own) continue;
     for (Value*& v : one.positional)
-      if (!t.symbolic_float(v)) v = t.look(v);
+      if (!symbolic_float(t, v)) v = t.look(v);
     if (std::none_of(one.positional.begin(), one.positional.end(), differentiates))
       return std::string(of_tensor);
     if (one.positional.back()->kind != Kind::Tensor || name.ends_with("_"))
@@ -84,7 +97,7 @@ bool is_one_call(T& t, const std::string& name, const Values& tensors) {
   return name == "norm" && tensors.size() > 1 && std::all_of(tensors.begin(), tensors.end(), [&](Value* v) {
            const Value* tensor = t.look(v);
            return tensor->kind == Kind::Tensor && torch_api::type_of(tensor->obj).device.is_cuda() &&
-                  !(t.grad_mode() && torch_api::requires_grad(tensor->obj));
+                  !(grad_mode(t) && torch_api::requires_grad(tensor->obj));
          });
 }
 
@@ -93,36 +106,36 @@ Value* for_each(T& t, const A& a, const std::string& name) {
   Values given;
   size_t n = 0;
   for (Value* v : a.positional) {
-    Value* open = t.symbolic_float(v);
+    Value* open = symbolic_float(t, v);
     given.push_back(open ? open : t.look(v));
     if (!is_list(given.back())) continue;
-    const size_t length = t.unpack(given.back()).size();
+    const size_t length = unpack(t, given.back()).size();
     if (n && length != n) stop("exception", "torch._foreach_" + name + " of lists of different lengths");
     n = length;
   }
-  if (!given.empty() && is_list(given[0]) && is_one_call(t, name, t.unpack(given[0])))
-    return t.torch_call("torch._foreach_norm", find_object("torch._foreach_norm"), a);
+  if (!given.empty() && is_list(given[0]) && is_one_call(t, name, unpack(t, given[0])))
+    return torch_call(t, "torch._foreach_norm", find_object("torch._foreach_norm"), a);
   // Their last operand is a keyword of the operator on one tensor.
   const bool scaled = name.starts_with("addcdiv") || name.starts_with("addcmul");
   Values results;
   for (size_t i = 0; i < n; ++i) {
     A one;
     for (size_t k = 0; k < given.size(); ++k) {
-      Value* v = is_list(given[k]) ? t.unpack(given[k])[i] : given[k];
+      Value* v = is_list(given[k]) ? unpack(t, given[k])[i] : given[k];
       if (scaled && k == 3)
         one.keyword.emplace_back(
-            "value", given[k]->kind == Kind::Tensor ? t.get_item(v, t.integer(static_cast<int64_t>(i))) : v);
+            "value", given[k]->kind == Kind::Tensor ? get_item(t, v, t.integer(static_cast<int64_t>(i))) : v);
       else
         one.positional.push_back(v);
     }
     for (const auto& [key, value] : a.keyword) one.keyword.emplace_back(key, value);
     if (name == "norm") {
       results.push_back(
-          t.torch_call("torch.linalg.vector_norm", find_object("torch.linalg.vector_norm"), one));
+          torch_call(t, "torch.linalg.vector_norm", find_object("torch.linalg.vector_norm"), one));
       continue;
     }
     if (name == "pow" && !is_list(given[0])) {
-      results.push_back(t.torch_call("torch.pow", find_object("torch.pow"), one));
+      results.push_back(torch_call(t, "torch.pow", find_object("torch.pow"), one));
       continue;
     }
     Value* self = t.look(one.positional.at(0));
@@ -130,7 +143,7 @@ Value* for_each(T& t, const A& a, const std::string& name) {
       stop("exception", "torch._foreach_" + name + " of something that is no tensor");
     const std::string method = method_for(t, name, one);
     one.positional.erase(one.positional.begin());
-    results.push_back(t.tensor_method(self, method, nullptr, std::move(one)));
+    results.push_back(tensor_method(t, self, method, nullptr, std::move(one)));
   }
   return name.ends_with("_") ? a.positional.at(0) : t.tuple(std::move(results));
 }
@@ -160,49 +173,49 @@ std::span<const BuiltinRow> optimizer_builtins() {
 }
 
 // .grad of a leaf that entered the graph: what was assigned here, or what it holds when the segment begins.
-Value* Tracer::read_grad(Value* v) {
+Value* read_grad(Tracer& t, Value* v) {
   for (const auto& [name, value] : v->attrs)
     if (name == "grad") return value;
   if (!v->real || !v->source) {
     if (!torch_api::is_leaf(v->obj))
       stop("unsupported_operator", "the gradient of a tensor made here is read");
-    return none();
+    return t.none();
   }
   if (!torch_api::is_leaf(v->real))
     stop("unsupported_operator", "the gradient of a tensor that is no leaf is read");
   Owned grad(PyObject_GetAttrString(v->real, "grad"));
-  if (!grad) raise_python();
-  return lazy(grad.get(), sources_->make(SourceKind::Attr, v->source, -1, "grad"));
+  if (!grad) t.raise_python();
+  return t.lazy(grad.get(), t.sources().make(SourceKind::Attr, v->source, -1, "grad"));
 }
 
 // Assigning a gradient has no effect on the graph; PyTorch's setter refuses what does not fit.
-void Tracer::write_grad(Value* v, Value* value) {
-  value = look(value);
-  if (!is_none(value)) {
-    if (value->kind != Kind::Tensor) stop("exception", "a gradient is set to a " + describe(value));
+void write_grad(Tracer& t, Value* v, Value* value) {
+  value = t.look(value);
+  if (!is_none(t, value)) {
+    if (value->kind != Kind::Tensor) stop("exception", "a gradient is set to a " + describe(t, value));
     const ir::TensorType grad = torch_api::type_of(value->obj), own = torch_api::type_of(v->obj);
     if (grad.dtype != own.dtype || grad.sizes != own.sizes || value == v)
       stop("exception", "a gradient is set that does not fit");
   }
   const bool first =
       std::none_of(v->attrs.begin(), v->attrs.end(), [](auto& a) { return a.first == "grad"; });
-  if (first && is_none(value) && lowering_->is_empty()) v->freed_first = true;
-  write_attr(v, "grad", value);
+  if (first && is_none(t, value) && t.lowering().is_empty()) v->freed_first = true;
+  write_attr(t, v, "grad", value);
 }
 
 // f(..., value=tensor): eager reads the number. addcdiv: self + value * tensor1 / tensor2, in this order.
-Value* Tracer::scaled_by_tensor(Value* self, const std::string& name, const Arguments& a) {
+Value* scaled_by_tensor(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
   const bool in_place = name.ends_with("_");
   const std::string plain = in_place ? name.substr(0, name.size() - 1) : name;
   const bool fused = plain == "addcdiv" || plain == "addcmul";
   if (!fused && plain != "add" && plain != "sub") return nullptr;
   Value* factor = a.find(fused ? "value" : "alpha");
-  if (!factor || look(factor)->kind != Kind::Tensor) return nullptr;
+  if (!factor || t.look(factor)->kind != Kind::Tensor) return nullptr;
   if (a.positional.size() != (fused ? 2U : 1U) || a.keyword.size() != 1)
     stop("scalar_read", "Tensor." + name + " reads a number from a tensor");
-  Value* term = binary("mul", factor, a.positional[0]);
-  if (fused) term = binary(plain == "addcdiv" ? "truediv" : "mul", term, a.positional[1]);
-  return tensor_method(self, fused ? (in_place ? "add_" : "add") : name, nullptr, {{term}, {}});
+  Value* term = binary(t, "mul", factor, a.positional[0]);
+  if (fused) term = binary(t, plain == "addcdiv" ? "truediv" : "mul", term, a.positional[1]);
+  return tensor_method(t, self, fused ? (in_place ? "add_" : "add") : name, nullptr, {{term}, {}});
 }
 
 }  // namespace vitrine::capture

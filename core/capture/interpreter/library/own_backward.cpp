@@ -4,6 +4,12 @@
 #include <algorithm>
 
 #include "core/base/once.h"
+#include "core/capture/interpreter/library/inference_mode.h"
+#include "core/capture/interpreter/library/own_backward.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/library/vmap.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
@@ -11,7 +17,7 @@
 namespace vitrine::capture {
 
 // nullptr: another builtin.
-Value* Tracer::apply_function(PyObject* builtin, const Arguments& a) {
+Value* apply_function(Tracer& t, PyObject* builtin, const Arguments& a) {
   PyObject* cls = PyCFunction_GET_SELF(builtin);
   static constinit Once<PyObject*> kept_function;
   PyObject* const function = kept_function.get([] { return find_object("torch.autograd.Function"); });
@@ -20,21 +26,23 @@ Value* Tracer::apply_function(PyObject* builtin, const Arguments& a) {
       !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), reinterpret_cast<PyTypeObject*>(function)))
     return nullptr;
   Arguments all = a;
-  all.positional.insert(all.positional.begin(), pinned(cls));
+  all.positional.insert(all.positional.begin(), t.pinned(cls));
   const bool differentiated = std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) {
-    v = look(v);
+    v = t.look(v);
     return v->kind == Kind::Tensor && torch_api::requires_grad(v->obj);
   });
-  if (!grad_mode() || !differentiated)
-    return call(pinned(find_object("vitrine._polyfills.autograd_functions.apply_forward")), std::move(all));
+  if (!grad_mode(t) || !differentiated)
+    return call(t, t.pinned(find_object("vitrine._polyfills.autograd_functions.apply_forward")),
+                std::move(all));
   for (Value* v : a.positional)
-    if (!has_tensor(v)) settle(v);
+    if (!has_tensor(t, v)) settle(t, v);
   // PyTorch reads real cells.
-  if (std::any_of(mutated_.begin(), mutated_.end(), [](const Value* v) { return v->kind == Kind::Cell; }))
+  if (std::any_of(t.effects.mutated.begin(), t.effects.mutated.end(),
+                  [](const Value* v) { return v->kind == Kind::Cell; }))
     stop("unsupported_builtin", "an autograd.Function is applied where the program has changed a closure");
-  run_once_without_effects(pinned(find_object("vitrine._polyfills.autograd_functions.rehearse")), all,
+  run_once_without_effects(t, t.pinned(find_object("vitrine._polyfills.autograd_functions.rehearse")), all,
                            "an autograd.Function");
-  return torch_call("torch.autograd.Function.apply",
+  return torch_call(t, "torch.autograd.Function.apply",
                     find_object("vitrine._polyfills.autograd_functions.apply_for_real"), all);
 }
 

@@ -3,6 +3,14 @@
 #include <algorithm>
 
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/builtins.h"
+#include "core/capture/interpreter/library/known_functions.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -19,14 +27,14 @@ PyObject* part(const char* name) {
 // other elements by the one than by the other.
 bool go_by_the_mask(Tracer& t, Value* stack, Value* mask) {
   Value* layers = attribute_if_any(t, stack, "layers");
-  if (!layers || !t.python_method(t.type_of(layers), "__iter__")) return false;
+  if (!layers || !python_method(t, type_of(t, layers), "__iter__")) return false;
   const bool on_cpu = torch_api::type_of(mask->obj).device.is_cpu();
-  const Values all = t.unpack(layers);
+  const Values all = unpack(t, layers);
   return std::all_of(all.begin(), all.end(), [&](Value* layer) {
-    auto* type = reinterpret_cast<PyObject*>(t.type_of(layer));
+    auto* type = reinterpret_cast<PyObject*>(type_of(t, layer));
     return (type == find_object("torch.nn.TransformerEncoderLayer") ||
             type == find_object("torch.nn.TransformerDecoderLayer")) &&
-           (on_cpu || !t.truth(t.load_attr(layer, "training")));
+           (on_cpu || !truth(t, load_attr(t, layer, "training")));
   });
 }
 
@@ -35,14 +43,14 @@ bool go_by_the_mask(Tracer& t, Value* stack, Value* mask) {
 Value* encoder_forward(Tracer& t, PyObject*, const Arguments& a) {
   Value* encoder = a.positional.empty() ? nullptr : t.look(a.positional[0]);
   PyObject* way = part("way");
-  if (!way || !encoder || !encoder->obj || !torch_names().is_module(t.type_of(encoder))) return nullptr;
-  Value* chosen = t.call(t.pinned(way), a);
-  const auto is = [&](const char* name) { return t.const_object(chosen) == part(name); };
-  if (is("EVERYTHING")) return t.call(t.pinned(part("everything")), a);
+  if (!way || !encoder || !encoder->obj || !torch_names().is_module(type_of(t, encoder))) return nullptr;
+  Value* chosen = call(t, t.pinned(way), a);
+  const auto is = [&](const char* name) { return const_object(t, chosen) == part(name); };
+  if (is("EVERYTHING")) return call(t, t.pinned(part("everything")), a);
   if (!is("PERHAPS_NESTED")) return nullptr;
   const Owned said(PyObject_CallNoArgs(part("say_that_nested_tensors_are_new")));
   if (!said) t.raise_python();
-  return t.call(t.pinned(part("perhaps_nested")), a);
+  return call(t, t.pinned(part("perhaps_nested")), a);
 }
 
 // _detect_is_causal_mask(mask, is_causal, size). Where nothing but the mask's data say it, the answer is no:
@@ -53,16 +61,16 @@ Value* detected_as_causal(Tracer& t, PyObject*, const Arguments& a) {
   const VirtualFrame& f = t.frame();
   PyObject* causal_mask = find_object("torch.nn.modules.transformer._generate_square_subsequent_mask");
   if (!causal_mask || mask->kind != Kind::Tensor || torch_api::requires_grad(mask->obj) ||
-      !t.is_none(need(t, a, 1, "is_causal", t.none())) || t.is_none(size) || f.locals.empty() ||
+      !is_none(t, need(t, a, 1, "is_causal", t.none())) || is_none(t, size) || f.locals.empty() ||
       !f.locals[0] || !go_by_the_mask(t, f.locals[0], mask))
     return nullptr;
   Arguments like{{size}, {}};
-  for (const char* name : {"device", "dtype"}) like.keyword.emplace_back(name, t.load_attr(mask, name));
-  Value* causal = t.look(t.call(t.pinned(causal_mask), like));
-  if (!t.truth(t.compare(Py_EQ, t.load_attr(mask, "shape"), t.load_attr(causal, "shape"))))
+  for (const char* name : {"device", "dtype"}) like.keyword.emplace_back(name, load_attr(t, mask, name));
+  Value* causal = t.look(call(t, t.pinned(causal_mask), like));
+  if (!truth(t, compare(t, Py_EQ, load_attr(t, mask, "shape"), load_attr(t, causal, "shape"))))
     return t.boolean(false);
-  Value* all = t.look(t.tensor_method(t.look(t.compare(Py_EQ, mask, causal)), "all", nullptr, {}));
-  Value* known = t.known_number(all, "__bool__");
+  Value* all = t.look(tensor_method(t, t.look(compare(t, Py_EQ, mask, causal)), "all", nullptr, {}));
+  Value* known = known_number(t, all, "__bool__");
   return known ? known : t.boolean(false);
 }
 

@@ -4,6 +4,14 @@
 #include <string_view>
 
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/pure_functions.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/derived_floats.h"
+#include "core/capture/interpreter/symbolic/size_floats.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/warning_watch.h"
 
@@ -44,7 +52,7 @@ bool is_pure_constructor(PyObject* cls, const std::string& name) {
 // A function among the arguments is the program's own.
 bool is_given_function(T& t, const A& a) {
   const auto is_function = [&](Value* v) {
-    v = t.resolve(v);
+    v = resolve(v);
     return v->kind == Kind::Function || v->kind == Kind::Method || (v->obj && PyCallable_Check(v->obj));
   };
   return std::any_of(a.positional.begin(), a.positional.end(), is_function) ||
@@ -84,9 +92,9 @@ bool is_regular_expression(const Value* v) {
   return v->kind == Kind::Object && v->obj && is_of_regular_expressions(v->obj);
 }
 
-PyObject* Tracer::known_object(Value* v) {
+PyObject* known_object(Tracer& t, Value* v) {
   if (v->source && !v->pinned)
-    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+    t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(t, v));
   return v->obj;
 }
 
@@ -107,14 +115,14 @@ Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a) {
   if (name == "indexOf" && std::any_of(a.positional.begin(), a.positional.end(), is_walked))
     stop("unsupported_builtin", "operator.indexOf() of an iterator, which it leaves behind what it finds");
   if (module == "_operator" &&
-      std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) { return t.has_tensor(v); }))
-    return t.torch_call("operator." + name, callable, a);
+      std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) { return has_tensor(t, v); }))
+    return torch_call(t, "operator." + name, callable, a);
   Arguments known = a;
   for (Value*& v : known.positional) {
-    if (t.resolve(v)->kind != Kind::Tensor) continue;
-    v = t.known_number(t.resolve(v), "__float__");
+    if (resolve(v)->kind != Kind::Tensor) continue;
+    v = known_number(t, resolve(v), "__float__");
     if (!v)
-      stop("scalar_read", module + "." + t.describe(t.pinned(callable)) + " reads the value of a tensor");
+      stop("scalar_read", module + "." + describe(t, t.pinned(callable)) + " reads the value of a tensor");
   }
   return fold_call(t, callable, known);
 }
@@ -126,10 +134,10 @@ static Value* of_sizes(Tracer& t, PyObject* callable, const Arguments& a) {
   if (!is_function && callable != reinterpret_cast<PyObject*>(&PyFloat_Type)) return nullptr;
   if (is_function && a.positional.size() == 1) {
     const char* name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
-    if (Value* open = t.size_integer(name, a.positional[0])) return open;
+    if (Value* open = size_integer(t, name, a.positional[0])) return open;
   }
-  if (Value* open = t.pythons_float(callable, a.positional)) return open;
-  return is_function ? t.integer_of_sizes(callable, a.positional) : nullptr;
+  if (Value* open = pythons_float(t, callable, a.positional)) return open;
+  return is_function ? integer_of_sizes(t, callable, a.positional) : nullptr;
 }
 
 Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
@@ -137,21 +145,21 @@ Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i) {
     Value* v = t.look(a.positional[i]);
-    if (v->kind == Kind::Iterator || v->kind == Kind::Generator) v = t.list(t.unpack(v));
-    PyObject* o = t.constant_tree(v);
+    if (v->kind == Kind::Iterator || v->kind == Kind::Generator) v = t.list(unpack(t, v));
+    PyObject* o = constant_tree(t, v);
     if (!o) {
       PyErr_Clear();
-      stop(t.has_tensor(v) ? "scalar_read" : "unsupported_builtin",
-           t.describe(t.pinned(callable)) + "() of " + t.describe(v));
+      stop(has_tensor(t, v) ? "scalar_read" : "unsupported_builtin",
+           describe(t, t.pinned(callable)) + "() of " + describe(t, v));
     }
     PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), o);
   }
   Owned keyword(PyDict_New());
   for (const auto& [key, value] : a.keyword) {
-    Owned o(t.constant_tree(value));
+    Owned o(constant_tree(t, value));
     if (!o) {
       PyErr_Clear();
-      stop("unsupported_builtin", t.describe(t.pinned(callable)) + "() of " + t.describe(value));
+      stop("unsupported_builtin", describe(t, t.pinned(callable)) + "() of " + describe(t, value));
     }
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
@@ -161,7 +169,7 @@ Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
     result = Owned(PyObject_Call(callable, positional.get(), keyword.get()));
     if (result && watch.seen())
       stop("warning",
-           t.describe(t.pinned(callable)) + "() warns: " + torch_api::text_of_warning(watch.messages()));
+           describe(t, t.pinned(callable)) + "() warns: " + torch_api::text_of_warning(watch.messages()));
   }
   if (result && is_of_regular_expressions(result.get())) return t.pinned(result.get());
   return t.fold(result.release());

@@ -3,6 +3,24 @@
 #include <unordered_map>
 
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/builtins.h"
+#include "core/capture/interpreter/library/inference_mode.h"
+#include "core/capture/interpreter/library/optimizers.h"
+#include "core/capture/interpreter/library/pure_functions.h"
+#include "core/capture/interpreter/library/rng.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/iterators/over_containers.h"
+#include "core/capture/interpreter/types/methods.h"
+#include "core/capture/interpreter/types/operators.h"
+#include "core/capture/interpreter/types/setters.h"
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
@@ -31,22 +49,22 @@ template <bool in_place>
 Value* concatenated(T& t, const A& a) {
   Value* first = t.look(need(t, a, 0));
   if (first->kind != Kind::List && first->kind != Kind::Tuple)
-    stop("unsupported_builtin", "operator.concat() of " + t.describe(first));
-  return t.binary(in_place ? "iadd" : "add", first, need(t, a, 1));
+    stop("unsupported_builtin", "operator.concat() of " + describe(t, first));
+  return binary(t, in_place ? "iadd" : "add", first, need(t, a, 1));
 }
 
 Value* chain(T& t, const A& a) {
-  return t.new_iterator(IteratorKind::Chain, a.positional);
+  return new_iterator(t, IteratorKind::Chain, a.positional);
 }
 
 Value* chain_from_iterable(T& t, const A& a) {
-  return t.new_iterator(IteratorKind::Chain, t.unpack(need(t, a, 0)));
+  return new_iterator(t, IteratorKind::Chain, unpack(t, need(t, a, 0)));
 }
 
 Value* islice(T& t, const A& a) {
-  Value* v = t.new_iterator(IteratorKind::Islice, {t.iter(need(t, a, 0))});
+  Value* v = new_iterator(t, IteratorKind::Islice, {iter(t, need(t, a, 0))});
   const auto number = [&](Value* x, int64_t otherwise) {
-    return t.is_none(x) ? otherwise : t.int_of(x, "a bound");
+    return is_none(t, x) ? otherwise : int_of(t, x, "a bound");
   };
   if (a.positional.size() == 2) {
     v->iterator->stop = number(a.positional[1], -1);
@@ -59,16 +77,16 @@ Value* islice(T& t, const A& a) {
 }
 
 Value* repeat(T& t, const A& a) {
-  Value* v = t.new_iterator(IteratorKind::Repeat, {need(t, a, 0)});
+  Value* v = new_iterator(t, IteratorKind::Repeat, {need(t, a, 0)});
   Value* times = need(t, a, 1, "times", t.none());
-  v->iterator->index = t.is_none(times) ? -1 : std::max<int64_t>(0, t.int_of(times, "a count"));
+  v->iterator->index = is_none(t, times) ? -1 : std::max<int64_t>(0, int_of(t, times, "a count"));
   return v;
 }
 
 Value* product(T& t, const A& a) {
   std::vector<Values> pools;
-  for (Value* v : a.positional) pools.push_back(t.listed(v));
-  const int64_t times = t.int_of(need(t, a, a.positional.size(), "repeat", t.integer(1)), "a count");
+  for (Value* v : a.positional) pools.push_back(listed(t, v));
+  const int64_t times = int_of(t, need(t, a, a.positional.size(), "repeat", t.integer(1)), "a count");
   std::vector<Values> all;
   for (int64_t i = 0; i < times; ++i) all.insert(all.end(), pools.begin(), pools.end());
   std::vector<Values> rows = {{}};
@@ -86,28 +104,28 @@ Value* product(T& t, const A& a) {
   }
   Values out;
   for (Values& row : rows) out.push_back(t.tuple(std::move(row)));
-  return t.iter(t.tuple(std::move(out)));
+  return iter(t, t.tuple(std::move(out)));
 }
 
 Value* reduce(T& t, const A& a) {
-  Values items = t.unpack(need(t, a, 1));
+  Values items = unpack(t, need(t, a, 1));
   size_t i = 0;
   Value* value = a.positional.size() > 2 ? a.positional[2] : nullptr;
   if (!value) {
     if (items.empty()) t.raise(PyExc_TypeError, "reduce() of empty iterable with no initial value");
     value = items[i++];
   }
-  for (; i < items.size(); ++i) value = t.call(a.positional[0], {{value, items[i]}, {}});
+  for (; i < items.size(); ++i) value = call(t, a.positional[0], {{value, items[i]}, {}});
   return value;
 }
 
 // Instances whose copy is: the same class, the same attributes. `hook`: __copy__ or __deepcopy__.
 bool copies_by_attributes(T& t, Value* v, const char* hook) {
   if (v->kind != Kind::Object || v->cls == torch_names().partial) return false;
-  PyTypeObject* type = t.type_of(v);
+  PyTypeObject* type = type_of(t, v);
   for (const char* name : {hook, "__reduce_ex__", "__reduce__", "__getstate__", "__setstate__",
                            "__getnewargs__", "__getnewargs_ex__", "__new__"})
-    if (t.python_method(type, name)) return false;
+    if (python_method(t, type, name)) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     if (base != &PyBaseObject_Type && !(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
@@ -126,8 +144,8 @@ Value* bare_instance(T& t, Value* like) {
 // What the module copy asks an instance for. A class that answers in Python (__getattribute__, __getattr__)
 // is asked, too, and eager copies where it gives anything else than object has.
 void ask_for_copying(T& t, Value* v, std::initializer_list<const char*> names) {
-  PyTypeObject* type = t.type_of(v);
-  if (!t.python_method(type, "__getattribute__") && !t.python_method(type, "__getattr__")) return;
+  PyTypeObject* type = type_of(t, v);
+  if (!python_method(t, type, "__getattribute__") && !python_method(t, type, "__getattr__")) return;
   for (const char* name : names) {
     Value* given = attribute_if_any(t, v, name);
     if (given) given = t.look(given);
@@ -144,12 +162,12 @@ void ask_for_copying(T& t, Value* v, std::initializer_list<const char*> names) {
 Value* copy_object(T& t, Value* v, Value* copy, const std::function<Value*(Value*)>& part) {
   ask_for_copying(t, v, {"__reduce__", "__getstate__"});
   std::vector<std::pair<std::string, Value*>> attributes;
-  for (auto [key, value] : t.dict_entries(t.instance_dict(v)))
-    attributes.emplace_back(t.str_of(key, false), part(value));
+  for (auto [key, value] : dict_entries(t, instance_dict(t, v)))
+    attributes.emplace_back(str_of(t, key, false), part(value));
   if (attributes.empty()) return copy;
   ask_for_copying(t, copy, {"__setstate__"});
-  if (t.python_method(t.type_of(v), "__getattribute__") &&
-      t.look(t.load_attr(copy, "__dict__")) != t.look(t.instance_dict(copy)))
+  if (python_method(t, type_of(t, v), "__getattribute__") &&
+      t.look(load_attr(t, copy, "__dict__")) != t.look(instance_dict(t, copy)))
     stop("unsupported_builtin", "a copy by a class's own __dict__");
   copy->attrs.insert(copy->attrs.end(), attributes.begin(), attributes.end());
   return copy;
@@ -158,14 +176,14 @@ Value* copy_object(T& t, Value* v, Value* copy, const std::function<Value*(Value
 Value* shallow_copy(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0));
   if (v->kind == Kind::Constant) return v;
-  if (v->kind == Kind::List && v->cls == &PyList_Type) return t.list(t.unpack(v));
-  if (v->kind == Kind::Dict && v->cls == &PyDict_Type) return t.call_method(v, "copy", {});
+  if (v->kind == Kind::List && v->cls == &PyList_Type) return t.list(unpack(t, v));
+  if (v->kind == Kind::Dict && v->cls == &PyDict_Type) return call_method(t, v, "copy", {});
   if (v->kind == Kind::Tuple && v->cls == &PyTuple_Type) return v;
   if (v->kind == Kind::Object)
-    if (PyObject* own = t.python_method(t.type_of(v), "__copy__")) return t.call_special(v, own, {});
+    if (PyObject* own = python_method(t, type_of(t, v), "__copy__")) return call_special(t, v, own, {});
   if (copies_by_attributes(t, v, "__copy__"))
     return copy_object(t, v, bare_instance(t, v), [](Value* value) { return value; });
-  stop("unsupported_builtin", "copy.copy() of " + t.describe(v));
+  stop("unsupported_builtin", "copy.copy() of " + describe(t, v));
 }
 
 // A copy of a tensor has the same strides in memory of its own. What it does not show is not copied: of
@@ -174,7 +192,7 @@ Value* shallow_copy(T& t, const A& a) {
 Value* deep_tensor(T& t, Value* v, const std::unordered_map<Value*, Value*>& memo) {
   const ir::TensorType type = torch_api::type_of(v->obj);
   const bool plain = v->cls == torch_names().tensor && v->attrs.empty() &&
-                     !torch_api::requires_grad(v->obj) && !t.inference_mode() &&
+                     !torch_api::requires_grad(v->obj) && !inference_mode(t) &&
                      !t.lowering().is_inference(v->obj);
   const auto memory = [](const Value* of) { return torch_api::storage_id(torch_api::handle_of(of->obj)); };
   for (const auto& [other, copy] : memo)
@@ -183,14 +201,14 @@ Value* deep_tensor(T& t, Value* v, const std::unordered_map<Value*, Value*>& mem
   Owned own(v->real ? PyObject_GenericGetDict(v->real, nullptr) : nullptr);
   PyErr_Clear();
   const bool bare = !own || PyDict_GET_SIZE(own.get()) == 0;
-  if (!plain || !bare || !type.is_contiguous() || type.offset != 0 || !t.is_none(t.read_grad(v)))
-    stop("unsupported_builtin", "copy.deepcopy() of " + t.describe(v));
+  if (!plain || !bare || !type.is_contiguous() || type.offset != 0 || !is_none(t, read_grad(t, v)))
+    stop("unsupported_builtin", "copy.deepcopy() of " + describe(t, v));
   if (v->real && v->source) {
     const Owned nothing(PyTuple_New(0));
     t.guard(GuardKind::DictKeys, t.sources().attr(v->source, "__dict__"), nothing.get(), 0, "", nullptr,
             "has no attributes of its own");
   }
-  return t.tensor_method(v, "clone", nullptr, {});
+  return tensor_method(t, v, "clone", nullptr, {});
 }
 
 Value* deep(T& t, Value* v, std::unordered_map<Value*, Value*>& memo) {
@@ -203,23 +221,23 @@ Value* deep(T& t, Value* v, std::unordered_map<Value*, Value*>& memo) {
   }
   if (v->kind == Kind::List && v->cls == &PyList_Type) {
     Value* copy = memo[v] = t.list({});
-    for (Value* item : t.unpack(v)) copy->items.push_back(deep(t, item, memo));
+    for (Value* item : unpack(t, v)) copy->items.push_back(deep(t, item, memo));
     return copy;
   }
   if (v->kind == Kind::Dict && v->cls == &PyDict_Type) {
-    Value* copy = memo[v] = t.new_dict();
-    for (auto [key, value] : t.dict_entries(v)) t.dict_set(copy, key, deep(t, value, memo));
+    Value* copy = memo[v] = new_dict(t);
+    for (auto [key, value] : dict_entries(t, v)) dict_set(t, copy, key, deep(t, value, memo));
     return copy;
   }
   if (v->kind == Kind::Set && v->cls == &PySet_Type) {
     Value* items = t.list({});
-    for (Value* item : t.unpack(v)) items->items.push_back(deep(t, item, memo));
-    return memo[v] = t.call(t.pinned(reinterpret_cast<PyObject*>(&PySet_Type)), {{items}, {}});
+    for (Value* item : unpack(t, v)) items->items.push_back(deep(t, item, memo));
+    return memo[v] = call(t, t.pinned(reinterpret_cast<PyObject*>(&PySet_Type)), {{items}, {}});
   }
   if (v->kind == Kind::Tuple && v->cls == &PyTuple_Type) {
     Values items;
     bool changed = false;
-    for (Value* item : t.unpack(v)) {
+    for (Value* item : unpack(t, v)) {
       items.push_back(deep(t, item, memo));
       changed = changed || items.back() != t.look(item);
     }
@@ -230,7 +248,7 @@ Value* deep(T& t, Value* v, std::unordered_map<Value*, Value*>& memo) {
     Value* copy = memo[v] = bare_instance(t, v);
     return copy_object(t, v, copy, [&](Value* value) { return deep(t, value, memo); });
   }
-  stop("unsupported_builtin", "copy.deepcopy() of " + t.describe(v));
+  stop("unsupported_builtin", "copy.deepcopy() of " + describe(t, v));
 }
 
 Value* deep_copy(T& t, const A& a) {
@@ -244,7 +262,7 @@ Value* deep_copy(T& t, const A& a) {
 Value* in_python(T& t, const A& a, const char* name) {
   PyObject* function = find_object(std::string("vitrine._polyfills.standard_library.") + name);
   if (!function) stop("unsupported_builtin", std::string("call of ") + name);
-  return t.call(t.pinned(function), a);
+  return call(t, t.pinned(function), a);
 }
 
 // clang-format off
@@ -259,9 +277,9 @@ Value* in_python(T& t, const A& a, const char* name) {
 
 // Left without an exception, it calls what was registered; with one it looks at the interpreter's own state.
 Value* exit_stack_exit(T& t, const A& a) {
-  if (a.positional.size() == 4 && a.keyword.empty() && t.is_none(a.positional[1]))
+  if (a.positional.size() == 4 && a.keyword.empty() && is_none(t, a.positional[1]))
     return in_python(t, {{a.positional[0]}, {}}, "leave_exit_stack");
-  return t.call_function(t.look(t.pinned(find_object("contextlib.ExitStack.__exit__"))), a);
+  return call_function(t, t.look(t.pinned(find_object("contextlib.ExitStack.__exit__"))), a);
 }
 
 Value* namespace_of(T& t, const A& a) {
@@ -269,7 +287,7 @@ Value* namespace_of(T& t, const A& a) {
   Value* v = t.make(Kind::Object);
   v->cls = reinterpret_cast<PyTypeObject*>(find_object("types.SimpleNamespace"));
   v->typed = true;
-  for (const auto& [name, value] : a.keyword) t.write_attr(v, name, value);
+  for (const auto& [name, value] : a.keyword) write_attr(t, v, name, value);
   return v;
 }
 
@@ -280,10 +298,10 @@ Value* cast(T& t, const A& a) {
 // logging.Manager.getLogger(manager, name) of a logger that is there: it stays.
 Value* known_logger(T& t, const A& a) {
   Value* manager = t.look(need(t, a, 0));
-  PyObject* name = t.const_object(need(t, a, 1, "name"));
+  PyObject* name = const_object(t, need(t, a, 1, "name"));
   if (!manager->obj || !name || !PyUnicode_Check(name)) stop("unsupported_builtin", "logging.getLogger()");
   if (manager->source && !manager->pinned)
-    t.guard(GuardKind::Identity, manager->source, manager->obj, 0, "", nullptr, "is " + t.describe(manager));
+    t.guard(GuardKind::Identity, manager->source, manager->obj, 0, "", nullptr, "is " + describe(t, manager));
   Owned loggers(PyObject_GetAttrString(manager->obj, "loggerDict"));
   PyObject* logger = loggers && PyDict_Check(loggers.get()) ? PyDict_GetItem(loggers.get(), name) : nullptr;
   PyObject* of = find_object("logging.Logger");
@@ -300,8 +318,8 @@ Value* known_logger(T& t, const A& a) {
 Value* on_class(T& t, const A& a, const char* function) {
   Value* v = t.look(need(t, a, 0));
   PyObject* cls =
-      v->kind == Kind::Constant && PyType_Check(v->obj) ? v->obj : reinterpret_cast<PyObject*>(t.type_of(v));
-  t.pin_type(reinterpret_cast<PyTypeObject*>(cls));
+      v->kind == Kind::Constant && PyType_Check(v->obj) ? v->obj : reinterpret_cast<PyObject*>(type_of(t, v));
+  pin_type(t, reinterpret_cast<PyTypeObject*>(cls));
   Owned result(PyObject_CallOneArg(find_object(function), cls));
   if (!result) t.raise_python();
   if (result.get() == Py_True || result.get() == Py_False) return t.boolean(result.get() == Py_True);
@@ -314,10 +332,10 @@ Value* on_class(T& t, const A& a, const char* function) {
 
 // A function made here whose defaults are constants, without its closure. New reference; nullptr: it is none.
 PyObject* made_for_real(T& t, Value* f) {
-  const FunctionState state = t.function_state(f);
-  Owned defaults(state.defaults ? t.constant_tree(state.defaults) : nullptr);
-  Owned keywords(state.kwdefaults ? t.constant_tree(state.kwdefaults) : nullptr);
-  Owned annotations(state.annotations ? t.constant_tree(t.get_attr(f, "__annotations__")) : nullptr);
+  const FunctionState state = function_state(t, f);
+  Owned defaults(state.defaults ? constant_tree(t, state.defaults) : nullptr);
+  Owned keywords(state.kwdefaults ? constant_tree(t, state.kwdefaults) : nullptr);
+  Owned annotations(state.annotations ? constant_tree(t, get_attr(t, f, "__annotations__")) : nullptr);
   PyErr_Clear();
   if ((state.defaults && !defaults) || (state.kwdefaults && !keywords) || (state.annotations && !annotations))
     return nullptr;
@@ -338,15 +356,15 @@ Value* signature(T& t, const A& a) {
     f = t.look(f->items[0]);
   }
   Owned made(f->kind == Kind::Function && f->attrs.empty() ? made_for_real(t, f) : nullptr);
-  PyObject* o = made ? made.get() : t.const_object(f);
+  PyObject* o = made ? made.get() : const_object(t, f);
   if (!o || !PyFunction_Check(o) || a.positional.size() != 1 || !a.keyword.empty())
-    stop("unsupported_builtin", "inspect.signature() of " + t.describe(f));
+    stop("unsupported_builtin", "inspect.signature() of " + describe(t, f));
   for (Value* at = made ? nullptr : f; at;) {
-    t.get_attr(at, "__code__");
-    Value* wrapped = t.get_attr(at, "__wrapped__");
+    get_attr(t, at, "__code__");
+    Value* wrapped = get_attr(t, at, "__wrapped__");
     at = wrapped ? t.look(wrapped) : nullptr;
-    if (at && (!t.const_object(at) || !PyFunction_Check(at->obj)))
-      stop("unsupported_builtin", "inspect.signature() of a wrapper of " + t.describe(at));
+    if (at && (!const_object(t, at) || !PyFunction_Check(at->obj)))
+      stop("unsupported_builtin", "inspect.signature() of a wrapper of " + describe(t, at));
   }
   Owned bound;
   if (self) bound = Owned(PyMethod_New(o, Py_None));
@@ -357,14 +375,14 @@ Value* signature(T& t, const A& a) {
 
 // A read-only view of a dict that nothing else changes.
 Value* mapping_proxy(T& t, const A& a) {
-  Value* dict = t.new_dict(&PyDictProxy_Type);
-  t.dict_update(dict, need(t, a, 0));
+  Value* dict = new_dict(t, &PyDictProxy_Type);
+  dict_update(t, dict, need(t, a, 0));
   return dict;
 }
 
 // What is installed does not change while a program runs.
 Value* find_spec(T& t, const A& a) {
-  Owned name(a.positional.size() == 1 && a.keyword.empty() ? t.constant_tree(a.positional[0]) : nullptr);
+  Owned name(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(t, a.positional[0]) : nullptr);
   if (!name) stop("unsupported_builtin", "importlib.util.find_spec() of a name that is no constant");
   Owned spec(PyObject_CallOneArg(find_object("importlib.util.find_spec"), name.get()));
   if (!spec) t.raise_python();
@@ -374,13 +392,13 @@ Value* find_spec(T& t, const A& a) {
 // math.prod(iterable, start=1): a product of sizes stays one of symbols.
 Value* product_of_numbers(Tracer& t, const Arguments& a) {
   Value* result = need(t, a, 1, "start", t.integer(1));
-  for (Value* item : t.unpack(need(t, a, 0))) result = t.binary("mul", result, item);
+  for (Value* item : unpack(t, need(t, a, 0))) result = binary(t, "mul", result, item);
   return result;
 }
 
 // random.random is a method written in C, bound to the generator that all of the module's functions share.
 Value* random_number(T& t, const A& a) {
-  return t.draw(t.pinned(find_object("random._inst")), "random", a);
+  return draw(t, t.pinned(find_object("random._inst")), "random", a);
 }
 
 // By when the graph runs, another time has come.
@@ -400,36 +418,36 @@ constexpr BuiltinRow kRows[] = {
         {"random.random", random_number},
     {"math.prod", product_of_numbers},
 #define X(name) \
-  {"operator." #name, [](T& t, const A& a) { return t.binary(#name, need(t, a, 0), need(t, a, 1)); }},
+  {"operator." #name, [](T& t, const A& a) { return binary(t, #name, need(t, a, 0), need(t, a, 1)); }},
     VITRINE_BINARY(X)
 #undef X
 #define X(name, op) \
-  {"operator." #name, [](T& t, const A& a) { return t.compare(op, need(t, a, 0), need(t, a, 1)); }},
+  {"operator." #name, [](T& t, const A& a) { return compare(t, op, need(t, a, 0), need(t, a, 1)); }},
         VITRINE_COMPARE(X)
 #undef X
-            {"operator.neg", [](T& t, const A& a) { return t.unary("neg", need(t, a, 0)); }},
-    {"operator.pos", [](T& t, const A& a) { return t.unary("pos", need(t, a, 0)); }},
-    {"operator.invert", [](T& t, const A& a) { return t.unary("invert", need(t, a, 0)); }},
-    {"operator.not_", [](T& t, const A& a) { return t.boolean(!t.truth(need(t, a, 0))); }},
-    {"operator.truth", [](T& t, const A& a) { return t.boolean(t.truth(need(t, a, 0))); }},
-    {"operator.getitem", [](T& t, const A& a) { return t.get_item(need(t, a, 0), need(t, a, 1)); }},
+            {"operator.neg", [](T& t, const A& a) { return unary(t, "neg", need(t, a, 0)); }},
+    {"operator.pos", [](T& t, const A& a) { return unary(t, "pos", need(t, a, 0)); }},
+    {"operator.invert", [](T& t, const A& a) { return unary(t, "invert", need(t, a, 0)); }},
+    {"operator.not_", [](T& t, const A& a) { return t.boolean(!truth(t, need(t, a, 0))); }},
+    {"operator.truth", [](T& t, const A& a) { return t.boolean(truth(t, need(t, a, 0))); }},
+    {"operator.getitem", [](T& t, const A& a) { return get_item(t, need(t, a, 0), need(t, a, 1)); }},
     {"operator.setitem",
      [](T& t, const A& a) {
-       t.set_item(need(t, a, 0), need(t, a, 1), need(t, a, 2));
+       set_item(t, need(t, a, 0), need(t, a, 1), need(t, a, 2));
        return t.none();
      }},
     {"operator.delitem",
      [](T& t, const A& a) {
-       t.del_item(need(t, a, 0), need(t, a, 1));
+       del_item(t, need(t, a, 0), need(t, a, 1));
        return t.none();
      }},
     {"operator.concat", concatenated<false>},
     {"operator.iconcat", concatenated<true>},
     {"operator.contains",
-     [](T& t, const A& a) { return t.boolean(t.contains(need(t, a, 0), need(t, a, 1))); }},
-    {"operator.is_", [](T& t, const A& a) { return t.boolean(t.same(need(t, a, 0), need(t, a, 1))); }},
-    {"operator.is_not", [](T& t, const A& a) { return t.boolean(!t.same(need(t, a, 0), need(t, a, 1))); }},
-    {"operator.index", [](T& t, const A& a) { return t.integer(t.int_of(need(t, a, 0), "an index")); }},
+     [](T& t, const A& a) { return t.boolean(contains(t, need(t, a, 0), need(t, a, 1))); }},
+    {"operator.is_", [](T& t, const A& a) { return t.boolean(same(t, need(t, a, 0), need(t, a, 1))); }},
+    {"operator.is_not", [](T& t, const A& a) { return t.boolean(!same(t, need(t, a, 0), need(t, a, 1))); }},
+    {"operator.index", [](T& t, const A& a) { return t.integer(int_of(t, need(t, a, 0), "an index")); }},
 #define X(module, name) {module "." #name, [](T& t, const A& a) { return in_python(t, a, #name); }},
     VITRINE_IN_PYTHON(X)
 #undef X
@@ -441,8 +459,8 @@ constexpr BuiltinRow kRows[] = {
     {"itertools.product", product},
     {"itertools.count",
      [](T& t, const A& a) {
-       return t.new_iterator(IteratorKind::Count,
-                             {need(t, a, 0, "start", t.integer(0)), need(t, a, 1, "step", t.integer(1))});
+       return new_iterator(t, IteratorKind::Count,
+                           {need(t, a, 0, "start", t.integer(0)), need(t, a, 1, "step", t.integer(1))});
      }},
     {"inspect.signature", signature},
     {"importlib.util.find_spec", find_spec},

@@ -3,7 +3,16 @@
 #include <unordered_map>
 
 #include "core/base/words.h"
+#include "core/capture/interpreter/commit/aliasing.h"
+#include "core/capture/interpreter/library/inference_mode.h"
+#include "core/capture/interpreter/library/recurrent.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/type_ops.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/marks.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/recording/symbolic_int.h"
@@ -11,6 +20,9 @@
 #include "core/torch_api/replaced.h"
 
 namespace vitrine::capture {
+
+static void note_updates(Tracer& t);
+
 namespace {
 
 // Modules whose functions are nodes of the captured graph; everything above them is inlined.
@@ -109,7 +121,7 @@ bool is_of_torch(PyObject* function) {
 
 }  // namespace
 
-bool Tracer::is_torch_leaf(PyObject* callable, std::string* name) {
+bool is_torch_leaf(PyObject* callable, std::string* name) {
   const TorchNames& torch = torch_names();
   if (Py_TYPE(callable) == torch.op_overload || Py_TYPE(callable) == torch.op_packet) {
     Owned text(PyObject_Str(callable));
@@ -174,66 +186,67 @@ bool follows_sizes(PyObject* o) {
 
 }  // namespace
 
-bool Tracer::has_tensor(Value* v) {
-  const Nested nested(nesting_);
+bool has_tensor(Tracer& t, Value* v) {
+  const Nested nested(t.frames.nesting);
   v = resolve(v);
   if (v->kind == Kind::Lazy) {
     if (torch_api::is_tensor(v->obj)) return true;
     if (!PyTuple_Check(v->obj) && !PyList_Check(v->obj)) return false;
-    v = look(v);
+    v = t.look(v);
   }
   if (v->kind == Kind::Tensor) return true;
   for (Value* item : v->items)
-    if (item && has_tensor(item)) return true;
+    if (item && has_tensor(t, item)) return true;
   return false;
 }
 
-PyObject* Tracer::to_python(Value* v) {
-  const Nested nested(nesting_);
-  v = peek(v);
+PyObject* to_python(Tracer& t, Value* v) {
+  const Nested nested(t.frames.nesting);
+  v = peek(t, v);
   const TypeOps& type = ops_of(v);
-  if (!type.to_torch) stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
-  return type.to_torch(*this, v);
+  if (!type.to_torch) stop("unsupported_value", with_article(describe(t, v)) + " is given to PyTorch");
+  return type.to_torch(t, v);
 }
 
-Value* Tracer::from_python(PyObject* o) {
+Value* from_python(Tracer& t, PyObject* o) {
   if (torch_api::is_tensor(o)) {
-    if (auto found = by_tensor_.find(o); found != by_tensor_.end()) return found->second;
-    if (!lowering_->is_traced(o))
+    if (auto found = t.values.by_tensor.find(o); found != t.values.by_tensor.end()) return found->second;
+    if (!t.lowering().is_traced(o))
       stop("unsupported_operator", "the call made a tensor outside the recording");
-    Value* v = make(Kind::Tensor);
+    Value* v = t.make(Kind::Tensor);
     Py_INCREF(o);
-    v->obj = keep(o);
+    v->obj = t.keep(o);
     v->cls = Py_TYPE(o);
-    by_tensor_[o] = v;
-    mark_view_of_normal(v);
+    t.values.by_tensor[o] = v;
+    mark_view_of_normal(t, v);
     return v;
   }
   if (PyTuple_Check(o) || PyList_Check(o)) {
     if (Py_TYPE(o) == torch_names().size) {
       Py_INCREF(o);
-      return fold(o);
+      return t.fold(o);
     }
     const bool is_tuple = PyTuple_Check(o);
     Values items;
     for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i)
-      items.push_back(from_python(is_tuple ? PyTuple_GET_ITEM(o, i) : PyList_GET_ITEM(o, i)));
-    Value* v = sequence(is_tuple ? Kind::Tuple : Kind::List, std::move(items), Py_TYPE(o));
+      items.push_back(from_python(t, is_tuple ? PyTuple_GET_ITEM(o, i) : PyList_GET_ITEM(o, i)));
+    Value* v = t.sequence(is_tuple ? Kind::Tuple : Kind::List, std::move(items), Py_TYPE(o));
     if (Py_TYPE(o) != &PyTuple_Type && Py_TYPE(o) != &PyList_Type) {
       Py_INCREF(o);
-      v->real = keep(o);  // torch.return_types.*: answers its field names
+      v->real = t.keep(o);  // torch.return_types.*: answers its field names
     }
     return v;
   }
   if (PyDict_CheckExact(o)) {
-    Value* dict = new_dict();
+    Value* dict = new_dict(t);
     PyObject *key, *value;
     Py_ssize_t at = 0;
-    while (PyDict_Next(o, &at, &key, &value)) dict_set(dict, fold(Py_NewRef(key)), from_python(value));
+    while (PyDict_Next(o, &at, &key, &value))
+      dict_set(t, dict, t.fold(Py_NewRef(key)), from_python(t, value));
     return dict;
   }
   Py_INCREF(o);
-  return fold(o);
+  return t.fold(o);
 }
 
 namespace {
@@ -255,40 +268,40 @@ bool unseen_quantiles(const std::string& name, PyObject* positional, PyObject* k
 // Of one graph: a loop without end becomes a break before it has used up the memory.
 constexpr int64_t kMostCalls = 20'000;
 
-Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arguments& a) {
-  if (Value* of_array = tensor_of_array(name, a)) return of_array;
+Value* torch_call(Tracer& t, const std::string& name, PyObject* callable, const Arguments& a) {
+  if (Value* of_array = tensor_of_array(t, name, a)) return of_array;
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
-    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));
+    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), to_python(t, a.positional[i]));
   Owned keyword;
   if (!a.keyword.empty()) keyword = Owned(PyDict_New());
   for (const auto& [key, value] : a.keyword) {
-    Owned o(to_python(value));
+    Owned o(to_python(t, value));
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
   if ((name == "torch.is_conj" || name == "torch.resolve_conj") &&
       std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) {
-        return look(v)->kind == Kind::Tensor && lowering_->is_conjugated(look(v)->obj);
+        return t.look(v)->kind == Kind::Tensor && t.lowering().is_conjugated(t.look(v)->obj);
       }))
     stop("unsupported_operator", name + "() of a tensor that is conjugated when it is read");
   if (name == "Tensor.detach_" || name == "torch.detach_")
     for (Value* v : a.positional)
-      if (look(v)->real) stop("unsupported_operator", name + "() of an input, which may be a view");
+      if (t.look(v)->real) stop("unsupported_operator", name + "() of an input, which may be a view");
   // They are chosen where nothing overrides PyTorch's functions, as a run among fake tensors does.
-  if (pure_since_ >= 0 && checkpoint_.number < 0 &&
+  if (t.pure.since >= 0 && t.graph.checkpoint.number < 0 &&
       (name == "torch._native_multi_head_attention" || name == "torch._transformer_encoder_layer_fwd"))
     stop("unsupported_operator", name + " in a function that PyTorch transforms");
   if (unseen_quantiles(name, positional.get(), keyword.get()))
     stop("scalar_read", name + " asks whether its quantiles are in [0, 1]");
-  if (++torch_calls_ > kMostCalls)
+  if (++t.graph.torch_calls > kMostCalls)
     stop("limit", "more than " + std::to_string(kMostCalls) + " calls of PyTorch in one graph",
          "Compile the body of the loop instead of the loop.");
-  auto outcome = lowering_->call(name, callable, positional.get(), keyword.get(), origin());
+  auto outcome = t.lowering().call(name, callable, positional.get(), keyword.get(), t.origin());
   if (outcome.unsupported)
     stop(outcome.unsupported->kind.c_str(), outcome.unsupported->reason, outcome.unsupported->hint);
   if (outcome.raised || !outcome.value) {
-    if (dynamic()) fix_all_sizes();  // the error may be another one for others, or none
-    raise_python();
+    if (dynamic(t)) fix_all_sizes(t);  // the error may be another one for others, or none
+    t.raise_python();
   }
   Owned value(outcome.value);
   // A plain bool that is no question about dtype, layout or shape may be one about the elements, which are
@@ -296,32 +309,33 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
   const bool about_type =
       name.find("is_") != std::string::npos && name.find("is_nonzero") == std::string::npos;
   if (PyBool_Check(value.get()) && !about_type) stop("scalar_read", name + " gives a bool");
-  refuse_long_recurrence(name, a, outcome.operators);
-  check_storages();
-  note_updates();
-  forget_sizes(keyword && PyDict_GetItemString(keyword.get(), "out") ? "out_" : name);
+  refuse_long_recurrence(t, name, a, outcome.operators);
+  check_storages(t);
+  note_updates(t);
+  forget_sizes(t, keyword && PyDict_GetItemString(keyword.get(), "out") ? "out_" : name);
   const bool may_differ = follows_sizes(positional.get()) || (keyword && follows_sizes(keyword.get()));
-  if (dynamic() && may_differ && !only_tensors(value.get())) {
+  if (dynamic(t) && may_differ && !only_tensors(value.get())) {
     PyObject* o = value.get();
     const bool plain = PyBool_Check(o) || PyLong_CheckExact(o) || Py_TYPE(o) == torch_names().dtype;
-    if (keyword || !plain) fix_all_sizes();
-    lowering_->note_question(callable, positional.get());  // strides may be any, too
-    symbolic_->questions.push_back({-1, Py_NewRef(value.get())});
+    if (keyword || !plain) fix_all_sizes(t);
+    t.lowering().note_question(callable, positional.get());  // strides may be any, too
+    t.sizes.symbolic->questions.push_back({-1, Py_NewRef(value.get())});
   }
-  return from_python(value.get());
+  return from_python(t, value.get());
 }
 
-void Tracer::note_updates() {
-  const auto now = lowering_->effects();
-  if (now.updates != updates_)
-    gradients_begin_ = -1;
-  else if (now.updates > 0 && now.differentiable != differentiable_ && gradients_begin_ < 0)
-    gradients_begin_ = executed_;
-  updates_ = now.updates;
-  differentiable_ = now.differentiable;
+// Behind each call
+void note_updates(Tracer& t) {
+  const auto now = t.lowering().effects();
+  if (now.updates != t.graph.updates)
+    t.graph.gradients_begin = -1;
+  else if (now.updates > 0 && now.differentiable != t.graph.differentiable && t.graph.gradients_begin < 0)
+    t.graph.gradients_begin = t.frames.executed;
+  t.graph.updates = now.updates;
+  t.graph.differentiable = now.differentiable;
 }
 
-Value* Tracer::enter_tensor(Value* v) {
+Value* enter_tensor(Tracer& t, Value* v) {
   PyObject* real = v->obj;
   ir::NodeKind kind = ir::NodeKind::placeholder;
   for (const Source* s = v->source; s; s = s->base) {
@@ -330,19 +344,19 @@ Value* Tracer::enter_tensor(Value* v) {
     if (s->name == "_buffers") kind = ir::NodeKind::buffer;
     break;
   }
-  check_storage_of(v);
-  auto entered = lowering_->input(real, kind, v->source->path());
+  check_storage_of(t, v);
+  auto entered = t.lowering().input(real, kind, v->source->path());
   if (!entered) stop("unsupported_value", entered.error().what, entered.error().hint);
   v->kind = Kind::Tensor;
   v->real = real;
-  v->obj = keep(entered.take());
+  v->obj = t.keep(entered.take());
   v->cls = Py_TYPE(real);
-  by_tensor_[v->obj] = v;
-  inputs_.push_back(v->source);
-  note_memory(v);
-  guard(GuardKind::TensorMatch, v->source, real, 0, "", nullptr, torch_api::type_of(real).text());
-  open_sizes(v, real, kind);
-  check_storages();
+  t.values.by_tensor[v->obj] = v;
+  t.graph.inputs.push_back(v->source);
+  note_memory(t, v);
+  t.guard(GuardKind::TensorMatch, v->source, real, 0, "", nullptr, torch_api::type_of(real).text());
+  open_sizes(t, v, real, kind);
+  check_storages(t);
   return v;
 }
 

@@ -5,12 +5,34 @@
 #include "core/base/once.h"
 #include "core/base/words.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/default_devices.h"
+#include "core/capture/interpreter/library/differentiation.h"
+#include "core/capture/interpreter/library/inference_mode.h"
+#include "core/capture/interpreter/library/pure_functions.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/library/torch_queries.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/speculated_branches.h"
+#include "core/capture/interpreter/symbolic/symbolic_literals.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
+#include "core/capture/interpreter/types/tensors/leaves.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/marks.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/default_device.h"
 
 namespace vitrine::capture {
+
+static Value* state_call(Tracer& t, const char* path, const Arguments& arguments);
+
 namespace {
 
 using T = Tracer;
@@ -48,9 +70,9 @@ Value* attention(T& t, const A& a) {
     const torch_api::TensorView v = torch_api::view(torch_api::handle_of(tensor->obj));
     const int64_t last = v.ndim - 1;
     if (v.device_type == torch_api::kCudaDevice && last >= 0 && v.sizes[last] > 1 && v.strides[last] == 0)
-      *mask = t.tensor_method(tensor, "contiguous", nullptr, {});
+      *mask = tensor_method(t, tensor, "contiguous", nullptr, {});
   }
-  return t.torch_call("torch._C._nn.scaled_dot_product_attention", function, given);
+  return torch_call(t, "torch._C._nn.scaled_dot_product_attention", function, given);
 }
 Value* nothing(T& t, const A&) {
   return t.none();
@@ -67,9 +89,9 @@ bool overrides(T& t, Value* v) {
   static constinit Once<PyObject*> kept_disabled;
   PyObject* const disabled =
       kept_disabled.get([] { return find_object("torch._C._disabled_torch_function_impl"); });
-  PyTypeObject* type = t.type_of(v);  // a tensor of another class ends the segment
+  PyTypeObject* type = type_of(t, v);  // a tensor of another class ends the segment
   if (type == torch_names().tensor || type == torch_names().parameter) return false;
-  t.pin_type(type);
+  pin_type(t, type);
   Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
   if (!function) PyErr_Clear();
   return function && function.get() != disabled;
@@ -81,11 +103,11 @@ bool overrides(T& t, Value* v) {
 template <bool many>
 Value* has_function(T& t, const A& a) {
   for (Value* given : a.positional)
-    for (Value* v : many ? t.unpack(given) : Values{given})
+    for (Value* v : many ? unpack(t, given) : Values{given})
       if (overrides(t, v))
-        stop("unsupported_value", with_article(t.describe(v)) + " has a __torch_function__ of its own");
+        stop("unsupported_value", with_article(describe(t, v)) + " has a __torch_function__ of its own");
   const bool on =
-      t.in_default_device() || torch_api::global_state().default_device != torch_api::kNoDefaultDevice;
+      in_default_device(t) || torch_api::global_state().default_device != torch_api::kNoDefaultDevice;
   return t.boolean(on && !names(t.frame().code, "handle_torch_function"));
 }
 
@@ -95,9 +117,9 @@ Value* check_all(T& t, const A& a) {
   Value* holds = t.look(need(t, a, 1, "cond"));
   if (holds->kind != Kind::Tensor) stop("exception", "a check of something that is no tensor");
   const ir::TensorType type = torch_api::type_of(holds->obj);
-  if (type.dtype != ir::DType::b1 || !t.may_check(type))
-    stop("scalar_read", "a check reads the value of a tensor (" + t.describe(holds) + ")");
-  t.check(t.look(t.tensor_method(holds, "all", nullptr, {})), nullptr);
+  if (type.dtype != ir::DType::b1 || !may_check(t, type))
+    stop("scalar_read", "a check reads the value of a tensor (" + describe(t, holds) + ")");
+  check(t, t.look(tensor_method(t, holds, "all", nullptr, {})), nullptr);
   return t.none();
 }
 
@@ -106,19 +128,19 @@ Value* itself(T& t, const A& a) {
 }
 
 Value* is_tensor(T& t, const A& a) {
-  const PyTypeObject* type = t.type_of(need(t, a, 0, "obj"));
+  const PyTypeObject* type = type_of(t, need(t, a, 0, "obj"));
   if (type == &PyFloat_Type || type == &PyLong_Type) return t.boolean(false);  // whatever number it is
   return t.boolean(t.look(need(t, a, 0))->kind == Kind::Tensor);
 }
 
 Value* set_grad(T& t, const A& a) {
-  t.change_grad_mode(t.truth(need(t, a, 0, "mode")));
+  change_grad_mode(t, truth(t, need(t, a, 0, "mode")));
   return t.none();
 }
 
 // torch.Size(iterable of numbers)
 Value* size(T& t, const A& a) {
-  return t.sequence(Kind::Tuple, a.positional.empty() ? Values{} : t.unpack(a.positional[0]),
+  return t.sequence(Kind::Tuple, a.positional.empty() ? Values{} : unpack(t, a.positional[0]),
                     torch_names().size);
 }
 
@@ -129,9 +151,9 @@ Value* fix_sizes(T& t, const A& a) {
   if (v->kind != Kind::Tensor)
     stop("disabled", "mark_static of something that is no tensor",
          "Give it a tensor, before the compiled function.");
-  if (t.is_none(index)) return t.settle(t.tensor_attr(v, "shape")), t.none();
-  for (Value* d : t.look(index)->kind == Kind::Constant ? Values{index} : t.unpack(index))
-    t.settle(t.tensor_method(v, "size", nullptr, Arguments{{d}, {}}));
+  if (is_none(t, index)) return settle(t, tensor_attr(t, v, "shape")), t.none();
+  for (Value* d : t.look(index)->kind == Kind::Constant ? Values{index} : unpack(t, index))
+    settle(t, tensor_method(t, v, "size", nullptr, Arguments{{d}, {}}));
   return t.none();
 }
 
@@ -139,7 +161,7 @@ Value* fix_sizes(T& t, const A& a) {
 template <const char* const& Name>
 Value* metadata(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "input"));
-  if (v->kind == Kind::Tensor) return t.tensor_method(v, Name, nullptr, {});
+  if (v->kind == Kind::Tensor) return tensor_method(t, v, Name, nullptr, {});
   return fold_call(t, find_object(std::string("torch.") + Name), a);
 }
 constexpr const char* kFloating = "is_floating_point";
@@ -160,7 +182,7 @@ Value* shares_type(T& t, const A& a) {
 // A tensor written out in the program: its value is fixed, each evaluation gives a new tensor.
 Value* tensor_literal(T& t, const A& a) {
   if (Value* open = tensor_of_symbolic_numbers(t, a)) return open;
-  return t.literal(find_object("torch.tensor"), a);
+  return literal(t, find_object("torch.tensor"), a);
 }
 
 // torch.Tensor and its like of one dtype. Of numbers: a tensor of these sizes that nobody has written to. Of
@@ -174,8 +196,8 @@ Value* by_old_constructor(T& t, const A& a) {
     rest.keyword.emplace_back(name, t.fold(PyObject_GetAttrString(like.get(), name)));
   if (rest.positional.empty()) rest.positional = {t.integer(0)};
   const auto is_size = [&](Value* v) {
-    PyObject* o = t.symbolic(v) ? nullptr : t.const_object(v);
-    return t.symbolic(v) || (o && PyLong_CheckExact(o));
+    PyObject* o = symbolic(t, v) ? nullptr : const_object(t, v);
+    return symbolic(t, v) || (o && PyLong_CheckExact(o));
   };
   const Value* first = t.look(rest.positional[0]);
   const bool sequence = first->kind == Kind::List || first->kind == Kind::Tuple;
@@ -184,7 +206,7 @@ Value* by_old_constructor(T& t, const A& a) {
   const bool known = sequence ? rest.positional.size() == 1 : sizes;
   if (!known || !a.keyword.empty())
     stop("unsupported_value", std::string(Path) + " is made of something else than sizes or a list");
-  if (sizes) return t.torch_call("torch.empty", find_object("torch.empty"), rest);
+  if (sizes) return torch_call(t, "torch.empty", find_object("torch.empty"), rest);
   return tensor_literal(t, rest);
 }
 #define VITRINE_OLD_CONSTRUCTORS(X) \
@@ -204,10 +226,10 @@ Value* one_hot(T& t, const A& a) {
   Value* classes = need(t, a, 1, "num_classes", t.integer(-1));
   const bool known = v->kind == Kind::Tensor && torch_api::type_of(v->obj).dtype == ir::DType::i64 &&
                      t.look(classes)->kind == Kind::Constant && PyLong_CheckExact(t.look(classes)->obj) &&
-                     t.int_of(classes, "a number of classes") > 0;
+                     int_of(t, classes, "a number of classes") > 0;
   if (!known)
-    return t.torch_call("torch.nn.functional.one_hot", find_object("torch.nn.functional.one_hot"), a);
-  return t.call(t.pinned(find_object("vitrine._polyfills.library.one_hot")), {{v, classes}, {}});
+    return torch_call(t, "torch.nn.functional.one_hot", find_object("torch.nn.functional.one_hot"), a);
+  return call(t, t.pinned(find_object("vitrine._polyfills.library.one_hot")), {{v, classes}, {}});
 }
 
 // PyTorch has a kernel for what is not differentiated on the CPU, whose result is no view of another one.
@@ -217,9 +239,9 @@ Value* max_pool1d(T& t, const A& a) {
   Value* indices = t.look(need(t, a, 6, "return_indices", t.boolean(false)));
   const bool alone = v->kind == Kind::Tensor && torch_api::type_of(v->obj).device.is_cpu() &&
                      indices->kind == Kind::Constant && indices->obj == Py_False;
-  if (!alone || (t.grad_mode() && torch_api::requires_grad(v->obj)))
-    return t.torch_call(Name, find_object(Name), a);
-  return t.call(t.pinned(find_object("vitrine._polyfills.library.max_pool1d")), a);
+  if (!alone || (grad_mode(t) && torch_api::requires_grad(v->obj)))
+    return torch_call(t, Name, find_object(Name), a);
+  return call(t, t.pinned(find_object("vitrine._polyfills.library.max_pool1d")), a);
 }
 constexpr char kMaxPool1d[] = "torch.max_pool1d", kMaxPool1dFunction[] = "torch.nn.functional.max_pool1d";
 
@@ -227,16 +249,16 @@ constexpr char kMaxPool1d[] = "torch.max_pool1d", kMaxPool1dFunction[] = "torch.
 template <bool array>
 Value* as_tensor(T& t, const A& a) {
   const char* name = array ? "torch.asarray" : "torch.as_tensor";
-  if (Value* of_array = t.tensor_of_array(name, a)) return of_array;
+  if (Value* of_array = tensor_of_array(t, name, a)) return of_array;
   for (Value* v : a.positional)
-    if (t.has_tensor(v)) return t.torch_call(name, find_object(name), a);
+    if (has_tensor(t, v)) return torch_call(t, name, find_object(name), a);
   if (Value* open = array ? nullptr : tensor_of_symbolic_numbers(t, a)) return open;
-  return t.literal(find_object(name), a);
+  return literal(t, find_object(name), a);
 }
 
 // A compiler's settings that say nothing of what is computed.
 bool is_known_setting(T& t, const std::string& name, Value* value) {
-  PyObject* o = t.const_object(value);
+  PyObject* o = const_object(t, value);
   if (!o) return false;
   if (name == "dynamic" || name == "fullgraph") return o == Py_None || PyBool_Check(o);
   if (name == "mode") return o == Py_None || text_of(o) == "default" || text_of(o) == "reduce-overhead";
@@ -248,26 +270,26 @@ bool is_known_setting(T& t, const std::string& name, Value* value) {
 template <const char* const& Path>
 Value* compile_inside(T& t, const A& a) {
   Value* model = need(t, a, 0, "model", t.none());
-  Value* how = t.new_dict();
+  Value* how = new_dict(t);
   for (const auto& [name, value] : a.keyword) {
     if (name == "model") continue;
     if (!is_known_setting(t, name, value))
       stop("unsupported_builtin", std::string(Path) + "() inside, with " + name,
            "Compile it outside the compiled function.");
-    t.dict_set(how, t.text(name), value);
+    dict_set(t, how, t.text(name), value);
   }
-  Value* seen = t.resolve(model);
-  seen = t.made_anew(seen) ? seen : t.look(model);
+  Value* seen = resolve(model);
+  seen = made_anew(t, seen) ? seen : t.look(model);
   PyObject* o = seen->obj;
-  const bool known = t.is_none(model) || seen->kind == Kind::Function || seen->kind == Kind::Method ||
+  const bool known = is_none(t, model) || seen->kind == Kind::Function || seen->kind == Kind::Method ||
                      (o && PyFunction_Check(o)) ||
-                     (seen->kind == Kind::Object && torch_names().is_module(t.type_of(seen)));
+                     (seen->kind == Kind::Object && torch_names().is_module(type_of(t, seen)));
   PyObject* make = find_object("vitrine._polyfills.made_inside.compiled");
   if (!known || !make || a.positional.size() > 1)
-    stop("unsupported_builtin", std::string(Path) + "() of " + t.describe(model),
+    stop("unsupported_builtin", std::string(Path) + "() of " + describe(t, model),
          "Compile it outside the compiled function.");
   how->mutated = false;
-  return t.call(t.pinned(make), {{t.pinned(find_object(Path)), model, how}, {}});
+  return call(t, t.pinned(make), {{t.pinned(find_object(Path)), model, how}, {}});
 }
 constexpr const char* kCompile = "torch.compile";
 constexpr const char* kOurCompile = "vitrine.compile";
@@ -284,7 +306,7 @@ Value* for_real(T& t, const A& a) {
 // torch.autocast and sdpa_kernel do on entering and leaving.
 template <const char* const& Path>
 Value* state(T& t, const A& a) {
-  return t.state_call(Path, a);
+  return state_call(t, Path, a);
 }
 #define VITRINE_STATE(X)                                          \
   X(ac_on, "torch.is_autocast_enabled")                           \
@@ -374,11 +396,11 @@ constexpr BuiltinRow kRows[] = {
     {"torch._check_tensor_all_with", check_all},
     {"torch.is_grad_enabled",
      [](T& t, const A&) {
-       t.check_not_differentiated("torch.is_grad_enabled()");
-       return t.boolean(t.grad_mode());
+       check_not_differentiated(t, "torch.is_grad_enabled()");
+       return t.boolean(grad_mode(t));
      }},
     {"torch._C._set_grad_enabled", set_grad},
-    {"torch.is_inference", [](T& t, const A& a) { return t.is_inference(need(t, a, 0, "input")); }},
+    {"torch.is_inference", [](T& t, const A& a) { return is_inference(t, need(t, a, 0, "input")); }},
     {"torch.is_floating_point", metadata<kFloating>},
     {"torch.is_complex", metadata<kComplex>},
     {"torch.numel", metadata<kNumel>},
@@ -425,29 +447,30 @@ std::span<const BuiltinRow> torch_builtins() {
   return kRows;
 }
 
-Value* Tracer::state_call(const char* path, const Arguments& a) {
+// Of autocast, of attention
+Value* state_call(Tracer& t, const char* path, const Arguments& a) {
   Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
-    PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));
+    PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), to_python(t, a.positional[i]));
   if (!a.keyword.empty()) stop("unsupported_builtin", std::string("keywords of ") + path);
-  PyObject* result = lowering_->state_call(path, find_object(path), arguments.get(), origin());
-  if (!result) raise_python();
-  return fold(result);
+  PyObject* result = t.lowering().state_call(path, find_object(path), arguments.get(), t.origin());
+  if (!result) t.raise_python();
+  return t.fold(result);
 }
 
 // A real tensor made from constants now, and a copy of it for every run.
-Value* Tracer::literal(PyObject* maker, const Arguments& a) {
-  if (Value* of_array = tensor_of_array("torch.tensor", a)) return of_array;
+Value* literal(Tracer& t, PyObject* maker, const Arguments& a) {
+  if (Value* of_array = tensor_of_array(t, "torch.tensor", a)) return of_array;
   for (Value* v : a.positional)
-    if (has_tensor(v)) return torch_call("torch.tensor", maker, a);
-  for (Value* v : a.positional) settle(v);
+    if (has_tensor(t, v)) return torch_call(t, "torch.tensor", maker, a);
+  for (Value* v : a.positional) settle(t, v);
   // The type of one of NumPy's numbers is the tensor's.
   const auto as_it_is = [&](Value* v) {
-    PyObject* o = constant_tree(v);
+    PyObject* o = constant_tree(t, v);
     PyErr_Clear();
-    return o ? o : to_python(v);
+    return o ? o : to_python(t, v);
   };
-  for (const auto& [key, value] : a.keyword) settle(value);
+  for (const auto& [key, value] : a.keyword) settle(t, value);
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
     PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), as_it_is(a.positional[i]));
@@ -457,21 +480,21 @@ Value* Tracer::literal(PyObject* maker, const Arguments& a) {
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
   // Of a GPU that is not here: what is made on the CPU is taken to be there, as every tensor is.
-  if (options_.as_if && PyDict_GetItemString(keyword.get(), "device"))
+  if (t.options.as_if && PyDict_GetItemString(keyword.get(), "device"))
     PyDict_DelItemString(keyword.get(), "device");
   PyObject* wanted = PyDict_GetItemString(keyword.get(), "requires_grad");
   const bool leaf = wanted && PyObject_IsTrue(wanted) == 1;
   if (leaf) PyDict_SetItemString(keyword.get(), "requires_grad", Py_False);
   Owned made(PyObject_Call(maker, positional.get(), keyword.get()));
-  if (!made) raise_python();
-  auto traced = lowering_->constant(made.get());
+  if (!made) t.raise_python();
+  auto traced = t.lowering().constant(made.get());
   if (!traced) stop("unsupported_operator", traced.error().what, traced.error().hint);
-  Value* v = make(Kind::Tensor);
-  v->obj = keep(traced.take());
+  Value* v = t.make(Kind::Tensor);
+  v->obj = t.keep(traced.take());
   v->cls = torch_names().tensor;
-  by_tensor_[v->obj] = v;
-  Value* copy = tensor_method(v, "clone", nullptr, {});
-  return leaf ? set_requires_grad(copy, true) : copy;
+  t.values.by_tensor[v->obj] = v;
+  Value* copy = tensor_method(t, v, "clone", nullptr, {});
+  return leaf ? set_requires_grad(t, copy, true) : copy;
 }
 
 }  // namespace vitrine::capture

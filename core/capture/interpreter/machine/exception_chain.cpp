@@ -1,6 +1,10 @@
 // __cause__, __context__ and __suppress_context__ of exceptions that the program makes. What was handled when
 // the segment began is not looked at: where it would be asked for, the segment ends.
+#include "core/capture/interpreter/machine/exception_chain.h"
+#include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/construct.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -31,13 +35,13 @@ Value* handled_now(const VirtualFrame& f) {
 
 // As CPython does where an exception is set: what is handled becomes its context, unless it is that itself,
 // and no chain leads back to it.
-void Tracer::set_context(Value* raised) {
+void set_context(Tracer& t, Value* raised) {
   Value* handled = nullptr;
-  for (const VirtualFrame* f = current_; f && !handled; f = f->caller) handled = handled_now(*f);
+  for (const VirtualFrame* f = t.frames.current; f && !handled; f = f->caller) handled = handled_now(*f);
   chain_context(raised, handled ? resolve(handled) : nullptr);
 }
 
-void Tracer::chain_context(Value* raised, Value* handled) {
+void chain_context(Value* raised, Value* handled) {
   ExceptionChain& chain = chain_of(raised);
   if (!handled) {
     chain.open = true;
@@ -58,40 +62,40 @@ void Tracer::chain_context(Value* raised, Value* handled) {
   chain.open = false;
 }
 
-void Tracer::set_cause(Value* raised, Value* cause) {
-  cause = look(cause);
-  if (PyObject* type = const_object(cause); type && PyType_Check(type))
-    cause = look(construct(reinterpret_cast<PyTypeObject*>(type), {}));
-  if (!is_none(cause) && !is_exception(cause))
-    raise(PyExc_TypeError, "exception causes must derive from BaseException", true);
+void set_cause(Tracer& t, Value* raised, Value* cause) {
+  cause = t.look(cause);
+  if (PyObject* type = const_object(t, cause); type && PyType_Check(type))
+    cause = t.look(construct(t, reinterpret_cast<PyTypeObject*>(type), {}));
+  if (!is_none(t, cause) && !is_exception(cause))
+    t.raise(PyExc_TypeError, "exception causes must derive from BaseException", true);
   ExceptionChain& chain = chain_of(raised);
-  chain.cause = is_none(cause) ? nullptr : cause;
+  chain.cause = is_none(t, cause) ? nullptr : cause;
   chain.suppressed = true;
 }
 
 // nullptr: no exception made here, or another attribute.
-Value* Tracer::chain_attr(Value* v, const std::string& name) {
+Value* chain_attr(Tracer& t, Value* v, const std::string& name) {
   if (v->obj || !is_of_chain(name) || !is_exception(v)) return nullptr;
   const ExceptionChain& chain = chain_of(v);
-  if (name == "__suppress_context__") return boolean(chain.suppressed);
-  if (name == "__cause__") return chain.cause ? chain.cause : none();
+  if (name == "__suppress_context__") return t.boolean(chain.suppressed);
+  if (name == "__cause__") return chain.cause ? chain.cause : t.none();
   if (chain.open && !chain.context) stop("exception", "what was handled when an exception was raised");
-  return chain.context ? chain.context : none();
+  return chain.context ? chain.context : t.none();
 }
 
-bool Tracer::set_chain_attr(Value* v, const std::string& name, Value* value) {
+bool set_chain_attr(Tracer& t, Value* v, const std::string& name, Value* value) {
   if (v->obj || !is_of_chain(name) || !is_exception(v)) return false;
   ExceptionChain& chain = chain_of(v);
-  value = look(value);
+  value = t.look(value);
   if (name == "__suppress_context__") {
     if (value->kind != Kind::Constant || !PyBool_Check(value->obj))
-      stop("custom_setter", "__suppress_context__ is set to " + describe(value));
+      stop("custom_setter", "__suppress_context__ is set to " + describe(t, value));
     chain.suppressed = value->obj == Py_True;
     return true;
   }
-  if (!is_none(value) && !is_exception(value))
-    stop("custom_setter", name + " of an exception is set to " + describe(value));
-  Value* other = is_none(value) ? nullptr : value;
+  if (!is_none(t, value) && !is_exception(value))
+    stop("custom_setter", name + " of an exception is set to " + describe(t, value));
+  Value* other = is_none(t, value) ? nullptr : value;
   if (name == "__cause__") {
     chain.cause = other;
     chain.suppressed = true;

@@ -3,7 +3,10 @@
 // names. Nothing here runs unless steps are recorded.
 #include <algorithm>
 
+#include "core/capture/interpreter/machine/film.h"
 #include "core/capture/interpreter/machine/instructions.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -73,21 +76,21 @@ std::string type_text(const Value& v) {
 
 }  // namespace
 
-Tracer::Before Tracer::begin_step(VirtualFrame& f, const Instruction& in, bool entered) {
-  f.step = static_cast<int32_t>(steps_.size());
+Film::Before begin_step(Tracer& t, VirtualFrame& f, const Instruction& in, bool entered) {
+  f.step = static_cast<int32_t>(t.film.steps.size());
   StepRecord step;
   step.code = reinterpret_cast<PyObject*>(f.code);
   step.pc = in.pc;
-  step.depth = depth_ - 1;
-  steps_.push_back(std::move(step));
-  changes_.emplace_back();
+  step.depth = t.frames.depth - 1;
+  t.film.steps.push_back(std::move(step));
+  t.film.changes.emplace_back();
   // What a frame starts with is told with its first instruction.
   if (entered) return {{}, Values(f.locals.size(), nullptr)};
   return {f.stack, f.locals};
 }
 
-void Tracer::end_step(VirtualFrame& f, const Instruction& in, const Before& before) {
-  Change& change = changes_[static_cast<size_t>(f.step)];
+void end_step(Tracer& t, VirtualFrame& f, const Instruction& in, const Film::Before& before) {
+  Film::Change& change = t.film.changes[static_cast<size_t>(f.step)];
   const size_t shorter = std::min(before.stack.size(), f.stack.size());
   size_t same = 0;
   while (same < shorter && before.stack[same] == f.stack[same]) ++same;
@@ -100,40 +103,42 @@ void Tracer::end_step(VirtualFrame& f, const Instruction& in, const Before& befo
     change.store.emplace_back(text_of(f.bytecode->local_name(in.arg)), before.stack.back());
   if (in.op == Op::StoreGlobal && !before.stack.empty())
     change.store.emplace_back(text_of(f.bytecode->name(in.arg)), before.stack.back());
-  StepRecord& step = steps_[static_cast<size_t>(f.step)];
+  StepRecord& step = t.film.steps[static_cast<size_t>(f.step)];
   const bool folds = change.pop > 0 && change.push.size() == 1 && change.push[0];
   if (step.event.empty() && folds && resolve(change.push[0])->kind == Kind::Constant &&
       !resolve(change.push[0])->source)
     step.event = "const";
 }
 
-std::string Tracer::film_text(Value* v, const NodeNames& names) {
+static std::string film_text(Tracer& t, Value* v, const Film::NodeNames& names) {
   v = resolve(v);
-  if (v->kind == Kind::Cell && !v->items.empty() && v->items[0]) return film_text(v->items[0], names);
-  if (v->kind == Kind::Tensor && lowering_->is_traced(v->obj))
-    if (auto name = names.find(lowering_->captured_ref(v->obj).node); name != names.end())
+  if (v->kind == Kind::Cell && !v->items.empty() && v->items[0]) return film_text(t, v->items[0], names);
+  if (v->kind == Kind::Tensor && t.lowering().is_traced(v->obj))
+    if (auto name = names.find(t.lowering().captured_ref(v->obj).node); name != names.end())
       return name->second;
-  return shortened(describe(v), kTextLimit);
+  return shortened(describe(t, v), kTextLimit);
 }
 
-std::string Tracer::film_value(Value* v, const NodeNames& names) {
+static std::string film_value(Tracer& t, Value* v, const Film::NodeNames& names) {
   if (!v) return R"({"kind":"null","text":"NULL","type":"","source":""})";
   v = resolve(v);
-  return "{\"kind\":\"" + std::string(kind_text(*v)) + "\",\"text\":" + json_text(film_text(v, names)) +
+  return "{\"kind\":\"" + std::string(kind_text(*v)) + "\",\"text\":" + json_text(film_text(t, v, names)) +
          ",\"type\":" + json_text(type_text(*v)) +
          ",\"source\":" + json_text(v->source ? v->source->text() : "") + "}";
 }
 
 // `captured` may be null: nothing was recorded.
-std::vector<StepRecord> Tracer::film(const ir::Graph* captured, const std::vector<Guard>& guards) {
-  if (!options_.record_steps) return {};
-  NodeNames names;
-  const auto within = [&](int32_t step) { return step >= 0 && static_cast<size_t>(step) < steps_.size(); };
+std::vector<StepRecord> finish_film(Tracer& t, const ir::Graph* captured, const std::vector<Guard>& guards) {
+  if (!t.options.record_steps) return {};
+  Film::NodeNames names;
+  const auto within = [&](int32_t step) {
+    return step >= 0 && static_cast<size_t>(step) < t.film.steps.size();
+  };
   if (captured) {
     for (const ir::Node& node : captured->nodes()) {
       names.emplace(node.id, node.name);
       if (!within(node.origin.step)) continue;
-      StepRecord& step = steps_[static_cast<size_t>(node.origin.step)];
+      StepRecord& step = t.film.steps[static_cast<size_t>(node.origin.step)];
       if (step.event == "node") continue;
       step.event = "node";
       step.text = node.name;
@@ -142,37 +147,39 @@ std::vector<StepRecord> Tracer::film(const ir::Graph* captured, const std::vecto
   }
   for (size_t i = 0; i < guards.size(); ++i) {
     if (!within(guards[i].step)) continue;
-    StepRecord& step = steps_[static_cast<size_t>(guards[i].step)];
+    StepRecord& step = t.film.steps[static_cast<size_t>(guards[i].step)];
     if (step.guard < 0) step.guard = static_cast<int32_t>(i);
     if (!step.event.empty() && step.event != "const") continue;
     step.event = "guard";
     step.text = guards[i].source ? guards[i].source->text() : guards[i].expected;
   }
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Change& change = changes_[i];
+  for (size_t i = 0; i < t.film.steps.size(); ++i) {
+    const Film::Change& change = t.film.changes[i];
     std::string push, store;
-    for (Value* v : change.push) push += (push.empty() ? "" : ",") + film_value(v, names);
+    for (Value* v : change.push) push += (push.empty() ? "" : ",") + film_value(t, v, names);
     for (const auto& [name, v] : change.store)
-      store += (store.empty() ? "" : ",") + json_text(name) + ":" + film_value(v, names);
-    steps_[i].effect_json =
+      store += (store.empty() ? "" : ",") + json_text(name) + ":" + film_value(t, v, names);
+    t.film.steps[i].effect_json =
         "{\"pop\":" + std::to_string(change.pop) + ",\"push\":[" + push + "],\"store\":{" + store + "}}";
-    const bool tells = steps_[i].event == "const" || steps_[i].event == "return";
-    if (tells && !change.push.empty() && change.push[0]) steps_[i].text = film_text(change.push[0], names);
-    if (steps_[i].event == "return" && change.result) steps_[i].text = film_text(change.result, names);
+    const bool tells = t.film.steps[i].event == "const" || t.film.steps[i].event == "return";
+    if (tells && !change.push.empty() && change.push[0])
+      t.film.steps[i].text = film_text(t, change.push[0], names);
+    if (t.film.steps[i].event == "return" && change.result)
+      t.film.steps[i].text = film_text(t, change.result, names);
   }
-  return std::move(steps_);
+  return std::move(t.film.steps);
 }
 
-void Tracer::film_inlined(PyCodeObject* code) {
-  if (!options_.record_steps || current_->step < 0) return;
-  StepRecord& step = steps_[static_cast<size_t>(current_->step)];
+void film_inlined(Tracer& t, PyCodeObject* code) {
+  if (!t.options.record_steps || t.frame().step < 0) return;
+  StepRecord& step = t.film.steps[static_cast<size_t>(t.frame().step)];
   step.event = "inline";
   step.text = text_of(code->co_qualname);
 }
 
-void Tracer::film_returned(VirtualFrame& f, Value* value) {
-  steps_[static_cast<size_t>(f.step)].event = "return";
-  changes_[static_cast<size_t>(f.step)].result = value;
+void film_returned(Tracer& t, VirtualFrame& f, Value* value) {
+  t.film.steps[static_cast<size_t>(f.step)].event = "return";
+  t.film.changes[static_cast<size_t>(f.step)].result = value;
 }
 
 }  // namespace vitrine::capture

@@ -2,6 +2,10 @@
 #include <algorithm>
 
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/machine/bound_slots.h"
+#include "core/capture/interpreter/machine/frame_locals.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
 
 namespace vitrine::capture {
 namespace {
@@ -28,16 +32,16 @@ bool may_ask_again(const VirtualFrame& f, const Frame& live) {
 
 Value* locals_of_frame(Tracer& t) {
   VirtualFrame& f = t.frame();
-  if (may_ask_again(f, t.live()))
+  if (may_ask_again(f, t.frames.live))
     stop("unsupported_builtin", "locals() may be called again in the same frame");
   f.gave_locals = true;
-  t.end_before_locals();
-  Value* dict = t.new_dict();
+  t.frames.end_before_locals();
+  Value* dict = new_dict(t);
   for (size_t i = 0; i < f.locals.size(); ++i) {
-    t.guard_bound(f, static_cast<int>(i));
-    Value* v = f.locals[i] ? t.resolve(f.locals[i]) : nullptr;
-    if (v && (v->kind == Kind::Cell || (v->kind == Kind::Lazy && PyCell_Check(v->obj)))) v = t.cell_get(v);
-    if (v) t.dict_set(dict, t.text(text_of(f.bytecode->local_name(static_cast<int>(i)))), v);
+    guard_bound(t, f, static_cast<int>(i));
+    Value* v = f.locals[i] ? resolve(f.locals[i]) : nullptr;
+    if (v && (v->kind == Kind::Cell || (v->kind == Kind::Lazy && PyCell_Check(v->obj)))) v = cell_get(t, v);
+    if (v) dict_set(t, dict, t.text(text_of(f.bytecode->local_name(static_cast<int>(i)))), v);
   }
   dict->mutated = false;
   return dict;

@@ -8,6 +8,8 @@
 
 namespace vitrine::capture {
 
+enum class Flow : uint8_t { Next, Jumped, Return, Yield };
+
 using Handler = Flow (*)(Tracer& t, VirtualFrame& f, const Instruction& in);
 
 // Runs one instruction; the frame's position is moved only by jumps. Throws BreakSignal or RaiseSignal.

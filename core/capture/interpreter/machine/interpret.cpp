@@ -4,12 +4,25 @@
 
 #include "core/capture/guards/finalizers.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/commit/lifetimes.h"
+#include "core/capture/interpreter/library/cached_calls.h"
+#include "core/capture/interpreter/library/known_functions.h"
+#include "core/capture/interpreter/library/vmap.h"
+#include "core/capture/interpreter/machine/bound_slots.h"
+#include "core/capture/interpreter/machine/exception_chain.h"
+#include "core/capture/interpreter/machine/film.h"
 #include "core/capture/interpreter/machine/instructions.h"
+#include "core/capture/interpreter/machine/interpret.h"
+#include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/marks.h"
 #include "core/capture/objects/torch_names.h"
+#include "core/capture/trace/break_kinds.h"
 
 namespace vitrine::capture {
+
+static std::string place(const VirtualFrame& frame, int* line);
+
 namespace {
 
 // Thrown when the outermost frame has run as many instructions as asked for.
@@ -25,65 +38,48 @@ std::string torch_folder() {
 }  // namespace
 
 Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, BytecodeCache& bytecodes)
-    : live_(live), options_(options), stop_at_(stop_at), bytecodes_(bytecodes) {
-  sources_ = std::make_shared<SourcePool>();
-  symbolic_ = std::make_shared<Symbolic>();
-  lowering_ = std::make_unique<torch_api::Lowering>(options.as_if, options.target);
-  autocast_at_start_ = lowering_->autocast();
-  attention_at_start_ = lowering_->attention();
+    : options(options), frames(live, stop_at, bytecodes) {
+  graph.lowering = std::make_unique<torch_api::Lowering>(options.as_if, options.target);
+  modes.autocast_at_start = lowering().autocast();
+  modes.attention_at_start = lowering().attention();
   Owned grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));
-  grad_at_start_ = grad_now_ = grad.get() == Py_True;
+  modes.grad_at_start = modes.grad_now = grad.get() == Py_True;
   Owned inference(PyObject_CallNoArgs(find_object("torch.is_inference_mode_enabled")));
-  inference_at_start_ = inference_now_ = inference.get() == Py_True;
-  root_.code = reinterpret_cast<PyCodeObject*>(live.code());
-  root_.bytecode = bytecode_of(root_.code);
-  root_.globals = live.globals();
-  root_.builtins = live.builtins();
-  root_.position = root_.bytecode->index_of(live.pc());
+  modes.inference_at_start = modes.inference_now = inference.get() == Py_True;
+  frames.root.code = reinterpret_cast<PyCodeObject*>(live.code());
+  frames.root.bytecode = frames.bytecode_of(frames.root.code);
+  frames.root.globals = live.globals();
+  frames.root.builtins = live.builtins();
+  frames.root.position = frames.root.bytecode->index_of(live.pc());
   for (int i = 0; i < live.local_count(); ++i) {
     PyObject* o = live.local(i);
-    root_.locals.push_back(o ? lazy(o, sources_->local(i, text_of(root_.bytecode->local_name(i)))) : nullptr);
+    frames.root.locals.push_back(o ? lazy(o, sources().local(i, text_of(frames.root.bytecode->local_name(i))))
+                                   : nullptr);
   }
   for (int i = 0; i < live.depth(); ++i) {
     PyObject* o = live.stack(i);
     const bool alone = o && Py_REFCNT(o) == 1 && has_finalizer(o);
-    root_.stack.push_back(o ? lazy(o, sources_->make(SourceKind::Stack, nullptr, i, "")) : nullptr);
-    if (alone) alone_.push_back(root_.stack.back());
+    frames.root.stack.push_back(o ? lazy(o, sources().make(SourceKind::Stack, nullptr, i, "")) : nullptr);
+    if (alone) effects.alone.push_back(frames.root.stack.back());
   }
-  initial_locals_ = root_.locals;
-  initial_stack_ = root_.stack;
+  frames.initial_locals = frames.root.locals;
+  frames.initial_stack = frames.root.stack;
   guard(GuardKind::GlobalState, nullptr);
-  guard_empty_stack();
+  guard_empty_stack(*this);
 }
 
-Tracer::~Tracer() {
-  for (Guard& g : guards_) Py_XDECREF(g.object);
-  lowering_.reset();
-  values_.clear();
-  for (PyObject* o : alive_) Py_DECREF(o);
-  for (PyObject* o : codes_) Py_DECREF(o);
-}
-
-const Bytecode* Tracer::bytecode_of(PyCodeObject* code) {
-  auto& entry = bytecodes_[code];
-  if (!entry) entry = std::make_unique<Bytecode>(reinterpret_cast<PyObject*>(code));
-  if (seen_codes_.insert(code).second) {
-    Py_INCREF(code);
-    codes_.push_back(reinterpret_cast<PyObject*>(code));
-  }
-  return entry.get();
-}
+Tracer::~Tracer() = default;
 
 bool Tracer::run() {
   try {
-    if (root_.position < 0) stop("unsupported_instruction", "the frame stands inside an instruction");
-    if (options_.knows_frame && stop_at_ < 0) {
-      current_ = &root_;
-      result_ = run_known_frame(*this, live_);
-      if (result_) return true;
-      current_ = nullptr;
+    if (frames.root.position < 0) stop("unsupported_instruction", "the frame stands inside an instruction");
+    if (options.knows_frame && frames.stop_at < 0) {
+      frames.current = &frames.root;
+      frames.result = run_known_frame(*this, frames.live);
+      if (frames.result) return true;
+      frames.current = nullptr;
     }
-    result_ = execute(root_);
+    frames.result = execute(*this, frames.root);
     return true;
   } catch (const Reached&) {
     return true;
@@ -117,17 +113,17 @@ void Tracer::break_at(const BreakInfo& info) {
   if (broke_.hint.empty())
     for (const BreakKind& row : kBreakKinds)
       if (row.kind == broke_.kind) broke_.hint = row.hint;
-  for (const VirtualFrame* f = current_; f; f = f->caller) {
+  for (const VirtualFrame* f = frames.current; f; f = f->caller) {
     int line = 0;
     broke_.stack.emplace_back(place(*f, &line), line);
     broke_.at.push_back(instruction_of(*f));
     broke_in_higher_order |= text_of(f->code->co_qualname).starts_with("HigherOrderOperator.") &&
                              globals_of_torch(f->globals, "_ops");
-    if (f == &root_) break;
+    if (f == &frames.root) break;
   }
 }
 
-std::string Tracer::place(const VirtualFrame& f, int* line) {
+std::string place(const VirtualFrame& f, int* line) {
   const auto& instructions = f.bytecode->instructions();
   if (f.position >= 0 && f.position < static_cast<int>(instructions.size()))
     *line = f.bytecode->position(instructions[static_cast<size_t>(f.position)]).line;
@@ -136,8 +132,8 @@ std::string Tracer::place(const VirtualFrame& f, int* line) {
 
 ir::Origin Tracer::origin() {
   static const std::string torch = torch_folder();
-  const VirtualFrame* at = current_;
-  for (const VirtualFrame* f = current_; f; f = f->caller) {
+  const VirtualFrame* at = frames.current;
+  for (const VirtualFrame* f = frames.current; f; f = f->caller) {
     if (text_of(f->code->co_filename).rfind(torch, 0) != 0) {
       at = f;
       break;
@@ -145,89 +141,89 @@ ir::Origin Tracer::origin() {
   }
   ir::Origin o;
   o.file = text_of(at->code->co_filename);
-  o.module = current_->module;
+  o.module = frame().module;
   const Position p = at->bytecode->position(at->bytecode->instructions()[static_cast<size_t>(at->position)]);
   o.line = p.line;
   o.col = p.column;
   o.end_line = p.end_line;
   o.end_col = p.end_column;
-  o.step = current_->step;
-  o.checkpoint = checkpoint_;
+  o.step = frame().step;
+  o.checkpoint = graph.checkpoint;
   return o;
 }
 
-Value* Tracer::execute(VirtualFrame& f, bool* yielded) {
-  const bool outermost = &f == &root_;
-  f.caller = current_;
-  current_ = &f;
-  ++depth_;
+Value* execute(Tracer& t, VirtualFrame& f, bool* yielded) {
+  const bool outermost = &f == &t.frames.root;
+  f.caller = t.frames.current;
+  t.frames.current = &f;
+  ++t.frames.depth;
   const auto& instructions = f.bytecode->instructions();
-  Before before;
+  Film::Before before;
   bool entered = true;
   while (true) {
-    if (outermost && executed_ == stop_at_) throw Reached{};
-    if (++instructions_ > options_.max_instructions)
+    if (outermost && t.frames.executed == t.frames.stop_at) throw Reached{};
+    if (++t.frames.instructions > t.options.max_instructions)
       stop("limit", "too many instructions in one segment",
            "Compile the body of the loop instead of the loop.");
     const Instruction& in = instructions[static_cast<size_t>(f.position)];
-    if (options_.record_steps) before = begin_step(f, in, entered);
+    if (t.options.record_steps) before = begin_step(t, f, in, entered);
     entered = false;
     Flow flow = Flow::Next;
     try {
-      sets_in_order_ = true;
-      flow = run_instruction(*this, f, in);
+      t.effects.sets_in_order = true;
+      flow = run_instruction(t, f, in);
     } catch (const RaiseSignal& signal) {
-      if (!dispatch_raise(f, in, signal)) {
+      if (!dispatch_raise(t, f, in, signal)) {
         // Kept as it is for the outermost frame: the place of the break is read from it.
         if (!outermost) {
-          if (!frames_.empty() && frames_.back().get() == &f) frames_.pop_back();
-          current_ = f.caller;
-          --depth_;
+          if (!t.frames.inlined.empty() && t.frames.inlined.back().get() == &f) t.frames.inlined.pop_back();
+          t.frames.current = f.caller;
+          --t.frames.depth;
         }
         throw;
       }
       flow = Flow::Jumped;
     }
-    if (outermost && !alone_.empty()) check_alone();
-    if (options_.record_steps && flow != Flow::Return && flow != Flow::Yield) end_step(f, in, before);
+    if (outermost && !t.effects.alone.empty()) check_alone(t);
+    if (t.options.record_steps && flow != Flow::Return && flow != Flow::Yield) end_step(t, f, in, before);
     if (flow == Flow::Next) ++f.position;
     if (flow == Flow::Return || flow == Flow::Yield) {
       if (yielded) *yielded = flow == Flow::Yield;
       if (flow == Flow::Yield) ++f.position;
       Value* value = f.stack.back();
       f.stack.pop_back();
-      if (options_.record_steps) {
-        end_step(f, in, before);
-        if (flow == Flow::Return) film_returned(f, value);
+      if (t.options.record_steps) {
+        end_step(t, f, in, before);
+        if (flow == Flow::Return) film_returned(t, f, value);
       }
-      current_ = f.caller;
-      --depth_;
+      t.frames.current = f.caller;
+      --t.frames.depth;
       return value;
     }
-    if (outermost) ++executed_;
+    if (outermost) ++t.frames.executed;
   }
 }
 
-bool Tracer::dispatch_raise(VirtualFrame& f, const Instruction& in, const RaiseSignal& signal) {
+bool dispatch_raise(Tracer& t, VirtualFrame& f, const Instruction& in, const RaiseSignal& signal) {
   if (in.handler < 0 || !signal.exception) return false;
-  if (&f == &root_ && handling_since_ < 0) handling_since_ = executed_;
+  if (&f == &t.frames.root && t.frames.handling_since < 0) t.frames.handling_since = t.frames.executed;
   f.stack.resize(static_cast<size_t>(in.handler_depth));
-  if (in.handler_lasti) f.stack.push_back(integer(in.at / 2));
+  if (in.handler_lasti) f.stack.push_back(t.integer(in.at / 2));
   f.stack.push_back(signal.exception);
   f.position = f.bytecode->index_of(in.handler);
   return true;
 }
 
-void Tracer::enter_handler(VirtualFrame& f) {
-  if (&f == &root_ && handling_since_ >= 0) ++handlers_;
+void enter_handler(Tracer& t, VirtualFrame& f) {
+  if (&f == &t.frames.root && t.frames.handling_since >= 0) ++t.frames.handlers;
 }
 
-void Tracer::leave_handler(VirtualFrame& f) {
-  if (&f != &root_ || handlers_ == 0 || --handlers_ > 0) return;
+void leave_handler(Tracer& t, VirtualFrame& f) {
+  if (&f != &t.frames.root || t.frames.handlers == 0 || --t.frames.handlers > 0) return;
   // Left only to be raised again: the exception still lives on the stack.
   const auto& instructions = f.bytecode->instructions();
   const auto next = static_cast<size_t>(f.position) + 1;
-  if (next >= instructions.size() || instructions[next].op != Op::Reraise) handling_since_ = -1;
+  if (next >= instructions.size() || instructions[next].op != Op::Reraise) t.frames.handling_since = -1;
 }
 
 void Tracer::raise(PyObject* type, const std::string& message, bool worded) {
@@ -237,15 +233,15 @@ void Tracer::raise(PyObject* type, const std::string& message, bool worded) {
   signal.exception->cls = reinterpret_cast<PyTypeObject*>(type);
   signal.exception->items = {text(message)};
   signal.exception->worded = worded;
-  set_context(signal.exception);
+  set_context(*this, signal.exception);
   throw signal;
 }
 
-void Tracer::raise_from(Value* cause, const std::string& message) {
+void raise_from(Tracer& t, Value* cause, const std::string& message) {
   try {
-    raise(PyExc_RuntimeError, message, true);
+    t.raise(PyExc_RuntimeError, message, true);
   } catch (const RaiseSignal& signal) {
-    set_cause(signal.exception, cause);
+    set_cause(t, signal.exception, cause);
     chain_context(signal.exception, resolve(cause));
     throw;
   }
@@ -279,61 +275,63 @@ static std::string global_key(PyObject* globals, const std::string& name) {
   return std::to_string(reinterpret_cast<uintptr_t>(globals)) + ":" + name;
 }
 
-const Source* Tracer::global_source(const VirtualFrame& f, const std::string& name) {
-  return f.globals_owner ? sources_->make(SourceKind::GlobalOf, f.globals_owner, -1, name)
-                         : sources_->make(SourceKind::Global, nullptr, -1, name);
+// Shadows of names, by globals dict.
+static const Source* global_source(Tracer& t, const VirtualFrame& f, const std::string& name) {
+  return f.globals_owner ? t.sources().make(SourceKind::GlobalOf, f.globals_owner, -1, name)
+                         : t.sources().make(SourceKind::Global, nullptr, -1, name);
 }
 
-Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
+Value* load_global(Tracer& t, VirtualFrame& f, const std::string& name) {
   const std::string key = global_key(f.globals, name);
-  check_cached_read(PyDict_GetItemString(f.globals, name.c_str()));
-  if (pure_since_ >= 0) check_pure_global(key);
-  if (auto found = globals_.find(key); found != globals_.end()) return found->second;
+  check_cached_read(t, PyDict_GetItemString(f.globals, name.c_str()));
+  if (t.pure.since >= 0) check_pure_global(t, key);
+  if (auto found = t.effects.globals.find(key); found != t.effects.globals.end()) return found->second;
   Value* v = nullptr;
   if (PyObject* o = PyDict_GetItemString(f.globals, name.c_str())) {
-    v = lazy(o, global_source(f, name));
+    v = t.lazy(o, global_source(t, f, name));
   } else if (PyObject* builtin = PyDict_GetItemString(f.builtins, name.c_str())) {
-    guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is the builtin");
-    v = lazy(builtin, sources_->make(SourceKind::Builtin, nullptr, -1, name));
+    t.guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is the builtin");
+    v = t.lazy(builtin, t.sources().make(SourceKind::Builtin, nullptr, -1, name));
   } else {
     Owned missing(PyUnicode_FromString(name.c_str()));
-    guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is not set");
-    guard(GuardKind::DictContains,
-          sources_->make(SourceKind::Constant, nullptr, -1, "builtins.__dict__", f.builtins), missing.get(),
-          0, "", nullptr, repr_of(missing.get(), 60));
-    raise(PyExc_NameError, "name '" + name + "' is not defined");
+    t.guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is not set");
+    t.guard(GuardKind::DictContains,
+            t.sources().make(SourceKind::Constant, nullptr, -1, "builtins.__dict__", f.builtins),
+            missing.get(), 0, "", nullptr, repr_of(missing.get(), 60));
+    t.raise(PyExc_NameError, "name '" + name + "' is not defined");
   }
-  globals_[key] = v;
+  t.effects.globals[key] = v;
   return v;
 }
 
-void Tracer::store_global(VirtualFrame& f, const std::string& name, Value* value) {
-  store_global(f.globals, f.globals_owner, name, value);
+void store_global(Tracer& t, VirtualFrame& f, const std::string& name, Value* value) {
+  store_global(t, f.globals, f.globals_owner, name, value);
 }
 
 // owner: a function with these globals, or the module that has them; nullptr: the frame's function.
-void Tracer::store_global(PyObject* globals, const Source* owner, const std::string& name, Value* value) {
-  check_cached_write(nullptr);
+void store_global(Tracer& t, PyObject* globals, const Source* owner, const std::string& name, Value* value) {
+  check_cached_write(t, nullptr);
   const std::string key = global_key(globals, name);
   const auto is_it = [&](const GlobalWrite& write) { return write.key == key; };
-  const bool first = std::none_of(global_writes_.begin(), global_writes_.end(), is_it);
+  const bool first = std::none_of(t.effects.global_writes.begin(), t.effects.global_writes.end(), is_it);
   PyObject* before = PyDict_GetItemString(globals, name.c_str());
   if (!before)
-    guard(GuardKind::NotInGlobals, owner, nullptr, 0, name, nullptr, name + " is not set");
+    t.guard(GuardKind::NotInGlobals, owner, nullptr, 0, name, nullptr, name + " is not set");
   else if (first)
-    check_replaced(before,
-                   owner ? sources_->make(SourceKind::GlobalOf, owner, -1, name)
-                         : sources_->make(SourceKind::Global, nullptr, -1, name),
+    check_replaced(t, before,
+                   owner ? t.sources().make(SourceKind::GlobalOf, owner, -1, name)
+                         : t.sources().make(SourceKind::Global, nullptr, -1, name),
                    name);
-  globals_[key] = value;
-  if (first) global_writes_.push_back({key, owner, name});
+  t.effects.globals[key] = value;
+  if (first) t.effects.global_writes.push_back({key, owner, name});
 }
 
 // What the program has set; nullptr: it has not.
-Value* Tracer::written_global(PyObject* globals, const std::string& name) {
+Value* written_global(Tracer& t, PyObject* globals, const std::string& name) {
   const std::string key = global_key(globals, name);
-  for (const GlobalWrite& write : global_writes_)
-    if (write.key == key) return pure_since_ >= 0 ? (check_pure_global(key), nullptr) : globals_[key];
+  for (const GlobalWrite& write : t.effects.global_writes)
+    if (write.key == key)
+      return t.pure.since >= 0 ? (check_pure_global(t, key), nullptr) : t.effects.globals[key];
   return nullptr;
 }
 

@@ -2,7 +2,18 @@
 #include <set>
 
 #include "core/base/words.h"
+#include "core/capture/interpreter/commit/lifetimes.h"
+#include "core/capture/interpreter/library/builtins.h"
 #include "core/capture/interpreter/machine/instructions.h"
+#include "core/capture/interpreter/symbolic/symbolic_text.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/containers/keys.h"
+#include "core/capture/interpreter/types/containers/set.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -15,7 +26,7 @@ constexpr unsigned long kMatchesItself = 1UL << 22;
 // What a container is made of.
 Values taken(Tracer& t, VirtualFrame& f, int count) {
   Values items = pop_many(f, count);
-  t.check_taken(items);
+  check_taken(t, items);
   return items;
 }
 
@@ -33,30 +44,30 @@ Flow runBuildList(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 Flow runBuildSet(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* set = t.sequence(Kind::Set, {});
-  for (Value* item : pop_many(f, in.arg)) t.set_insert(set, item);
+  for (Value* item : pop_many(f, in.arg)) set_insert(t, set, item);
   push(f, set);
   return Flow::Next;
 }
 
 Flow runBuildMap(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Values items = taken(t, f, in.arg * 2);
-  Value* dict = t.new_dict();
-  for (size_t i = 0; i + 1 < items.size(); i += 2) t.dict_set(dict, items[i], items[i + 1]);
+  Value* dict = new_dict(t);
+  for (size_t i = 0; i + 1 < items.size(); i += 2) dict_set(t, dict, items[i], items[i + 1]);
   push(f, dict);
   return Flow::Next;
 }
 
 Flow runBuildConstKeyMap(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Values keys = t.unpack(pop(f));
+  Values keys = unpack(t, pop(f));
   Values items = taken(t, f, in.arg);
-  Value* dict = t.new_dict();
-  for (size_t i = 0; i < items.size(); ++i) t.dict_set(dict, keys[i], items[i]);
+  Value* dict = new_dict(t);
+  for (size_t i = 0; i < items.size(); ++i) dict_set(t, dict, keys[i], items[i]);
   push(f, dict);
   return Flow::Next;
 }
 
 Flow runBuildString(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  push(f, t.joined_text(pop_many(f, in.arg)));
+  push(f, joined_text(t, pop_many(f, in.arg)));
   return Flow::Next;
 }
 
@@ -70,48 +81,48 @@ Flow runBuildSlice(Tracer& t, VirtualFrame& f, const Instruction& in) {
 Flow runListAppend(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* item = pop(f);
   Value* list = t.look(peek(f, in.arg));
-  t.touch(list);
+  touch(t, list);
   list->items.push_back(item);
   return Flow::Next;
 }
 
 Flow runSetAdd(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* item = pop(f);
-  t.set_insert(t.look(peek(f, in.arg)), item);
+  set_insert(t, t.look(peek(f, in.arg)), item);
   return Flow::Next;
 }
 
 Flow runMapAdd(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* value = pop(f);
   Value* key = pop(f);
-  t.dict_set(peek(f, in.arg), key, value);
+  dict_set(t, peek(f, in.arg), key, value);
   return Flow::Next;
 }
 
 Flow runListExtend(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Values items = t.listed(pop(f));
+  Values items = listed(t, pop(f));
   Value* list = t.look(peek(f, in.arg));
-  t.touch(list);
+  touch(t, list);
   list->items.insert(list->items.end(), items.begin(), items.end());
   return Flow::Next;
 }
 
 Flow runSetUpdate(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* more = t.look(pop(f));
-  t.set_insert_all(t.look(peek(f, in.arg)), more);
+  set_insert_all(t, t.look(peek(f, in.arg)), more);
   return Flow::Next;
 }
 
 // `**` takes mappings alone, where dict.update() takes pairs too.
 void need_mapping(Tracer& t, Value* more) {
-  if (more->kind != Kind::Dict && !lookup(t.type_of(more), "keys"))
-    stop("unsupported_value", "** of " + t.describe(more));
+  if (more->kind != Kind::Dict && !lookup(type_of(t, more), "keys"))
+    stop("unsupported_value", "** of " + describe(t, more));
 }
 
 Flow runDictUpdate(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* more = t.look(pop(f));
   need_mapping(t, more);
-  t.dict_update(peek(f, in.arg), more);
+  dict_update(t, peek(f, in.arg), more);
   return Flow::Next;
 }
 
@@ -120,13 +131,13 @@ Flow runDictMerge(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* dict = t.look(peek(f, in.arg));
   Value* extra = more;
   need_mapping(t, more);
-  if (more->kind != Kind::Dict || t.python_method(t.type_of(more), "__iter__")) {
-    extra = t.new_dict();
-    t.dict_update(extra, more);
+  if (more->kind != Kind::Dict || python_method(t, type_of(t, more), "__iter__")) {
+    extra = new_dict(t);
+    dict_update(t, extra, more);
   }
-  for (auto [key, value] : t.dict_entries(extra)) {
-    if (t.dict_get(dict, key)) t.raise(PyExc_TypeError, "got multiple values for a keyword argument");
-    t.dict_set(dict, key, value);
+  for (auto [key, value] : dict_entries(t, extra)) {
+    if (dict_get(t, dict, key)) t.raise(PyExc_TypeError, "got multiple values for a keyword argument");
+    dict_set(t, dict, key, value);
   }
   return Flow::Next;
 }
@@ -138,7 +149,7 @@ Flow runListToTuple(Tracer& t, VirtualFrame& f, const Instruction&) {
 }
 
 Flow runUnpackSequence(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Values items = t.unpack(pop(f));
+  Values items = unpack(t, pop(f));
   if (items.size() != static_cast<size_t>(in.arg))
     t.raise(PyExc_ValueError,
             "expected " + std::to_string(in.arg) + " values to unpack, got " + std::to_string(items.size()));
@@ -147,7 +158,7 @@ Flow runUnpackSequence(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runUnpackEx(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Values items = t.unpack(pop(f));
+  Values items = unpack(t, pop(f));
   const auto before = static_cast<size_t>(in.arg & 0xff), after = static_cast<size_t>(in.arg >> 8);
   if (items.size() < before + after) t.raise(PyExc_ValueError, "not enough values to unpack");
   for (size_t i = 0; i < after; ++i) push(f, items[items.size() - 1 - i]);
@@ -158,22 +169,22 @@ Flow runUnpackEx(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 Flow runFormat(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* spec = in.flag ? pop(f) : nullptr;
-  push(f, t.format(pop(f), spec, in.arg));
+  push(f, format(t, pop(f), spec, in.arg));
   return Flow::Next;
 }
 
 Flow runGetLen(Tracer& t, VirtualFrame& f, const Instruction&) {
-  push(f, t.len(peek(f, 1)));
+  push(f, len(t, peek(f, 1)));
   return Flow::Next;
 }
 
 Flow runMatchMapping(Tracer& t, VirtualFrame& f, const Instruction&) {
-  push(f, t.boolean(PyType_HasFeature(t.type_of(peek(f, 1)), Py_TPFLAGS_MAPPING)));
+  push(f, t.boolean(PyType_HasFeature(type_of(t, peek(f, 1)), Py_TPFLAGS_MAPPING)));
   return Flow::Next;
 }
 
 Flow runMatchSequence(Tracer& t, VirtualFrame& f, const Instruction&) {
-  push(f, t.boolean(PyType_HasFeature(t.type_of(peek(f, 1)), Py_TPFLAGS_SEQUENCE)));
+  push(f, t.boolean(PyType_HasFeature(type_of(t, peek(f, 1)), Py_TPFLAGS_SEQUENCE)));
   return Flow::Next;
 }
 
@@ -181,14 +192,14 @@ Flow runMatchSequence(Tracer& t, VirtualFrame& f, const Instruction&) {
 Flow runMatchKeys(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value *keys = t.look(peek(f, 1)), *subject = t.look(peek(f, 2));
   if (subject->kind != Kind::Dict || subject->cls != &PyDict_Type || keys->kind != Kind::Tuple)
-    stop("unsupported_value", with_article(t.describe(subject)) + " is matched by its keys");
+    stop("unsupported_value", with_article(describe(t, subject)) + " is matched by its keys");
   Values found;
   std::set<PyObject*> asked;
   for (Value* key : keys->items) {
     for (PyObject* other : asked)
-      if (t.same_key(other, t.key_object(key))) stop("exception", "a match that asks for one key twice");
-    asked.insert(t.key_object(key));
-    Value* value = t.dict_get(subject, key);
+      if (same_key(t, other, key_object(t, key))) stop("exception", "a match that asks for one key twice");
+    asked.insert(key_object(t, key));
+    Value* value = dict_get(t, subject, key);
     if (!value) {
       push(f, t.none());
       return Flow::Next;
@@ -203,12 +214,12 @@ Flow runMatchKeys(Tracer& t, VirtualFrame& f, const Instruction&) {
 // builtin classes give themselves for one positional pattern.
 Flow runMatchClass(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value *names = t.look(pop(f)), *cls = t.look(pop(f)), *subject = pop(f);
-  PyObject* type = t.const_object(cls);
+  PyObject* type = const_object(t, cls);
   if (!type || !PyType_Check(type) || names->kind != Kind::Tuple)
-    stop("unsupported_value", "a match with " + t.describe(cls));
+    stop("unsupported_value", "a match with " + describe(t, cls));
   bool known = false;
   Arguments test{{subject, cls}, {}};
-  if (!t.truth(t.call_builtin(find_object("builtins.isinstance"), test, &known))) {
+  if (!truth(t, call_builtin(t, find_object("builtins.isinstance"), test, &known))) {
     push(f, t.none());
     return Flow::Next;
   }
@@ -216,37 +227,37 @@ Flow runMatchClass(Tracer& t, VirtualFrame& f, const Instruction& in) {
   std::set<std::string> bound;
   const auto bind = [&](const std::string& name) {
     if (!bound.insert(name).second) stop("exception", "a match that binds ." + name + " twice");
-    Value* value = t.get_attr(subject, name);
+    Value* value = get_attr(t, subject, name);
     if (value) found.push_back(value);
     return value != nullptr;
   };
   bool matched = true;
   if (in.arg > 0) {
-    Value* positional = t.get_attr(cls, "__match_args__");
+    Value* positional = get_attr(t, cls, "__match_args__");
     if (positional) {
       if (t.look(positional)->kind != Kind::Tuple) stop("exception", "a __match_args__ that is no tuple");
-      const Values args = t.unpack(positional);
+      const Values args = unpack(t, positional);
       if (static_cast<int>(args.size()) < in.arg)
         stop("exception", "a match with too many positional patterns");
       for (Value* name : args)
-        if (PyObject* o = t.const_object(name); !o || !PyUnicode_CheckExact(o))
+        if (PyObject* o = const_object(t, name); !o || !PyUnicode_CheckExact(o))
           stop("exception", "a __match_args__ with something else than names");
       for (int i = 0; i < in.arg && matched; ++i)
-        matched = bind(t.str_of(args[static_cast<size_t>(i)], false));
+        matched = bind(str_of(t, args[static_cast<size_t>(i)], false));
     } else if (in.arg == 1 && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type), kMatchesItself)) {
       found.push_back(subject);
     } else {
-      stop("exception", "a match with positional patterns of " + t.describe(cls));
+      stop("exception", "a match with positional patterns of " + describe(t, cls));
     }
   }
   for (Value* name : names->items)
-    if (matched) matched = bind(t.str_of(name, false));
+    if (matched) matched = bind(str_of(t, name, false));
   push(f, matched ? t.tuple(std::move(found)) : t.none());
   return Flow::Next;
 }
 
 Flow runMakeFunction(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  PyObject* code = t.const_object(pop(f));
+  PyObject* code = const_object(t, pop(f));
   Value* closure = in.arg & 8 ? pop(f) : nullptr;
   Value* annotations = in.arg & 4 ? pop(f) : nullptr;
   Value* kwdefaults = in.arg & 2 ? pop(f) : nullptr;
@@ -259,7 +270,7 @@ Flow runMakeFunction(Tracer& t, VirtualFrame& f, const Instruction& in) {
   state.globals = f.globals;
   state.globals_owner = f.globals_owner;
   if (closure)
-    for (Value* cell : t.unpack(closure)) state.closure.push_back(cell);
+    for (Value* cell : unpack(t, closure)) state.closure.push_back(cell);
   state.defaults = defaults;
   state.kwdefaults = kwdefaults;
   state.annotations = annotations;

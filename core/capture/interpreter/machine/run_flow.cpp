@@ -1,5 +1,18 @@
 // Handlers: jumps, loops, calls, with, import, exceptions, generators.
+#include "core/capture/interpreter/library/default_devices.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/machine/exception_chain.h"
+#include "core/capture/interpreter/machine/generators.h"
 #include "core/capture/interpreter/machine/instructions.h"
+#include "core/capture/interpreter/machine/interpret.h"
+#include "core/capture/interpreter/symbolic/speculated_branches.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/construct.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -14,12 +27,12 @@ Flow jump(VirtualFrame& f, const Instruction& in) {
 }  // namespace
 
 Flow runGetIter(Tracer& t, VirtualFrame& f, const Instruction&) {
-  push(f, t.iter(pop(f)));
+  push(f, iter(t, pop(f)));
   return Flow::Next;
 }
 
 Flow runForIter(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  if (Value* item = t.next(peek(f, 1))) {
+  if (Value* item = next(t, peek(f, 1))) {
     push(f, item);
     return Flow::Next;
   }
@@ -32,24 +45,24 @@ Flow runJump(Tracer&, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runPopJumpIfFalse(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  return t.branches(f, in, pop(f), false) ? Flow::Next : jump(f, in);
+  return branches(t, f, in, pop(f), false) ? Flow::Next : jump(f, in);
 }
 Flow runPopJumpIfTrue(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  return t.branches(f, in, pop(f), true) ? jump(f, in) : Flow::Next;
+  return branches(t, f, in, pop(f), true) ? jump(f, in) : Flow::Next;
 }
 Flow runPopJumpIfNone(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  return t.is_none(pop(f)) ? jump(f, in) : Flow::Next;
+  return is_none(t, pop(f)) ? jump(f, in) : Flow::Next;
 }
 Flow runPopJumpIfNotNone(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  return t.is_none(pop(f)) ? Flow::Next : jump(f, in);
+  return is_none(t, pop(f)) ? Flow::Next : jump(f, in);
 }
 Flow runJumpIfFalseOrPop(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  if (!t.truth(peek(f, 1))) return jump(f, in);
+  if (!truth(t, peek(f, 1))) return jump(f, in);
   pop(f);
   return Flow::Next;
 }
 Flow runJumpIfTrueOrPop(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  if (t.truth(peek(f, 1))) return jump(f, in);
+  if (truth(t, peek(f, 1))) return jump(f, in);
   pop(f);
   return Flow::Next;
 }
@@ -69,7 +82,7 @@ Flow runCall(Tracer& t, VirtualFrame& f, const Instruction& in) {
     a.positional.resize(start);
   }
   if (first) a.positional.insert(a.positional.begin(), second);
-  push(f, t.call(first ? first : second, std::move(a)));
+  push(f, call(t, first ? first : second, std::move(a)));
   return Flow::Next;
 }
 
@@ -78,7 +91,7 @@ Flow runCallEx(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* positional = pop(f);
   Value* function = pop(f);
   pop(f);  // NULL
-  push(f, t.call(function, t.spread(positional, keyword)));
+  push(f, call(t, function, spread(t, positional, keyword)));
   return Flow::Next;
 }
 
@@ -103,7 +116,7 @@ Flow runYield(Tracer& t, VirtualFrame& f, const Instruction&) {
 
 Flow runYieldFromIter(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* from = t.look(pop(f));
-  push(f, from->kind == Kind::Generator ? from : t.iter(from));
+  push(f, from->kind == Kind::Generator ? from : iter(t, from));
   return Flow::Next;
 }
 
@@ -115,11 +128,11 @@ Flow runSend(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* returned = nullptr;
   Value* item = nullptr;
   if (receiver->kind == Kind::Generator)
-    item = t.resume(receiver, sent, &returned);
-  else if (t.is_none(sent))
-    item = t.next(receiver, &returned);
+    item = resume(t, receiver, sent, &returned);
+  else if (is_none(t, sent))
+    item = next(t, receiver, &returned);
   else
-    stop("generator", "a value is sent to a " + t.describe(receiver),
+    stop("generator", "a value is sent to a " + describe(t, receiver),
          "Keep generators that are sent values outside of the compiled function.");
   if (item) {
     push(f, item);
@@ -154,8 +167,8 @@ Owned loaded_submodule(PyObject* package, const std::string& name) {
 
 // `from module import names`: what the module lacks may be a module in it, which the import would load.
 void need_loaded(Tracer& t, PyObject* module, Value* names) {
-  for (Value* n : t.unpack(names)) {
-    const std::string name = t.str_of(n, false);
+  for (Value* n : unpack(t, names)) {
+    const std::string name = str_of(t, n, false);
     if (!PyDict_GetItemString(PyModule_GetDict(module), name.c_str()) && !loaded_submodule(module, name))
       stop("side_effect", "module " + name + " may be imported for the first time");
   }
@@ -163,7 +176,7 @@ void need_loaded(Tracer& t, PyObject* module, Value* names) {
 
 Flow runImportName(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* names = t.look(pop(f));
-  const int64_t level = t.int_of(pop(f), "an import level");
+  const int64_t level = int_of(t, pop(f), "an import level");
   std::string name = name_of(f, in.arg);
   if (level > 0) {
     std::string package = text_of(PyDict_GetItemString(f.globals, "__package__"));
@@ -188,9 +201,9 @@ Flow runImportFrom(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* module = peek(f, 1);
   const std::string name = name_of(f, in.arg);
   Value* found = nullptr;
-  const PyObject* o = t.const_object(module);
+  const PyObject* o = const_object(t, module);
   if (o && PyDict_GetItemString(PyModule_GetDict(const_cast<PyObject*>(o)), name.c_str())) {
-    found = t.get_attr(module, name);
+    found = get_attr(t, module, name);
   } else if (o) {
     if (Owned sub = loaded_submodule(const_cast<PyObject*>(o), name)) {
       Owned key(PyUnicode_FromString(
@@ -207,22 +220,22 @@ Flow runImportFrom(Tracer& t, VirtualFrame& f, const Instruction& in) {
 Flow runBeforeWith(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* manager = t.look(pop(f));
   if (manager->kind == Kind::Constant && Py_TYPE(manager->obj) == torch_names().device) {
-    const auto [leave, device] = t.enter_default_device(manager);
+    const auto [leave, device] = enter_default_device(t, manager);
     push(f, leave);
     push(f, device);
     return Flow::Next;
   }
-  if (manager->kind != Kind::Object) stop("context_manager", "with " + t.describe(manager));
-  PyTypeObject* type = t.type_of(manager);
+  if (manager->kind != Kind::Object) stop("context_manager", "with " + describe(t, manager));
+  PyTypeObject* type = type_of(t, manager);
   PyObject *enter = lookup(type, "__enter__"), *leave = lookup(type, "__exit__");
   if (!enter || !leave || !PyFunction_Check(enter) || !PyFunction_Check(leave))
-    stop("context_manager", "with " + t.describe(manager));
-  t.pin_type(type);
+    stop("context_manager", "with " + describe(t, manager));
+  pin_type(t, type);
   Value* exit = t.make(Kind::Method);
   exit->items = {t.pinned(leave), manager};
   exit->cls = &PyMethod_Type;
   push(f, exit);
-  push(f, t.call_special(manager, enter, {}));
+  push(f, call_special(t, manager, enter, {}));
   return Flow::Next;
 }
 
@@ -237,7 +250,7 @@ Flow runWithExceptStart(Tracer& t, VirtualFrame& f, const Instruction&) {
   traceback->cls = &PyTraceBack_Type;
   Arguments a;
   a.positional = {type, exception, traceback};
-  push(f, t.call(peek(f, 4), std::move(a)));
+  push(f, call(t, peek(f, 4), std::move(a)));
   return Flow::Next;
 }
 
@@ -246,15 +259,15 @@ Flow runRaise(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* exception = in.arg == 0 ? handled_now(f) : t.look(pop(f));
   if (!exception) stop("exception", "an exception is raised again");
   if (exception->kind == Kind::Constant && PyType_Check(exception->obj))
-    exception = t.look(t.construct(reinterpret_cast<PyTypeObject*>(exception->obj), {}));
+    exception = t.look(construct(t, reinterpret_cast<PyTypeObject*>(exception->obj), {}));
   if (exception->obj) stop("exception", "an exception that exists already is raised");
-  if (cause) t.set_cause(exception, cause);
-  if (in.arg > 0) t.set_context(exception);
+  if (cause) set_cause(t, exception, cause);
+  if (in.arg > 0) set_context(t, exception);
   RaiseSignal signal;
   signal.exception = exception;
   signal.text = exception->cls ? exception->cls->tp_name : "exception";
   if (!exception->items.empty())
-    if (PyObject* o = t.const_object(exception->items[0]); o && PyUnicode_Check(o))
+    if (PyObject* o = const_object(t, exception->items[0]); o && PyUnicode_Check(o))
       signal.text += ": " + text_of(o);
   throw signal;
 }
@@ -271,13 +284,13 @@ Flow runStopIterationError(Tracer& t, VirtualFrame& f, const Instruction&) {
   const Value* exception = t.look(peek(f, 1));
   if (!exception->cls) stop("exception", "an exception leaves a generator");
   if (PyType_IsSubtype(exception->cls, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
-    t.raise_from(const_cast<Value*>(exception), "generator raised StopIteration");
+    raise_from(t, const_cast<Value*>(exception), "generator raised StopIteration");
   return Flow::Next;
 }
 
 Flow runPushExcInfo(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* exception = pop(f);
-  t.enter_handler(f);
+  enter_handler(t, f);
   Value* handled = t.make(Kind::Super);  // the exception handled so far: not a value of the program
   handled->owner = exception;
   push(f, handled);
@@ -287,7 +300,7 @@ Flow runPushExcInfo(Tracer& t, VirtualFrame& f, const Instruction&) {
 
 Flow runPopExcept(Tracer& t, VirtualFrame& f, const Instruction&) {
   pop(f);
-  t.leave_handler(f);
+  leave_handler(t, f);
   return Flow::Next;
 }
 
@@ -296,9 +309,9 @@ Flow runCheckExcMatch(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* exception = t.look(peek(f, 1));
   bool match = false;
   for (Value* one : wanted->kind == Kind::Tuple ? wanted->items : Values{wanted}) {
-    PyObject* type = t.const_object(one);
+    PyObject* type = const_object(t, one);
     if (!type || !PyType_Check(type) || !exception->cls)
-      stop("exception", "an exception is matched with " + t.describe(one));
+      stop("exception", "an exception is matched with " + describe(t, one));
     match = match || PyType_IsSubtype(exception->cls, reinterpret_cast<PyTypeObject*>(type));
   }
   push(f, t.boolean(match));

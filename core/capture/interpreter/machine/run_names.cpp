@@ -1,5 +1,17 @@
 // Handlers: the stack, local names, cells, globals, attributes, operators.
+#include "core/capture/interpreter/commit/lifetimes.h"
+#include "core/capture/interpreter/machine/bound_slots.h"
+#include "core/capture/interpreter/machine/calls.h"
 #include "core/capture/interpreter/machine/instructions.h"
+#include "core/capture/interpreter/machine/interpret.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/operators.h"
+#include "core/capture/interpreter/types/setters.h"
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
 
 namespace vitrine::capture {
 
@@ -23,7 +35,7 @@ Flow runCopyFreeVars(Tracer&, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runPopTop(Tracer& t, VirtualFrame& f, const Instruction&) {
-  t.let_go(f, pop(f));
+  let_go(t, f, pop(f));
   return Flow::Next;
 }
 
@@ -50,7 +62,7 @@ Flow runLoadConst(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runLoadFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  t.guard_bound(f, in.arg);
+  guard_bound(t, f, in.arg);
   Value* v = f.locals[static_cast<size_t>(in.arg)];
   if (!v)
     t.raise(PyExc_UnboundLocalError,
@@ -60,24 +72,24 @@ Flow runLoadFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runLoadFastAndClear(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  t.guard_bound(f, in.arg);
+  guard_bound(t, f, in.arg);
   push(f, f.locals[static_cast<size_t>(in.arg)]);
   f.locals[static_cast<size_t>(in.arg)] = nullptr;
   return Flow::Next;
 }
 
 Flow runStoreFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  t.let_go(f, f.locals[static_cast<size_t>(in.arg)]);
+  let_go(t, f, f.locals[static_cast<size_t>(in.arg)]);
   f.locals[static_cast<size_t>(in.arg)] = pop(f);
   return Flow::Next;
 }
 
 Flow runDeleteFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  t.guard_bound(f, in.arg);
+  guard_bound(t, f, in.arg);
   if (!f.locals[static_cast<size_t>(in.arg)])
     t.raise(PyExc_UnboundLocalError,
             "local variable '" + text_of(f.bytecode->local_name(in.arg)) + "' has no value");
-  t.let_go(f, f.locals[static_cast<size_t>(in.arg)]);
+  let_go(t, f, f.locals[static_cast<size_t>(in.arg)]);
   f.locals[static_cast<size_t>(in.arg)] = nullptr;
   return Flow::Next;
 }
@@ -88,7 +100,7 @@ Flow runLoadClosure(Tracer&, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runLoadDeref(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Value* v = t.cell_get(f.locals[static_cast<size_t>(in.arg)]);
+  Value* v = cell_get(t, f.locals[static_cast<size_t>(in.arg)]);
   if (!v)
     t.raise(PyExc_NameError, "free variable '" + text_of(f.bytecode->local_name(in.arg)) + "' has no value");
   push(f, v);
@@ -97,30 +109,30 @@ Flow runLoadDeref(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 Flow runStoreDeref(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* value = pop(f);
-  t.cell_set(f.locals[static_cast<size_t>(in.arg)], value);
+  cell_set(t, f.locals[static_cast<size_t>(in.arg)], value);
   return Flow::Next;
 }
 
 Flow runDeleteDeref(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  t.cell_set(f.locals[static_cast<size_t>(in.arg)], nullptr);
+  cell_set(t, f.locals[static_cast<size_t>(in.arg)], nullptr);
   return Flow::Next;
 }
 
 Flow runLoadGlobal(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Value* v = t.load_global(f, name_of(f, in.arg));
+  Value* v = load_global(t, f, name_of(f, in.arg));
   if (in.flag) push(f, nullptr);
   push(f, v);
   return Flow::Next;
 }
 
 Flow runStoreGlobal(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  t.store_global(f, name_of(f, in.arg), pop(f));
+  store_global(t, f, name_of(f, in.arg), pop(f));
   return Flow::Next;
 }
 
 Flow runLoadAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* object = pop(f);
-  push(f, t.load_attr(object, name_of(f, in.arg)));
+  push(f, load_attr(t, object, name_of(f, in.arg)));
   return Flow::Next;
 }
 
@@ -128,7 +140,7 @@ Flow runLoadAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
 static void push_method(Tracer& t, VirtualFrame& f, Value* v) {
   const bool bound = v->kind == Kind::Method && !v->source && v->items[1];
   // One of NumPy's arrays has other methods where it is real: they go together.
-  if (bound && t.array_kind(v->items[1]) == ArrayKind::None) {
+  if (bound && array_kind(t, v->items[1]) == ArrayKind::None) {
     push(f, v->items[0]);
     push(f, v->items[1]);
   } else {
@@ -139,7 +151,7 @@ static void push_method(Tracer& t, VirtualFrame& f, Value* v) {
 
 Flow runLoadMethod(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* object = pop(f);
-  push_method(t, f, t.load_attr(object, name_of(f, in.arg)));
+  push_method(t, f, load_attr(t, object, name_of(f, in.arg)));
   return Flow::Next;
 }
 
@@ -147,7 +159,7 @@ Flow runLoadSuperAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Values operands = pop_many(f, 3);
   Arguments arguments;
   if (in.aux == 1) arguments.positional = {operands[1], operands[2]};
-  Value* v = t.load_attr(t.call(operands[0], std::move(arguments)), name_of(f, in.arg));
+  Value* v = load_attr(t, call(t, operands[0], std::move(arguments)), name_of(f, in.arg));
   if (in.flag)
     push_method(t, f, v);
   else
@@ -158,29 +170,29 @@ Flow runLoadSuperAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
 Flow runStoreAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* object = pop(f);
   Value* value = pop(f);
-  t.set_attr(object, name_of(f, in.arg), value);
+  set_attr(t, object, name_of(f, in.arg), value);
   return Flow::Next;
 }
 
 Flow runDeleteAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  t.del_attr(pop(f), name_of(f, in.arg));
+  del_attr(t, pop(f), name_of(f, in.arg));
   return Flow::Next;
 }
 
 Flow runUnaryPositive(Tracer& t, VirtualFrame& f, const Instruction&) {
-  push(f, t.unary("pos", pop(f)));
+  push(f, unary(t, "pos", pop(f)));
   return Flow::Next;
 }
 Flow runUnaryNegative(Tracer& t, VirtualFrame& f, const Instruction&) {
-  push(f, t.unary("neg", pop(f)));
+  push(f, unary(t, "neg", pop(f)));
   return Flow::Next;
 }
 Flow runUnaryNot(Tracer& t, VirtualFrame& f, const Instruction&) {
-  push(f, t.boolean(!t.truth(pop(f))));
+  push(f, t.boolean(!truth(t, pop(f))));
   return Flow::Next;
 }
 Flow runUnaryInvert(Tracer& t, VirtualFrame& f, const Instruction&) {
-  push(f, t.unary("invert", pop(f)));
+  push(f, unary(t, "invert", pop(f)));
   return Flow::Next;
 }
 
@@ -195,7 +207,7 @@ Flow runBinary(Tracer& t, VirtualFrame& f, const Instruction& in) {
     name = "i" + name;
     if (name.back() == '_') name.pop_back();
   }
-  push(f, t.binary(name, a, b));
+  push(f, binary(t, name, a, b));
   return Flow::Next;
 }
 
@@ -214,33 +226,33 @@ Flow runCompare(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* b = pop(f);
   Value* a = pop(f);
   if (Value* function = asked_by(f)) {
-    if (Value* answer = t.compared_without_guard(function, in.arg, a, b)) {
+    if (Value* answer = compared_without_guard(t, function, in.arg, a, b)) {
       push(f, answer);
       return Flow::Next;
     }
   }
-  push(f, t.compare(in.arg, a, b));
+  push(f, compare(t, in.arg, a, b));
   return Flow::Next;
 }
 
 Flow runIs(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* b = pop(f);
   Value* a = pop(f);
-  push(f, t.boolean(t.same(a, b) != in.flag));
+  push(f, t.boolean(same(t, a, b) != in.flag));
   return Flow::Next;
 }
 
 Flow runContains(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* container = pop(f);
   Value* item = pop(f);
-  push(f, t.boolean(t.contains(container, item) != in.flag));
+  push(f, t.boolean(contains(t, container, item) != in.flag));
   return Flow::Next;
 }
 
 Flow runSubscript(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* key = pop(f);
   Value* container = pop(f);
-  push(f, t.get_item(container, key));
+  push(f, get_item(t, container, key));
   return Flow::Next;
 }
 
@@ -253,7 +265,7 @@ static Value* pop_slice(Tracer& t, VirtualFrame& f) {
 Flow runLoadSlice(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* slice = pop_slice(t, f);
   Value* container = pop(f);
-  push(f, t.get_item(container, slice));
+  push(f, get_item(t, container, slice));
   return Flow::Next;
 }
 
@@ -261,7 +273,7 @@ Flow runStoreSlice(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* slice = pop_slice(t, f);
   Value* container = pop(f);
   Value* value = pop(f);
-  t.set_item(container, slice, value);
+  set_item(t, container, slice, value);
   return Flow::Next;
 }
 
@@ -269,14 +281,14 @@ Flow runStoreSubscript(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* key = pop(f);
   Value* container = pop(f);
   Value* value = pop(f);
-  t.set_item(container, key, value);
+  set_item(t, container, key, value);
   return Flow::Next;
 }
 
 Flow runDeleteSubscript(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* key = pop(f);
   Value* container = pop(f);
-  t.del_item(container, key);
+  del_item(t, container, key);
   return Flow::Next;
 }
 

@@ -3,8 +3,18 @@
 // floats do. Only what is written here keeps one open; everything else looks at it, which fixes it.
 #include <bit>
 
+#include "core/capture/interpreter/library/rng.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/derived_floats.h"
+#include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/symbolic/size_floats.h"
 #include "core/capture/interpreter/symbolic/symbolic_numbers.h"
+#include "core/capture/interpreter/trace_guards.h"
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -38,47 +48,47 @@ namespace {
 
 // The tensor that stands for a symbolic float beside one of this type.
 Value* beside(Tracer& t, Value* open, const ir::TensorType& type) {
-  return is_single(type) ? t.tensor_method(open->tensor, "float", nullptr, {}) : open->tensor;
+  return is_single(type) ? tensor_method(t, open->tensor, "float", nullptr, {}) : open->tensor;
 }
 
 }  // namespace
 
-Value* Tracer::symbolic_float(Value* v) {
+Value* symbolic_float(Tracer& t, Value* v) {
   v = resolve(v);
-  if (pure_since_ >= 0 && v->source) {  // PyTorch will read this number itself
-    if (v->kind == Kind::Float) look(v);
+  if (t.pure.since >= 0 && v->source) {  // PyTorch will read this number itself
+    if (v->kind == Kind::Float) t.look(v);
     return nullptr;
   }
   if (v->kind == Kind::Float)
-    return v->tensor || (v->items.empty() ? enter_derived_float(v) : enter_size_float(v)) ? v : nullptr;
+    return v->tensor || (v->items.empty() ? enter_derived_float(t, v) : enter_size_float(t, v)) ? v : nullptr;
   if (v->kind != Kind::Lazy || !v->obj || !v->source || v->pinned || !PyFloat_CheckExact(v->obj))
     return nullptr;
-  if (!options_.sizes || options_.dynamic == DynamicMode::Never || options_.as_if) return nullptr;
+  if (!t.options.sizes || t.options.dynamic == DynamicMode::Never || t.options.as_if) return nullptr;
   const double now = PyFloat_AS_DOUBLE(v->obj);
-  if (!options_.sizes->note(v->source->path() + " float", {std::bit_cast<int64_t>(now)}).at(0).changed)
+  if (!t.options.sizes->note(v->source->path() + " float", {std::bit_cast<int64_t>(now)}).at(0).changed)
     return nullptr;
   Owned real(torch_api::number_tensor(now));
-  if (!real) raise_python();
-  auto entered = lowering_->input(real.get(), ir::NodeKind::placeholder, v->source->path());
+  if (!real) t.raise_python();
+  auto entered = t.lowering().input(real.get(), ir::NodeKind::placeholder, v->source->path());
   if (!entered) return nullptr;
-  guard_type(v);
-  inputs_.push_back(v->source);
+  guard_type(t, v);
+  t.graph.inputs.push_back(v->source);
   v->kind = Kind::Float;
   v->cls = &PyFloat_Type;
-  v->tensor = from_python(keep(entered.take()));
+  v->tensor = from_python(t, t.keep(entered.take()));
   v->roots = {v};
   return v;
 }
 
 // It is from now on what it is at this call.
-void Tracer::specialise_float(Value* v) {
-  for (const Value* root : v->roots) refuse_to_look(root);
+void specialise_float(Tracer& t, Value* v) {
+  for (const Value* root : v->roots) refuse_to_look(t, root);
   for (Value* root : v->roots) {
     if (root->kind != Kind::Float && root != v) continue;
     if (root->items.empty())
-      guard(GuardKind::ConstEquals, root->source, root->obj, 0, "", nullptr, "== " + repr_of(root->obj));
+      t.guard(GuardKind::ConstEquals, root->source, root->obj, 0, "", nullptr, "== " + repr_of(root->obj));
     else
-      fix_size_float(root);
+      fix_size_float(t, root);
     root->kind = Kind::Constant;
     root->identified = true;
   }
@@ -87,9 +97,9 @@ void Tracer::specialise_float(Value* v) {
 }
 
 // A float computed from open ones. now: new reference, what it is at this call. parts: of its Value.
-Value* Tracer::computed_float(PyObject* now, Value* tensor, const Values& from, PyObject* parts) {
-  Value* v = make(Kind::Float);
-  v->obj = keep(now);
+Value* computed_float(Tracer& t, PyObject* now, Value* tensor, const Values& from, PyObject* parts) {
+  Value* v = t.make(Kind::Float);
+  v->obj = t.keep(now);
   v->cls = &PyFloat_Type;
   v->tensor = tensor;
   v->parts = parts;
@@ -98,68 +108,68 @@ Value* Tracer::computed_float(PyObject* now, Value* tensor, const Values& from, 
 }
 
 // A symbolic float that is not zero stays so.
-bool Tracer::is_not_zero(Value* v) {
+static bool is_not_zero(Tracer& t, Value* v) {
   if (v->items.size() == 2 && v->items[1]->kind == Kind::Symbol)  // float(n)
     return v->items[0]->obj == reinterpret_cast<PyObject*>(&PyFloat_Type) &&
-           truth(compare(Py_NE, v->items[1], integer(0)));
+           truth(t, compare(t, Py_NE, v->items[1], t.integer(0)));
   if (PyFloat_AS_DOUBLE(v->obj) == 0.0) return false;
-  Value* answer = float_compare(Py_NE, v, constant(keep(PyFloat_FromDouble(0.0))));
-  return answer && truth(answer);
+  Value* answer = float_compare(t, Py_NE, v, t.constant(t.keep(PyFloat_FromDouble(0.0))));
+  return answer && truth(t, answer);
 }
 
 // nullptr: neither is a symbolic float, or the result would not be what Python gives.
-Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Value* b) {
-  Value *x = symbolic_float(a), *y = symbolic_float(b);
+Value* float_binary(Tracer& t, const std::string& name, bool in_place, Value* a, Value* b) {
+  Value *x = symbolic_float(t, a), *y = symbolic_float(t, b);
   if (!x && !y) return nullptr;
-  if (!x) x = float_of_size(a);
-  if (!y) y = float_of_size(b);
+  if (!x) x = float_of_size(t, a);
+  if (!y) y = float_of_size(t, b);
   const bool arithmetic = name == "add" || name == "sub" || name == "mul" || name == "truediv";
-  Value* other = x && y ? nullptr : look(x ? b : a);
+  Value* other = x && y ? nullptr : t.look(x ? b : a);
   PyObject* function = torch_names().operator_function(in_place && !x ? "i" + name : name);
   if (other && other->kind == Kind::Tensor) {
     const ir::TensorType type = torch_api::type_of(other->obj);
     const bool power = name == "pow" && type.dtype == ir::DType::f64 && !in_place;
     if ((!arithmetic && !power) || !takes_number(type)) return nullptr;
-    return torch_call("operator." + (in_place && !x ? "i" + name : name), function,
-                      {{x ? beside(*this, x, type) : other, y ? beside(*this, y, type) : other}, {}});
+    return torch_call(t, "operator." + (in_place && !x ? "i" + name : name), function,
+                      {{x ? beside(t, x, type) : other, y ? beside(t, y, type) : other}, {}});
   }
-  if (!arithmetic || (other && !is_exact_number(const_object(other)))) return nullptr;
-  if (name == "truediv" && y && !is_not_zero(y)) return nullptr;  // by zero, Python raises
+  if (!arithmetic || (other && !is_exact_number(const_object(t, other)))) return nullptr;
+  if (name == "truediv" && y && !is_not_zero(t, y)) return nullptr;  // by zero, Python raises
   PyObject *left = x ? x->obj : other->obj, *right = y ? y->obj : other->obj;
   Owned now(PyObject_CallFunctionObjArgs(torch_names().operator_function(name), left, right, nullptr));
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
-  Value* tensor = torch_call("operator." + name, torch_names().operator_function(name),
+  Value* tensor = torch_call(t, "operator." + name, torch_names().operator_function(name),
                              {{x ? x->tensor : other, y ? y->tensor : other}, {}});
-  PyObject* parts = derived_parts(torch_names().operator_function(name), {x ? x : other, y ? y : other});
-  return computed_float(now.release(), tensor, x && y ? Values{x, y} : Values{x ? x : y}, parts);
+  PyObject* parts = derived_parts(t, torch_names().operator_function(name), {x ? x : other, y ? y : other});
+  return computed_float(t, now.release(), tensor, x && y ? Values{x, y} : Values{x ? x : y}, parts);
 }
 
 // x > f: nullptr where neither is a symbolic float, or the other one is no tensor beside which it may stand.
-Value* Tracer::float_beside_tensor(const std::string& comparison, Value* a, Value* b) {
-  Value *x = symbolic_float(a), *y = symbolic_float(b);
+Value* float_beside_tensor(Tracer& t, const std::string& comparison, Value* a, Value* b) {
+  Value *x = symbolic_float(t, a), *y = symbolic_float(t, b);
   if (!x == !y) return nullptr;
-  Value* tensor = look(x ? b : a);
+  Value* tensor = t.look(x ? b : a);
   if (tensor->kind != Kind::Tensor) return nullptr;
   const ir::TensorType type = torch_api::type_of(tensor->obj);
   if (!takes_number(type)) return nullptr;
-  Value* number = beside(*this, x ? x : y, type);
-  return torch_call("operator." + comparison, torch_names().operator_function(comparison),
+  Value* number = beside(t, x ? x : y, type);
+  return torch_call(t, "operator." + comparison, torch_names().operator_function(comparison),
                     {{x ? number : tensor, x ? tensor : number}, {}});
 }
 
-Value* Tracer::float_negated(Value* a) {
-  Value* x = symbolic_float(a);
+Value* float_negated(Tracer& t, Value* a) {
+  Value* x = symbolic_float(t, a);
   if (!x) return nullptr;
   PyObject* function = torch_names().operator_function("neg");
-  Value* tensor = torch_call("operator.neg", function, {{x->tensor}, {}});
-  return computed_float(PyFloat_FromDouble(-PyFloat_AS_DOUBLE(x->obj)), tensor, {x},
-                        derived_parts(function, {x}));
+  Value* tensor = torch_call(t, "operator.neg", function, {{x->tensor}, {}});
+  return computed_float(t, PyFloat_FromDouble(-PyFloat_AS_DOUBLE(x->obj)), tensor, {x},
+                        derived_parts(t, function, {x}));
 }
 
 // A method of a tensor that is given symbolic floats, as one that is given tensors. nullptr: it is given
 // none, or the result would be another.
-Value* Tracer::with_symbolic_floats(Value* self, const std::string& name, PyObject* callable,
-                                    const Arguments& a) {
+Value* with_symbolic_floats(Tracer& t, Value* self, const std::string& name, PyObject* callable,
+                            const Arguments& a) {
   const std::string plain = name.ends_with("_") ? name.substr(0, name.size() - 1) : name;
   const bool fused = plain == "addcdiv" || plain == "addcmul";
   if (!fused && plain != "add" && plain != "sub" && plain != "mul" && plain != "div" && plain != "lerp")
@@ -168,16 +178,16 @@ Value* Tracer::with_symbolic_floats(Value* self, const std::string& name, PyObje
   Arguments given = a;
   bool any = false, fine = takes_number(type);
   const auto replace = [&](Value*& v) {
-    Value* open = symbolic_float(v);
+    Value* open = symbolic_float(t, v);
     if (!open) {
-      Value* tensor = has_tensor(v) ? look(v) : nullptr;
+      Value* tensor = has_tensor(t, v) ? t.look(v) : nullptr;
       if (!tensor || tensor->kind != Kind::Tensor) return;
       const ir::TensorType other = torch_api::type_of(tensor->obj);
       fine = fine && takes_number(other) && other.dtype == type.dtype;
       return;
     }
     any = true;
-    v = beside(*this, open, type);
+    v = beside(t, open, type);
   };
   for (Value*& v : given.positional) replace(v);
   for (auto& [key, v] : given.keyword) replace(v);
@@ -185,9 +195,9 @@ Value* Tracer::with_symbolic_floats(Value* self, const std::string& name, PyObje
   if (plain == "lerp" && type.device.is_cuda()) return nullptr;  // wants its weight beside the others
   if (plain == "lerp" && type.dtype != ir::DType::f64)
     for (Value*& v : given.positional)
-      if (look(v)->kind == Kind::Tensor && torch_api::type_of(look(v)->obj).sizes.empty())
-        v = tensor_method(look(v), "float", nullptr, {});
-  return tensor_method(self, name, callable, std::move(given));
+      if (t.look(v)->kind == Kind::Tensor && torch_api::type_of(t.look(v)->obj).sizes.empty())
+        v = tensor_method(t, t.look(v), "float", nullptr, {});
+  return tensor_method(t, self, name, callable, std::move(given));
 }
 
 }  // namespace vitrine::capture

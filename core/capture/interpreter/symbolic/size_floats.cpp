@@ -8,12 +8,24 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/symbolic/size_floats.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/python.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
+
+static Value* quotient_integer(Tracer& t, const std::string& function, Value* number);
+static Owned size_float_parts(Tracer& t, Value* v);
+static Value* asked_integer(Tracer& t, const std::string& function, Value* number);
+static Value* asked_symbol(Tracer& t, PyObject* function, PyObject* args, const std::string& text);
+
 namespace {
 
 constexpr int64_t kMostExact = int64_t{1} << 52;
@@ -86,12 +98,12 @@ std::optional<Quotient> quotient_of(const Value* v) {
 
 // function: has no side effect, and gives the same for the same numbers. nullptr: no argument is a size or
 // comes of one, or the result is no float.
-Value* Tracer::size_float(PyObject* function, const Values& arguments) {
-  if (pure_since_ >= 0 || options_.as_if) return nullptr;
+Value* size_float(Tracer& t, PyObject* function, const Values& arguments) {
+  if (t.pure.since >= 0 || t.options.as_if) return nullptr;
   Values given;
   bool any = false;
   for (Value* a : arguments) {
-    Value* open = symbolic(a);
+    Value* open = symbolic(t, a);
     given.push_back(open ? open : resolve(a));
     const bool of_sizes = open || is_size_float(given.back());
     if (!of_sizes && !is_plain_number(given.back())) return nullptr;
@@ -105,54 +117,54 @@ Value* Tracer::size_float(PyObject* function, const Values& arguments) {
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
   for (Value*& each : given) {
     if (each->kind == Kind::Symbol || is_size_float(each)) continue;
-    if (symbolic_float(each)) return nullptr;  // of another kind: a learning rate
-    each = look(each);
+    if (symbolic_float(t, each)) return nullptr;  // of another kind: a learning rate
+    each = t.look(each);
   }
-  Value* v = make(Kind::Float);
-  v->obj = keep(now.release());
+  Value* v = t.make(Kind::Float);
+  v->obj = t.keep(now.release());
   v->cls = &PyFloat_Type;
-  v->items = {pinned(function)};
+  v->items = {t.pinned(function)};
   v->items.insert(v->items.end(), given.begin(), given.end());
   v->roots = {v};
   return v;
 }
 
 // A float of sizes and a number, or another such: asked again at other sizes. nullptr: neither is one.
-Value* Tracer::size_float_compare(int op, Value* a, Value* b) {
+Value* size_float_compare(Tracer& t, int op, Value* a, Value* b) {
   Values sides = {resolve(a), resolve(b)};
-  if (pure_since_ >= 0 || std::none_of(sides.begin(), sides.end(), is_size_float)) return nullptr;
+  if (t.pure.since >= 0 || std::none_of(sides.begin(), sides.end(), is_size_float)) return nullptr;
   for (Value*& each : sides) {
-    Value* open = symbolic(each);
-    if (!open && !is_size_float(each) && (!is_plain_number(each) || symbolic_float(each))) return nullptr;
-    each = open ? open : is_size_float(each) ? each : look(each);
+    Value* open = symbolic(t, each);
+    if (!open && !is_size_float(each) && (!is_plain_number(each) || symbolic_float(t, each))) return nullptr;
+    each = open ? open : is_size_float(each) ? each : t.look(each);
   }
   constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};
-  Owned parts(PyTuple_Pack(3, torch_names().operator_function(kNames[op]), size_float_parts(sides[0]).get(),
-                           size_float_parts(sides[1]).get()));
+  Owned parts(PyTuple_Pack(3, torch_names().operator_function(kNames[op]),
+                           size_float_parts(t, sides[0]).get(), size_float_parts(t, sides[1]).get()));
   const Owned args(parts ? PyTuple_Pack(1, parts.get()) : nullptr);
-  if (!args) raise_python();
-  return fact(find_object("vitrine._sizes.compared"), args.get());
+  if (!args) t.raise_python();
+  return fact(t, find_object("vitrine._sizes.compared"), args.get());
 }
 
 // A size that meets a symbolic float, as Python converts it. nullptr: it is none.
-Value* Tracer::float_of_size(Value* size) {
-  Value* v = symbolic(size) ? size_float(reinterpret_cast<PyObject*>(&PyFloat_Type), {size}) : nullptr;
-  return v ? symbolic_float(v) : nullptr;
+Value* float_of_size(Tracer& t, Value* size) {
+  Value* v = symbolic(t, size) ? size_float(t, reinterpret_cast<PyObject*>(&PyFloat_Type), {size}) : nullptr;
+  return v ? symbolic_float(t, v) : nullptr;
 }
 
 // int(n * 0.5), math.floor(n / 3): nullptr where it is none of these.
-Value* Tracer::size_integer(const std::string& function, Value* number) {
+Value* size_integer(Tracer& t, const std::string& function, Value* number) {
   static const std::unordered_set<std::string> rounding = {"int", "trunc", "floor", "ceil", "round"};
   number = resolve(number);
-  if (pure_since_ >= 0 || !rounding.contains(function) || !is_size_float(number)) return nullptr;
-  Value* known = function == "round" ? nullptr : quotient_integer(function, number);
-  return known ? known : asked_integer(function, number);
+  if (t.pure.since >= 0 || !rounding.contains(function) || !is_size_float(number)) return nullptr;
+  Value* known = function == "round" ? nullptr : quotient_integer(t, function, number);
+  return known ? known : asked_integer(t, function, number);
 }
 
 // nullptr: it is no quotient of whole numbers.
-Value* Tracer::quotient_integer(const std::string& function, Value* number) {
+Value* quotient_integer(Tracer& t, const std::string& function, Value* number) {
   const bool truncates = function == "int" || function == "trunc";
-  const ir::SymPlace place(symbolic_->table, asked_at());
+  const ir::SymPlace place(t.sizes.symbolic->table, asked_at(t));
   try {
     const std::optional<Quotient> q = quotient_of(number);
     if (!q) return nullptr;
@@ -160,100 +172,100 @@ Value* Tracer::quotient_integer(const std::string& function, Value* number) {
     if (std::abs(n.hint()) >= kMostExact || (truncates && n.hint() < 0)) return nullptr;
     if (!(n <= most) || !(truncates ? n >= ir::Sym(0) : n >= least)) return nullptr;
     const ir::Sym d(q->denominator);
-    return symbol_value(function == "ceil" ? -floordiv(-n, d) : floordiv(n, d));
+    return symbol_value(t, function == "ceil" ? -floordiv(-n, d) : floordiv(n, d));
   } catch (const InternalError&) {  // it leaves 64 bits
     return nullptr;
   }
 }
 
 // How vitrine._sizes.rounded computes it: a number, or a tuple of a function and what it is given.
-Owned Tracer::size_float_parts(Value* v) {
-  if (!is_size_float(v)) return Owned(to_python(v));
+Owned size_float_parts(Tracer& t, Value* v) {
+  if (!is_size_float(v)) return Owned(to_python(t, v));
   Owned parts(PyTuple_New(static_cast<Py_ssize_t>(v->items.size())));
   PyTuple_SET_ITEM(parts.get(), 0, Py_NewRef(v->items[0]->obj));
   for (size_t i = 1; i < v->items.size(); ++i)
-    PyTuple_SET_ITEM(parts.get(), static_cast<Py_ssize_t>(i), size_float_parts(v->items[i]).release());
+    PyTuple_SET_ITEM(parts.get(), static_cast<Py_ssize_t>(i), size_float_parts(t, v->items[i]).release());
   return parts;
 }
 
-Value* Tracer::asked_integer(const std::string& function, Value* number) {
-  const Owned args(Py_BuildValue("(sN)", function.c_str(), size_float_parts(number).release()));
-  if (!args) raise_python();
-  return asked_symbol(find_object("vitrine._sizes.rounded"), args.get(),
-                      function + "(" + size_float_text(number) + ")");
+Value* asked_integer(Tracer& t, const std::string& function, Value* number) {
+  const Owned args(Py_BuildValue("(sN)", function.c_str(), size_float_parts(t, number).release()));
+  if (!args) t.raise_python();
+  return asked_symbol(t, find_object("vitrine._sizes.rounded"), args.get(),
+                      function + "(" + size_float_text(t, number) + ")");
 }
 
 // A question, as one for a size of what was computed.
-Value* Tracer::asked_symbol(PyObject* function, PyObject* args, const std::string& text) {
+Value* asked_symbol(Tracer& t, PyObject* function, PyObject* args, const std::string& text) {
   const Owned answer(PyObject_Call(function, args, nullptr));
   int overflow = 0;
   const bool is_int = answer && PyLong_CheckExact(answer.get());
   const int64_t n = is_int ? PyLong_AsLongLongAndOverflow(answer.get(), &overflow) : 0;
   if (!is_int || overflow != 0) return PyErr_Clear(), nullptr;  // or it raises, or goes beyond 64 bits
-  if (n < 2) return fact(function, args);
-  lowering_->note_question(function, args);
-  const auto symbol = static_cast<int32_t>(symbolic_->table.symbols().size());
-  const ir::Sym sym = symbolic_->table.size(text, n);
-  symbolic_->origins.push_back({"computed from other sizes at " + asked_at()});
-  symbolic_->questions.push_back({symbol, nullptr});
-  return symbol_value(sym);
+  if (n < 2) return fact(t, function, args);
+  t.lowering().note_question(function, args);
+  const auto symbol = static_cast<int32_t>(t.sizes.symbolic->table.symbols().size());
+  const ir::Sym sym = t.sizes.symbolic->table.size(text, n);
+  t.sizes.symbolic->origins.push_back({"computed from other sizes at " + asked_at(t)});
+  t.sizes.symbolic->questions.push_back({symbol, nullptr});
+  return symbol_value(t, sym);
 }
 
 // n & ~7, math.isqrt(n): an int that has no form as a symbol of its own. nullptr: no argument is a size,
 // another is no plain int, or the result is no int.
-Value* Tracer::integer_of_sizes(PyObject* function, const Values& arguments) {
-  if (pure_since_ >= 0 || options_.as_if) return nullptr;
-  Value* of = make(Kind::Float);  // never seen by the program: for its text
-  of->items = {pinned(function)};
+Value* integer_of_sizes(Tracer& t, PyObject* function, const Values& arguments) {
+  if (t.pure.since >= 0 || t.options.as_if) return nullptr;
+  Value* of = t.make(Kind::Float);  // never seen by the program: for its text
+  of->items = {t.pinned(function)};
   bool any = false;
   for (Value* a : arguments) {
-    Value* open = symbolic(a);
+    Value* open = symbolic(t, a);
     Value* given = open ? open : resolve(a);
     if (!open && (!is_plain_number(given) || !PyLong_CheckExact(given->obj))) return nullptr;
     any = any || open;
-    of->items.push_back(open ? open : look(given));
+    of->items.push_back(open ? open : t.look(given));
   }
   if (!any) return nullptr;
   Owned args(PyTuple_New(static_cast<Py_ssize_t>(arguments.size())));
   for (size_t i = 0; i < arguments.size(); ++i)
-    PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), to_python(of->items[i + 1]));
-  return asked_symbol(function, args.get(), size_float_text(of));
+    PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), to_python(t, of->items[i + 1]));
+  return asked_symbol(t, function, args.get(), size_float_text(t, of));
 }
 
 // The tensor that stands for it in the graph. false: the graph takes none.
-bool Tracer::enter_size_float(Value* v) {
+bool enter_size_float(Tracer& t, Value* v) {
   Owned real(torch_api::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
-  if (!real) raise_python();
-  const std::string name = describe(v);
-  auto entered = lowering_->input(real.get(), ir::NodeKind::placeholder, name);
+  if (!real) t.raise_python();
+  const std::string name = describe(t, v);
+  auto entered = t.lowering().input(real.get(), ir::NodeKind::placeholder, name);
   if (!entered) return false;
-  inputs_.push_back(
-      sources_->make(SourceKind::Computed, nullptr, static_cast<int32_t>(computed_.size()), name, Py_None));
-  computed_.push_back(v);
-  v->tensor = from_python(keep(entered.take()));
+  t.graph.inputs.push_back(t.sources().make(SourceKind::Computed, nullptr,
+                                            static_cast<int32_t>(t.sizes.computed.size()), name, Py_None));
+  t.sizes.computed.push_back(v);
+  v->tensor = from_python(t, t.keep(entered.take()));
   return true;
 }
 
 // The sizes it comes of are what they are now.
-void Tracer::fix_size_float(Value* v) {
+void fix_size_float(Tracer& t, Value* v) {
   for (Value* each : v->items)
-    if (each->kind == Kind::Symbol || is_size_float(each)) look(each);
+    if (each->kind == Kind::Symbol || is_size_float(each)) t.look(each);
 }
 
 // "s0 ** 0.5", "1 / (s0 + 1)", "math.sqrt(s0)"
-std::string Tracer::size_float_text(Value* v) {
+std::string size_float_text(Tracer& t, Value* v) {
   constexpr std::pair<const char*, const char*> kSigns[] = {
       {"mul", " * "},  {"truediv", " / "}, {"add", " + "}, {"sub", " - "},     {"pow", " ** "},
       {"and_", " & "}, {"or_", " | "},     {"xor", " ^ "}, {"lshift", " << "}, {"rshift", " >> "}};
   const auto part = [&](Value* each) {
-    const std::string text = describe(each);
+    const std::string text = describe(t, each);
     return text.find(' ') == text.npos ? text : "(" + text + ")";
   };
   for (const auto& [name, sign] : kSigns)
     if (v->items[0]->obj == torch_names().operator_function(name) && v->items.size() == 3)
       return part(v->items[1]) + sign + part(v->items[2]);
-  std::string text = describe(v->items[0]) + "(";
-  for (size_t i = 1; i < v->items.size(); ++i) text += (i > 1 ? ", " : "") + describe(v->items[i]);
+  std::string text = describe(t, v->items[0]) + "(";
+  for (size_t i = 1; i < v->items.size(); ++i) text += (i > 1 ? ", " : "") + describe(t, v->items[i]);
   return text + ")";
 }
 

@@ -3,11 +3,19 @@
 // fails is eager's from the segment's begin on.
 #include <unordered_set>
 
+#include "core/capture/interpreter/library/torch_calls.h"
 #include "core/capture/interpreter/machine/instructions.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/speculated_branches.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
+
+static bool speculate(Tracer& t, Value* tensor, bool expected);
+
 namespace {
 
 constexpr size_t kMostInstructions = 200;
@@ -61,44 +69,45 @@ bool always_raises(const Bytecode& bytecode, int first) {
 }  // namespace
 
 // Whether v is true, where the instruction jumps if that is `jumps_if`.
-bool Tracer::branches(VirtualFrame& f, const Instruction& in, Value* v, bool jumps_if) {
+bool branches(Tracer& t, VirtualFrame& f, const Instruction& in, Value* v, bool jumps_if) {
   const Value* tensor = resolve(v);
-  if (tensor->kind == Kind::Lazy && torch_api::is_tensor(tensor->obj)) tensor = look(v);
-  const bool may = tensor->kind == Kind::Tensor && options_.speculates && pure_since_ < 0 &&
-                   (options_.checks_behind_writes || !lowering_->effects().writes_inputs);
-  if (!may || known_number(look(v), "__bool__")) return truth(v);
+  if (tensor->kind == Kind::Lazy && torch_api::is_tensor(tensor->obj)) tensor = t.look(v);
+  const bool may = tensor->kind == Kind::Tensor && t.options.speculates && t.pure.since < 0 &&
+                   (t.options.checks_behind_writes || !t.lowering().effects().writes_inputs);
+  if (!may || known_number(t, t.look(v), "__bool__")) return truth(t, v);
   const bool raises_there = always_raises(*f.bytecode, f.bytecode->index_of(in.target));
   const bool raises_here = always_raises(*f.bytecode, f.position + 1);
-  if (raises_there == raises_here) return truth(v);
+  if (raises_there == raises_here) return truth(t, v);
   const bool expected = raises_here == jumps_if;
-  return speculate(look(v), expected) ? expected : truth(v);
+  return speculate(t, t.look(v), expected) ? expected : truth(t, v);
 }
 
 // false: it has no place in a graph.
-bool Tracer::speculate(Value* tensor, bool expected) {
+bool speculate(Tracer& t, Value* tensor, bool expected) {
   const ir::TensorType type = torch_api::type_of(tensor->obj);
-  if (!may_check(type) || type.numel() != 1 || ir::is_complex(type.dtype)) return false;
-  Value* holds = type.dtype == ir::DType::b1 ? tensor : look(compare(Py_NE, tensor, integer(0)));
-  if (!expected) holds = look(tensor_method(holds, "logical_not", nullptr, {}));
-  if (!type.sizes.empty()) holds = look(tensor_method(holds, "all", nullptr, {}));
-  behind_writes_ = behind_writes_ || lowering_->effects().writes_inputs;
-  check(holds, kSpeculated);
-  speculated_ = true;
+  if (!may_check(t, type) || type.numel() != 1 || ir::is_complex(type.dtype)) return false;
+  Value* holds = type.dtype == ir::DType::b1 ? tensor : t.look(compare(t, Py_NE, tensor, t.integer(0)));
+  if (!expected) holds = t.look(tensor_method(t, holds, "logical_not", nullptr, {}));
+  if (!type.sizes.empty()) holds = t.look(tensor_method(t, holds, "all", nullptr, {}));
+  t.graph.behind_writes = t.graph.behind_writes || t.lowering().effects().writes_inputs;
+  check(t, holds, kSpeculated);
+  t.graph.speculated = true;
   return true;
 }
 
 // A CUDA Graph would have to stop in the middle.
-bool Tracer::may_check(const ir::TensorType& type) const {
-  return type.device.is_cpu() || options_.checks_on_gpu;
+bool may_check(const Tracer& t, const ir::TensorType& type) {
+  return type.device.is_cpu() || t.options.checks_on_gpu;
 }
 
 // On the CPU, wherever the tensor is: a check that fails on a GPU would end the process's use of it. Eager
 // waits for the GPU at the same place.
-void Tracer::check(Value* holds, const char* message) {
-  if (!torch_api::type_of(holds->obj).device.is_cpu()) holds = look(tensor_method(holds, "cpu", nullptr, {}));
+void check(Tracer& t, Value* holds, const char* message) {
+  if (!torch_api::type_of(holds->obj).device.is_cpu())
+    holds = t.look(tensor_method(t, holds, "cpu", nullptr, {}));
   Arguments given{{holds}, {}};
-  if (message) given.positional.push_back(text(message));
-  torch_call("torch._assert_async", find_object("torch._assert_async"), given);
+  if (message) given.positional.push_back(t.text(message));
+  torch_call(t, "torch._assert_async", find_object("torch._assert_async"), given);
 }
 
 }  // namespace vitrine::capture

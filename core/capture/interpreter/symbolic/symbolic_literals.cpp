@@ -3,6 +3,13 @@
 #include <algorithm>
 
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/symbolic/symbolic_literals.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -23,7 +30,7 @@ struct Numbers {
 
 // false: not in rows of equal length, or not numbers alone.
 bool survey(Tracer& t, Value* v, Numbers& out, std::vector<size_t>& shape, size_t depth) {
-  v = t.resolve(v);
+  v = resolve(v);
   if (is_sequence(v)) {
     if (depth == shape.size() && out.count == 0) shape.push_back(v->items.size());
     if (depth >= shape.size() || shape[depth] != v->items.size() || v->items.empty()) return false;
@@ -31,9 +38,9 @@ bool survey(Tracer& t, Value* v, Numbers& out, std::vector<size_t>& shape, size_
                        [&](Value* each) { return survey(t, each, out, shape, depth + 1); });
   }
   if (depth != shape.size() || ++out.count > kMostNumbers) return false;
-  if (t.symbolic_float(v)) return out.open = out.floats = true;
-  if (t.symbolic(v)) return out.open = true;
-  const Value* known = t.resolve(v);
+  if (symbolic_float(t, v)) return out.open = out.floats = true;
+  if (symbolic(t, v)) return out.open = true;
+  const Value* known = resolve(v);
   if (known->kind != Kind::Constant && known->kind != Kind::Lazy) return false;
   const bool is_float = known->obj && PyFloat_CheckExact(known->obj);
   out.floats = out.floats || is_float;
@@ -42,21 +49,21 @@ bool survey(Tracer& t, Value* v, Numbers& out, std::vector<size_t>& shape, size_
 
 // like: dtype, and perhaps device, as torch.full takes them.
 Value* stacked(Tracer& t, Value* v, const Arguments& like) {
-  v = t.resolve(v);
+  v = resolve(v);
   if (is_sequence(v)) {
     Values parts;
     for (Value* each : v->items) parts.push_back(stacked(t, each, like));
-    return t.torch_call("torch.stack", find_object("torch.stack"), {{t.list(parts)}, {}});
+    return torch_call(t, "torch.stack", find_object("torch.stack"), {{t.list(parts)}, {}});
   }
-  if (Value* open = t.symbolic_float(v))
-    return t.tensor_method(open->tensor, "to", nullptr, {{like.find("dtype")}, {}});
-  Value* number = t.symbolic(v);
-  return t.torch_call("torch.full", find_object("torch.full"),
-                      {{t.tuple({}), number ? number : t.look(v)}, like.keyword});
+  if (Value* open = symbolic_float(t, v))
+    return tensor_method(t, open->tensor, "to", nullptr, {{like.find("dtype")}, {}});
+  Value* number = symbolic(t, v);
+  return torch_call(t, "torch.full", find_object("torch.full"),
+                    {{t.tuple({}), number ? number : t.look(v)}, like.keyword});
 }
 
 bool is_cpu(Tracer& t, Value* device) {
-  PyObject* o = t.const_object(t.look(device));
+  PyObject* o = const_object(t, t.look(device));
   const Owned text(o ? PyObject_Str(o) : nullptr);
   PyErr_Clear();
   return text_of(text.get()) == "cpu";
@@ -71,15 +78,15 @@ bool is_floating(PyObject* dtype) {
 }  // namespace
 
 Value* tensor_of_symbolic_numbers(Tracer& t, const Arguments& a) {
-  if (a.positional.size() != 1 || t.has_tensor(a.positional[0])) return nullptr;
+  if (a.positional.size() != 1 || has_tensor(t, a.positional[0])) return nullptr;
   Value *data = a.positional[0], *dtype = a.find("dtype"), *device = a.find("device");
   const size_t known = (dtype ? 1 : 0) + (device ? 1 : 0);
   if (a.keyword.size() > known) return nullptr;
-  if (dtype && t.is_none(dtype)) dtype = nullptr;
+  if (dtype && is_none(t, dtype)) dtype = nullptr;
   Numbers numbers;
   std::vector<size_t> shape;
   if (!survey(t, data, numbers, shape, 0) || !numbers.open) return nullptr;
-  if (dtype && numbers.floats && !is_floating(t.const_object(t.look(dtype)))) return nullptr;
+  if (dtype && numbers.floats && !is_floating(const_object(t, t.look(dtype)))) return nullptr;
   if (device && numbers.floats && !is_cpu(t, device)) return nullptr;
   if (!dtype && numbers.floats)
     dtype = t.fold(PyObject_CallNoArgs(find_object("torch.get_default_dtype")));

@@ -1,6 +1,10 @@
 // f"{count} tokens" of a tensor's number: a check's message, which nobody reads unless the check fails. It is
 // known to be a str; whoever looks at it ends the segment. One that leaves is written behind the graph.
+#include "core/capture/interpreter/symbolic/symbolic_text.h"
+#include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/replaced.h"
@@ -27,33 +31,33 @@ bool can_write(ir::DType dtype, const std::string& form) {
 }  // namespace
 
 // v: what is written; items of the result: the number as it is now, and the format.
-Value* Tracer::symbolic_text(Value* v, Value* spec) {
+Value* symbolic_text(Tracer& t, Value* v, Value* spec) {
   if (resolve(v)->kind == Kind::Text) return spec ? nullptr : resolve(v);
-  v = look(v);
+  v = t.look(v);
   if (v->kind != Kind::Tensor || v->cls != torch_names().tensor) return nullptr;
   const ir::TensorType type = torch_api::type_of(v->obj);
   if (!type.sizes.empty() || torch_api::requires_grad(v->obj)) return nullptr;
   if (torch_api::is_replaced_in_tensor("__format__")) return nullptr;
-  Value* form = text(spec ? str_of(spec, false) : "");
-  if (type.dtype == ir::DType::other || !can_write(type.dtype, str_of(form, false))) return nullptr;
-  Value* open = make(Kind::Text);
+  Value* form = t.text(spec ? str_of(t, spec, false) : "");
+  if (type.dtype == ir::DType::other || !can_write(type.dtype, str_of(t, form, false))) return nullptr;
+  Value* open = t.make(Kind::Text);
   open->cls = &PyUnicode_Type;
-  open->items = {tensor_method(v, "clone", nullptr, {}), form};
+  open->items = {tensor_method(t, v, "clone", nullptr, {}), form};
   return open;
 }
 
-Value* Tracer::joined_text(const Values& parts) {
+Value* joined_text(Tracer& t, const Values& parts) {
   bool open = false;
   for (Value* part : parts) open = open || resolve(part)->kind == Kind::Text;
   if (open) {
-    Value* whole = make(Kind::Text);
+    Value* whole = t.make(Kind::Text);
     whole->cls = &PyUnicode_Type;
     whole->items = parts;
     return whole;
   }
   std::string whole;
-  for (Value* part : parts) whole += str_of(part, false);
-  return text(whole);
+  for (Value* part : parts) whole += str_of(t, part, false);
+  return t.text(whole);
 }
 
 }  // namespace vitrine::capture

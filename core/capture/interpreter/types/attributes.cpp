@@ -1,11 +1,25 @@
 // Attribute reads, with Python's own rules: data descriptors, the instance's dict, the class, __getattr__.
 // Reads see what the segment wrote before.
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/library/cached_calls.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/symbolic_lists.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
 #include "core/capture/interpreter/types/methods.h"
+#include "core/capture/interpreter/types/objects/descriptors.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/thread_locals.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
+
+static Value* thread_local_get(Tracer& t, Value* v, const std::string& name, PyObject* descriptor,
+                               bool fallback);
+static Value* module_member(Tracer& t, Value* v, const std::string& name);
+
 bool is_data_descriptor(PyObject* descriptor) {
   return Py_TYPE(descriptor)->tp_descr_set != nullptr;
 }
@@ -25,12 +39,12 @@ Value* find_written(const Value* v, const std::string& name, bool* found) {
   return nullptr;
 }
 
-PyObject* Tracer::python_method(PyTypeObject* type, const char* name) {
-  asked_.insert(name);
+PyObject* python_method(Tracer& t, PyTypeObject* type, const char* name) {
+  t.guards.ask(name);
   PyObject* found = lookup(type, name);
   if (!found) return nullptr;
   if (PyFunction_Check(found)) {
-    pin_type(type);
+    pin_type(t, type);
     return found;
   }
   if (found == Py_None && std::string_view(name) != "__hash__")
@@ -41,11 +55,11 @@ PyObject* Tracer::python_method(PyTypeObject* type, const char* name) {
   stop("unsupported_value", std::string(type->tp_name) + "." + name + " is a " + Py_TYPE(found)->tp_name);
 }
 
-Value* Tracer::call_special(Value* v, PyObject* function, Values arguments) {
+Value* call_special(Tracer& t, Value* v, PyObject* function, Values arguments) {
   Arguments all;
   all.positional = {v};
   all.positional.insert(all.positional.end(), arguments.begin(), arguments.end());
-  return call(pinned(function), std::move(all));
+  return call(t, t.pinned(function), std::move(all));
 }
 
 bool may_have_methods(const Value* v) {
@@ -61,58 +75,58 @@ bool may_have_methods(const Value* v) {
   }
 }
 
-Value* Tracer::own_method(Value* v, const char* name, Values arguments) {
-  v = look(v);
-  PyObject* method = may_have_methods(v) ? python_method(type_of(v), name) : nullptr;
-  return method ? call_special(v, method, std::move(arguments)) : nullptr;
+Value* own_method(Tracer& t, Value* v, const char* name, Values arguments) {
+  v = t.look(v);
+  PyObject* method = may_have_methods(v) ? python_method(t, type_of(t, v), name) : nullptr;
+  return method ? call_special(t, v, method, std::move(arguments)) : nullptr;
 }
 
-Value* Tracer::load_attr(Value* v, const std::string& name) {
-  attribute_error_.exception = nullptr;
-  if (Value* found = get_attr(v, name)) return found;
-  if (attribute_error_.exception) throw RaiseSignal(attribute_error_);
-  v = look(v);
+Value* load_attr(Tracer& t, Value* v, const std::string& name) {
+  t.frames.attribute_error.exception = nullptr;
+  if (Value* found = get_attr(t, v, name)) return found;
+  if (t.frames.attribute_error.exception) throw RaiseSignal(t.frames.attribute_error);
+  v = t.look(v);
   // As CPython says it of objects; modules, classes and slots have other words.
   PyTypeObject* type = v->kind == Kind::Constant ? Py_TYPE(v->obj)
                        : v->kind == Kind::Super  ? nullptr
-                                                 : type_of(v);
+                                                 : type_of(t, v);
   const bool plain = type && !lookup(type, name) && type != &PyModule_Type &&
                      !PyType_IsSubtype(type, &PyType_Type) && !PyType_IsSubtype(type, &PyModule_Type);
-  if (!plain) raise(PyExc_AttributeError, describe(v) + " has no attribute '" + name + "'");
-  raise(PyExc_AttributeError, "'" + std::string(type->tp_name) + "' object has no attribute '" + name + "'",
-        true);
+  if (!plain) t.raise(PyExc_AttributeError, describe(t, v) + " has no attribute '" + name + "'");
+  t.raise(PyExc_AttributeError, "'" + std::string(type->tp_name) + "' object has no attribute '" + name + "'",
+          true);
 }
 
 void stop_at_attribute(const char* of, const std::string& name) {
   stop("unsupported_value", "attribute " + name + " of " + of);
 }
 
-Value* Tracer::get_attr(Value* v, const std::string& name) {
-  asked_.insert(name);
-  if (Value* method = method_of_symbolic_list(v, name)) return method;
-  v = look(v);
+Value* get_attr(Tracer& t, Value* v, const std::string& name) {
+  t.guards.ask(name);
+  if (Value* method = method_of_symbolic_list(t, v, name)) return method;
+  v = t.look(v);
   const TypeOps& type = ops_of(v);
   if (!type.attr) stop("unsupported_value", "attribute of nothing");
-  return type.attr(*this, v, name);
+  return type.attr(t, v, name);
 }
 
 // What was made of the real __dict__ of an object that existed before, on whatever way it was reached.
-Value* Tracer::known_own_dict(Value* v) {
+Value* known_own_dict(Tracer& t, Value* v) {
   if (!v->obj) return nullptr;
   Owned own(held_attributes(v->obj));
   PyErr_Clear();
-  const auto found = own ? by_object_.find(own.get()) : by_object_.end();
-  return found == by_object_.end() ? nullptr : resolve(found->second);
+  const auto found = own ? t.values.by_object.find(own.get()) : t.values.by_object.end();
+  return found == t.values.by_object.end() ? nullptr : resolve(found->second);
 }
 
 // One of the two, an object and its __dict__, changes: the other must not be told apart from it.
-void Tracer::check_own_dict(Value* v) {
+void check_own_dict(Tracer& t, Value* v) {
   if (v->kind == Kind::Object) {
-    if (Value* dict = known_own_dict(v); dict && dict->owner != v)
+    if (Value* dict = known_own_dict(t, v); dict && dict->owner != v)
       stop("unsupported_value", "an object changes whose __dict__ was reached another way");
   } else if (v->kind == Kind::Dict && v->source && !v->owner) {
-    for (const auto& [object, other] : by_object_)
-      if (other->kind == Kind::Object && other->obj && known_own_dict(other) == v)
+    for (const auto& [object, other] : t.values.by_object)
+      if (other->kind == Kind::Object && other->obj && known_own_dict(t, other) == v)
         stop("unsupported_value", "the __dict__ of an object changes");
   }
 }
@@ -127,16 +141,17 @@ bool has_text_keys_only(PyObject* dict) {
 }
 }  // namespace
 
-Value* Tracer::instance_get(Value* v, const std::string& name) {
+Value* instance_get(Tracer& t, Value* v, const std::string& name) {
   bool found = false;
   Value* written = find_written(v, name, &found);
   if (found) return written;
   if (!v->obj && v->cls == torch_names().removable_handle)
     stop("unsupported_value", "a hook is removed where it was registered");
   if (!v->obj) return nullptr;
-  if (Value* dict = mutated_.empty() ? nullptr : known_own_dict(v); dict && dict->mutated && !dict->owner)
+  if (Value* dict = t.effects.mutated.empty() ? nullptr : known_own_dict(t, v);
+      dict && dict->mutated && !dict->owner)
     stop("unsupported_value", "an object whose __dict__ was changed");
-  check_cached_read(v->source && !v->pinned ? Py_None : nullptr);
+  check_cached_read(t, v->source && !v->pinned ? Py_None : nullptr);
   Owned dict(held_attributes(v->obj));
   if (!dict) {
     PyErr_Clear();
@@ -146,14 +161,14 @@ Value* Tracer::instance_get(Value* v, const std::string& name) {
     stop("unsupported_value", "an object with attributes whose names are no text");
   PyObject* value = PyDict_GetItemString(dict.get(), name.c_str());
   if (!value) return nullptr;
-  Value* made = lazy(value, sources_->make(SourceKind::InstanceDict, v->source, -1, name));
+  Value* made = t.lazy(value, t.sources().make(SourceKind::InstanceDict, v->source, -1, name));
   return made;
 }
 
 // Attributes of some native classes are not what lies in the object's dict. A threading.local's are the
 // thread's, which a first question might have to make.
-void Tracer::check_plain_attributes(Value* v, const char* method) {
-  PyTypeObject* type = type_of(v);
+void check_plain_attributes(Tracer& t, Value* v, const char* method) {
+  PyTypeObject* type = type_of(t, v);
   if (v->obj && is_thread_local(type)) {
     if (!thread_attributes(v->obj))
       stop("unsupported_value", std::string("the first use of a ") + type->tp_name + " in a thread");
@@ -167,114 +182,114 @@ void Tracer::check_plain_attributes(Value* v, const char* method) {
     stop("unsupported_value", std::string("attributes of a ") + type->tp_name + " are its class's own");
 }
 
-Value* Tracer::generic_get(Value* v, const std::string& name, bool fallback) {
-  asked_.insert(name);
-  PyTypeObject* type = type_of(v);
-  pin_type(type);
+Value* generic_get(Tracer& t, Value* v, const std::string& name, bool fallback) {
+  t.guards.ask(name);
+  PyTypeObject* type = type_of(t, v);
+  pin_type(t, type);
   PyObject* descriptor = lookup(type, name);
-  check_plain_attributes(v, "__getattribute__");
-  if (v->obj && is_thread_local(type)) return thread_local_get(v, name, descriptor, fallback);
+  check_plain_attributes(t, v, "__getattribute__");
+  if (v->obj && is_thread_local(type)) return thread_local_get(t, v, name, descriptor, fallback);
   if (descriptor && is_data_descriptor(descriptor) && Py_TYPE(descriptor)->tp_descr_get) {
-    Value* value = bind_descriptor(descriptor, v, type, name);
+    Value* value = bind_descriptor(t, descriptor, v, type, name);
     if (value) return value;
   } else {
-    if (Value* own = instance_get(v, name)) return own;
+    if (Value* own = instance_get(t, v, name)) return own;
     const bool has_dict = type->tp_dictoffset != 0 || (type->tp_flags & Py_TPFLAGS_MANAGED_DICT);
     if (v->source && v->obj && has_dict && (descriptor || fallback)) {
       bool written = false;
       find_written(v, name, &written);
       if (!written && !(fallback && !descriptor && torch_names().is_module(type)))
-        guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
+        t.guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
     }
-    if (descriptor) return bind_descriptor(descriptor, v, type, name);
+    if (descriptor) return bind_descriptor(t, descriptor, v, type, name);
   }
-  return fallback ? ask_getattr(v, name) : nullptr;
+  return fallback ? ask_getattr(t, v, name) : nullptr;
 }
 
 // An attribute that the thread lacks is guarded where another thread's first question cannot bring it.
-Value* Tracer::thread_local_get(Value* v, const std::string& name, PyObject* descriptor, bool fallback) {
-  PyTypeObject* type = type_of(v);
-  if (name == "__dict__") return instance_dict(v);
+Value* thread_local_get(Tracer& t, Value* v, const std::string& name, PyObject* descriptor, bool fallback) {
+  PyTypeObject* type = type_of(t, v);
+  if (name == "__dict__") return instance_dict(t, v);
   if (descriptor && is_data_descriptor(descriptor))
-    if (Value* value = bind_descriptor(descriptor, v, type, name)) return value;
-  if (Value* own = instance_get(v, name)) return own;
+    if (Value* value = bind_descriptor(t, descriptor, v, type, name)) return value;
+  if (Value* own = instance_get(t, v, name)) return own;
   bool written = false;
   find_written(v, name, &written);
   if (!written && (descriptor || fallback)) {
     if (!v->source || type->tp_init != PyBaseObject_Type.tp_init)
       stop("unsupported_value", std::string("a ") + type->tp_name + " has no own " + name);
-    guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
+    t.guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
   }
-  return descriptor ? bind_descriptor(descriptor, v, type, name) : nullptr;
+  return descriptor ? bind_descriptor(t, descriptor, v, type, name) : nullptr;
 }
 
 // What __getattr__ gives for a name that was not found.
-Value* Tracer::ask_getattr(Value* v, const std::string& name) {
-  PyTypeObject* type = type_of(v);
+Value* ask_getattr(Tracer& t, Value* v, const std::string& name) {
+  PyTypeObject* type = type_of(t, v);
   PyObject* getter = lookup(type, "__getattr__");
   if (!getter) return nullptr;
-  if (getter == torch_names().module_getattr) return module_member(v, name);
+  if (getter == torch_names().module_getattr) return module_member(t, v, name);
   if (!PyFunction_Check(getter)) stop("unsupported_value", std::string(type->tp_name) + ".__getattr__");
   auto* error = reinterpret_cast<PyTypeObject*>(PyExc_AttributeError);
   try {
-    return call_special(v, getter, {text(name)});
+    return call_special(t, v, getter, {t.text(name)});
   } catch (const RaiseSignal& signal) {
     if (!signal.exception || !PyType_IsSubtype(signal.exception->cls, error)) throw;
-    attribute_error_ = signal;
+    t.frames.attribute_error = signal;
     return nullptr;
   }
 }
 
 // nn.Module.__getattr__: parameters, buffers, modules.
-Value* Tracer::module_member(Value* v, const std::string& name) {
+Value* module_member(Tracer& t, Value* v, const std::string& name) {
   for (const char* group : {"_parameters", "_buffers", "_modules"}) {
-    Value* members = instance_get(v, group);
+    Value* members = instance_get(t, v, group);
     if (!members) continue;
-    members = look(members);
+    members = t.look(members);
     if (members->kind != Kind::Dict) stop("unsupported_value", std::string(group) + " is not a dict");
     // A name is in one group only (PyTorch refuses another), so that no absence needs a guard.
     if (!members->dict->complete && members->obj && !PyDict_GetItemString(members->obj, name.c_str()))
       continue;
-    if (Value* found = dict_get(members, name.c_str())) return found;
+    if (Value* found = dict_get(t, members, name.c_str())) return found;
   }
   if (!v->source) return nullptr;
   bool written = false;
   find_written(v, name, &written);
-  if (!written) guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
+  if (!written) t.guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
   for (const char* group : {"_parameters", "_buffers", "_modules"})
-    if (Value* members = instance_get(v, group)) dict_get(members, name.c_str());
+    if (Value* members = instance_get(t, v, group)) dict_get(t, members, name.c_str());
   return nullptr;
 }
 
-Value* Tracer::instance_dict(Value* v) {
+Value* instance_dict(Tracer& t, Value* v) {
   if (v->own_dict) return v->own_dict;
-  if (Value* known = known_own_dict(v)) {
+  if (Value* known = known_own_dict(t, v)) {
     if (known->owner && known->owner->obj == v->obj) return v->own_dict = known;
     stop("unsupported_value", "a __dict__ that was reached another way");
   }
-  Value* dict = new_dict();
+  Value* dict = new_dict(t);
   if (v->obj) {
     Owned own(held_attributes(v->obj));
-    if (!own) raise_python();
+    if (!own) t.raise_python();
     PyObject *key, *value;
     Py_ssize_t at = 0;
     Owned keys(PySequence_Tuple(own.get()));
-    dict->source = sources_->attr(v->source, "__dict__");
+    dict->source = t.sources().attr(v->source, "__dict__");
     dict->obj = own.get();
     Py_INCREF(own.get());
-    by_object_[keep(own.get())] = dict;
-    guard(GuardKind::DictKeys, dict->source, keys.get(), 0, "", nullptr, "keys " + repr_of(keys.get()));
+    t.values.by_object[t.keep(own.get())] = dict;
+    t.guard(GuardKind::DictKeys, dict->source, keys.get(), 0, "", nullptr, "keys " + repr_of(keys.get()));
     while (PyDict_Next(own.get(), &at, &key, &value)) {
       if (!PyUnicode_Check(key)) stop("unsupported_value", "an attribute whose name is not text");
-      if (Value* entry = instance_get(v, text_of(key))) dict_put(dict, key, constant(key), entry);
+      if (Value* entry = instance_get(t, v, text_of(key))) dict_put(t, dict, key, t.constant(key), entry);
     }
   }
   for (const auto& [key, value] : v->attrs)
     if (value) {
       PyObject* descriptor = lookup(v->cls, key);
       if (descriptor && Py_TYPE(descriptor) == &PyMemberDescr_Type) continue;  // a slot
-      Value* as_key = text(key);
-      dict_put(dict, as_key->obj, as_key, value);
+      Value* as_key = t.text(key);
+      dict_put(t, dict, as_key->obj, as_key, value);
     }
   dict->owner = v;
   return v->own_dict = dict;

@@ -4,7 +4,18 @@
 #include <cmath>
 
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/pure_functions.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/derived_floats.h"
+#include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
 #include "core/capture/interpreter/types/methods.h"
+#include "core/capture/interpreter/types/numbers/numpy_values.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -23,12 +34,12 @@ Value* user_compare(Tracer& t, int op, Value* a, Value* b) {
   for (const bool right : {swapped, !swapped}) {
     Value *self = right ? b : a, *other = right ? a : b;
     if (!may_have_methods(self)) continue;
-    PyObject* method = t.python_method(t.type_of(self), kCompareMethod[right ? reflected : row]);
+    PyObject* method = python_method(t, type_of(t, self), kCompareMethod[right ? reflected : row]);
     // object.__ne__ asks __eq__.
-    PyObject* inverse = !method && op == Py_NE ? t.python_method(self->cls, "__eq__") : nullptr;
+    PyObject* inverse = !method && op == Py_NE ? python_method(t, self->cls, "__eq__") : nullptr;
     if (!method && !inverse) continue;
-    Value* result = t.call_special(self, method ? method : inverse, {other});
-    if (t.const_object(result) != Py_NotImplemented) return method ? result : t.boolean(!t.truth(result));
+    Value* result = call_special(t, self, method ? method : inverse, {other});
+    if (const_object(t, result) != Py_NotImplemented) return method ? result : t.boolean(!truth(t, result));
   }
   return nullptr;
 }
@@ -47,15 +58,15 @@ static bool is_one_object(PyObject* number) {
   return overflow == 0 && value >= -5 && value <= 256;
 }
 
-bool Tracer::same(Value* a, Value* b) {
+bool same(Tracer& t, Value* a, Value* b) {
   a = resolve(a);
   b = resolve(b);
   if (a == b) return true;
   // `x is None` needs only the type when x is something else.
   for (auto [one, other] : {std::pair{a, b}, std::pair{b, a}})
-    if (other->kind == Kind::Constant && other->obj == Py_None) return is_none(one);
-  a = look(a);
-  b = look(b);
+    if (other->kind == Kind::Constant && other->obj == Py_None) return is_none(t, one);
+  a = t.look(a);
+  b = t.look(b);
   if (a == b) return true;
   // CPython keeps one reference an object.
   if (a->cls == &_PyWeakref_RefType && b->cls == &_PyWeakref_RefType && (!a->obj || !b->obj))
@@ -69,7 +80,7 @@ bool Tracer::same(Value* a, Value* b) {
          PyComplex_Check(a->obj) || PyBytes_Check(a->obj) || is_numpy_number(a->obj));
     if (fuzzy && !PyBool_Check(a->obj)) {
       const int equal = PyObject_RichCompareBool(a->obj, b->obj, Py_EQ);
-      if (equal < 0) raise_python();
+      if (equal < 0) t.raise_python();
       if (!equal) return false;
       if (is_one_object(a->obj)) return true;
       stop("unsupported_value", "the identity of equal constants");
@@ -77,39 +88,39 @@ bool Tracer::same(Value* a, Value* b) {
     return false;
   }
   if (is_plain_tuple(a) && is_plain_tuple(b) && a->items.empty() && b->items.empty()) {  // there is but one
-    guard_length(a);
-    guard_length(b);
+    guard_length(t, a);
+    guard_length(t, b);
     return true;
   }
   // Two objects that existed before: they are different now, and must be next time.
   if (a->source && b->source && a->kind == b->kind && !(a->pinned && b->pinned))
-    guard(GuardKind::DifferentObject, a->source, nullptr, 0, "", b->source, "is not " + b->source->text());
+    t.guard(GuardKind::DifferentObject, a->source, nullptr, 0, "", b->source, "is not " + b->source->text());
   // Of another type than what it is compared with, now and next time.
   if (a->kind != b->kind)
     for (Value* v : {a, b})
-      if (v->source && !v->pinned) type_of(v);
+      if (v->source && !v->pinned) type_of(t, v);
   return false;
 }
 
-Value* Tracer::compare(int op, Value* a, Value* b) {
-  if (Value* answer = float_compare(op, a, b)) return answer;
-  if (Value* answer = float_beside_tensor(name_of_comparison(op), a, b)) return answer;
-  a = peek(a);
-  b = peek(b);
+Value* compare(Tracer& t, int op, Value* a, Value* b) {
+  if (Value* answer = float_compare(t, op, a, b)) return answer;
+  if (Value* answer = float_beside_tensor(t, name_of_comparison(op), a, b)) return answer;
+  a = peek(t, a);
+  b = peek(t, b);
   if (const TypeOps& first = *asked_in_order(a, b)[0]; first.precedence >= kBeforeClasses) {
-    if (Value* answer = first.compare(*this, op, a, b)) return answer;
-    a = look(a);
-    b = look(b);
+    if (Value* answer = first.compare(t, op, a, b)) return answer;
+    a = t.look(a);
+    b = t.look(b);
   }
-  if (a->kind == Kind::Constant && b->kind == Kind::Constant) return ops_of(a).compare(*this, op, a, b);
-  if (Value* result = user_compare(*this, op, a, b)) return result;
-  if (op == Py_EQ || op == Py_NE) return boolean(equal(a, b) == (op == Py_EQ));
-  Owned left(constant_tree(a)), right(constant_tree(b));
+  if (a->kind == Kind::Constant && b->kind == Kind::Constant) return ops_of(a).compare(t, op, a, b);
+  if (Value* result = user_compare(t, op, a, b)) return result;
+  if (op == Py_EQ || op == Py_NE) return t.boolean(equal(t, a, b) == (op == Py_EQ));
+  Owned left(constant_tree(t, a)), right(constant_tree(t, b));
   PyErr_Clear();
-  if (left && right) return fold(PyObject_RichCompare(left.get(), right.get(), op));
+  if (left && right) return t.fold(PyObject_RichCompare(left.get(), right.get(), op));
   const TypeOps& type = ops_of(a);
-  if (Value* result = type.compare ? type.compare(*this, op, a, b) : nullptr) return result;
-  stop("unsupported_value", "comparison of " + describe(a) + " with " + describe(b));
+  if (Value* result = type.compare ? type.compare(t, op, a, b) : nullptr) return result;
+  stop("unsupported_value", "comparison of " + describe(t, a) + " with " + describe(t, b));
 }
 
 namespace {
@@ -126,101 +137,101 @@ bool is_builtin(const Value* v) {
 
 // Of two values that their types know nothing of.
 bool equal_otherwise(Tracer& t, Value* a, Value* b) {
-  Owned left(t.constant_tree(a)), right(t.constant_tree(b));
+  Owned left(constant_tree(t, a)), right(constant_tree(t, b));
   PyErr_Clear();
   if (left && right) {
     const int yes = PyObject_RichCompareBool(left.get(), right.get(), Py_EQ);
     if (yes < 0) t.raise_python();
     return yes;
   }
-  if (by_identity(a) && by_identity(b)) return t.same(a, b);
+  if (by_identity(a) && by_identity(b)) return same(t, a, b);
   if (is_regular_expression(a) && is_regular_expression(b))
-    return PyObject_RichCompareBool(t.known_object(a), t.known_object(b), Py_EQ) == 1;
+    return PyObject_RichCompareBool(known_object(t, a), known_object(t, b), Py_EQ) == 1;
   const auto by_itself = [](const Value* v) { return by_identity(v) || is_regular_expression(v); };
   if ((by_itself(a) && is_builtin(b)) || (is_builtin(a) && by_itself(b))) return false;
   if (is_builtin(a) && is_builtin(b) && a->kind != b->kind) return false;
-  stop("unsupported_value", "comparison of " + t.describe(a) + " with " + t.describe(b));
+  stop("unsupported_value", "comparison of " + describe(t, a) + " with " + describe(t, b));
 }
 
 }  // namespace
 
-bool Tracer::equal(Value* a, Value* b) {
-  const Nested nested(nesting_);
-  a = look(a);
-  b = look(b);
+bool equal(Tracer& t, Value* a, Value* b) {
+  const Nested nested(t.frames.nesting);
+  a = t.look(a);
+  b = t.look(b);
   if (a == b && a->kind != Kind::Tensor) {
     if (a->kind != Kind::Constant || !PyFloat_Check(a->obj)) return true;
   }
   for (const TypeOps* type : asked_in_order(a, b))
-    if (const auto answer = type->equal ? type->equal(*this, a, b) : std::nullopt) return *answer;
-  return equal_otherwise(*this, a, b);
+    if (const auto answer = type->equal ? type->equal(t, a, b) : std::nullopt) return *answer;
+  return equal_otherwise(t, a, b);
 }
 
 // As containers compare: an object is found without being asked.
-bool Tracer::same_or_equal(Value* candidate, Value* item) {
+bool same_or_equal(Tracer& t, Value* candidate, Value* item) {
   if (resolve(candidate) == resolve(item)) return true;
-  Value *a = peek(candidate), *b = peek(item);
+  Value *a = peek(t, candidate), *b = peek(t, item);
   const auto is_nan = [](const Value* v) {
     return v->kind == Kind::Constant && PyFloat_Check(v->obj) && std::isnan(PyFloat_AS_DOUBLE(v->obj));
   };
   if (a != b && is_nan(a) && is_nan(b)) stop("unsupported_value", "whether a nan is the same object");
-  return a == b || truth(compare(Py_EQ, a, b));
+  return a == b || truth(t, compare(t, Py_EQ, a, b));
 }
 
-bool Tracer::contains(Value* container, Value* item) {
-  container = look(container);
+bool contains(Tracer& t, Value* container, Value* item) {
+  container = t.look(container);
   const TypeOps& type = ops_of(container);
   if (container->cls && container->kind != Kind::Constant && container->kind != Kind::Tensor)
-    if (PyObject* method = python_method(type_of(container), "__contains__"))
-      return truth(call_special(container, method, {item}));
-  if (!type.contains) stop("unsupported_value", "`in` " + describe(container));
-  return type.contains(*this, container, item);
+    if (PyObject* method = python_method(t, type_of(t, container), "__contains__"))
+      return truth(t, call_special(t, container, method, {item}));
+  if (!type.contains) stop("unsupported_value", "`in` " + describe(t, container));
+  return type.contains(t, container, item);
 }
 
 // What its class's __bool__ or __len__ says; -1: it has neither.
 int checked_truth(Tracer& t, Value* v) {
-  if (PyObject* method = t.python_method(t.type_of(v), "__bool__")) {
-    Value* told = t.call_special(v, method, {});
-    if (t.type_of(told) != &PyBool_Type) stop("exception", "__bool__ gives " + t.describe(told));
-    return t.truth(told);
+  if (PyObject* method = python_method(t, type_of(t, v), "__bool__")) {
+    Value* told = call_special(t, v, method, {});
+    if (type_of(t, told) != &PyBool_Type) stop("exception", "__bool__ gives " + describe(t, told));
+    return truth(t, told);
   }
-  PyObject* method = t.python_method(v->cls, "__len__");
-  return method ? t.checked_length(v, method) != 0 : -1;
+  PyObject* method = python_method(t, v->cls, "__len__");
+  return method ? checked_length(t, v, method) != 0 : -1;
 }
 
-int64_t Tracer::checked_length(Value* v, PyObject* method) {
-  const int64_t n = int_of(call_special(v, method, {}), "len()");
-  if (n < 0) raise(PyExc_ValueError, "__len__() should return >= 0", true);
+int64_t checked_length(Tracer& t, Value* v, PyObject* method) {
+  const int64_t n = int_of(t, call_special(t, v, method, {}), "len()");
+  if (n < 0) t.raise(PyExc_ValueError, "__len__() should return >= 0", true);
   return n;
 }
 
 bool truth_of_container(Tracer& t, Value* v, const char*) {
   if (const int told = checked_truth(t, v); told >= 0) return told;
-  return t.length(v) != 0;
+  return length(t, v) != 0;
 }
 
-bool Tracer::truth(Value* v, const char* where) {
+bool truth(Tracer& t, Value* v, const char* where) {
   v = resolve(v);
-  if (Value* open = symbolic(v)) return symbolic_compare(Py_NE, open, integer(0))->obj == Py_True;
-  if (Value* answer = float_compare(Py_NE, v, integer(0))) return answer->obj == Py_True;
+  if (Value* open = symbolic(t, v)) return symbolic_compare(t, Py_NE, open, t.integer(0))->obj == Py_True;
+  if (Value* answer = float_compare(t, Py_NE, v, t.integer(0))) return answer->obj == Py_True;
   // A value whose type has no __bool__ or __len__ is true: the type is enough.
-  if (made_anew(v) && type_of(v)) return true;
-  v = look(v);
+  if (made_anew(t, v) && type_of(t, v)) return true;
+  v = t.look(v);
   const TypeOps& type = ops_of(v);
-  return !type.truth || type.truth(*this, v, where);
+  return !type.truth || type.truth(t, v, where);
 }
 
-Value* Tracer::len(Value* v) {
-  v = look(v);
-  PyObject* method = may_have_methods(v) ? python_method(type_of(v), "__len__") : nullptr;
-  return integer(method ? checked_length(v, method) : length(v));
+Value* len(Tracer& t, Value* v) {
+  v = t.look(v);
+  PyObject* method = may_have_methods(v) ? python_method(t, type_of(t, v), "__len__") : nullptr;
+  return t.integer(method ? checked_length(t, v, method) : length(t, v));
 }
 
-int64_t Tracer::length(Value* v) {
-  v = look(v);
+int64_t length(Tracer& t, Value* v) {
+  v = t.look(v);
   const TypeOps& type = ops_of(v);
-  if (!type.length) stop("unsupported_value", "len() of a " + describe(v));
-  return type.length(*this, v);
+  if (!type.length) stop("unsupported_value", "len() of a " + describe(t, v));
+  return type.length(t, v);
 }
 
 }  // namespace vitrine::capture

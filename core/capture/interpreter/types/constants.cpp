@@ -1,5 +1,6 @@
 // Which objects are constants: compared by value, or by identity.
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/numbers/numpy_values.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {

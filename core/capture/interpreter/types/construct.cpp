@@ -1,6 +1,13 @@
 // cls(...): objects made in the segment. They live only in the shadow until the segment ends.
+#include "core/capture/interpreter/types/construct.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/methods.h"
+#include "core/capture/interpreter/types/tensors/leaves.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -28,49 +35,49 @@ bool is_plain_class(PyTypeObject* type) {
 
 }  // namespace
 
-Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
+Value* construct(Tracer& t, PyTypeObject* cls, Arguments a) {
   const TorchNames& torch = torch_names();
   PyObject* object = reinterpret_cast<PyObject*>(cls);
-  pin_type(cls);
-  if (cls == torch.partial) return new_partial(*this, a);
+  pin_type(t, cls);
+  if (cls == torch.partial) return new_partial(t, a);
   if (cls == &PyMethod_Type && a.positional.size() == 2 && a.keyword.empty()) {
-    Value* v = make(Kind::Method);
+    Value* v = t.make(Kind::Method);
     v->items = a.positional;
     v->cls = cls;
     return v;
   }
   if (cls == &_PyWeakref_RefType && a.positional.size() == 1 && a.keyword.empty())
-    return weak_reference(*this, a.positional[0]);
-  if (cls == torch.parameter) return new_parameter(a);
-  if (cls == torch.deque) return new_deque(*this, a);
+    return weak_reference(t, a.positional[0]);
+  if (cls == torch.parameter) return new_parameter(t, a);
+  if (cls == torch.deque) return new_deque(t, a);
   if (cls->tp_base == &PyTuple_Type && std::string_view(cls->tp_name).starts_with("torch.return_types.") &&
       a.positional.size() == 1 && a.keyword.empty()) {  // a pytree of torch.max's result makes another
-    Owned items(to_python(tuple(unpack(a.positional[0]))));
+    Owned items(to_python(t, t.tuple(unpack(t, a.positional[0]))));
     Owned made(items ? PyObject_CallOneArg(object, items.get()) : nullptr);
-    if (!made) raise_python();
-    return from_python(made.get());
+    if (!made) t.raise_python();
+    return from_python(t, made.get());
   }
   if (PyType_IsSubtype(cls, torch.enum_base)) {
-    Owned key(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(a.positional[0]) : nullptr);
+    Owned key(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(t, a.positional[0]) : nullptr);
     if (!key) stop("unsupported_value", "an enumeration made from a value that is no constant");
-    return fold(PyObject_CallOneArg(object, key.get()));
+    return t.fold(PyObject_CallOneArg(object, key.get()));
   }
   PyObject* meta_call = lookup(Py_TYPE(cls), "__call__");
   if (meta_call && PyFunction_Check(meta_call)) {
     Arguments all = a;
-    all.positional.insert(all.positional.begin(), pinned(object));
-    return call(pinned(meta_call), std::move(all));
+    all.positional.insert(all.positional.begin(), t.pinned(object));
+    return call(t, t.pinned(meta_call), std::move(all));
   }
   if (meta_call && PyType_Check(meta_call))
-    return call(pinned(meta_call), std::move(a));  // typing.TypedDict's: dict
+    return call(t, t.pinned(meta_call), std::move(a));  // typing.TypedDict's: dict
   if (meta_call && Py_TYPE(meta_call) != &PyWrapperDescr_Type)
     stop("unsupported_value",
          std::string("a class whose metaclass's __call__ is a ") + Py_TYPE(meta_call)->tp_name);
-  return construct_plain(cls, std::move(a));
+  return construct_plain(t, cls, std::move(a));
 }
 
 // What type.__call__ does: __new__, then __init__.
-Value* Tracer::construct_plain(PyTypeObject* cls, Arguments a) {
+Value* construct_plain(Tracer& t, PyTypeObject* cls, Arguments a) {
   PyObject* object = reinterpret_cast<PyObject*>(cls);
   if (!is_plain_class(cls)) {
     const bool foreign = std::string(cls->tp_name).find("torch") == std::string::npos;
@@ -83,8 +90,8 @@ Value* Tracer::construct_plain(PyTypeObject* cls, Arguments a) {
     Owned inner(PyObject_GetAttrString(maker, "__func__"));
     if (inner && PyFunction_Check(inner.get())) {
       Arguments all = a;
-      all.positional.insert(all.positional.begin(), pinned(object));
-      v = look(call(pinned(inner.get()), std::move(all)));
+      all.positional.insert(all.positional.begin(), t.pinned(object));
+      v = t.look(call(t, t.pinned(inner.get()), std::move(all)));
       const bool mine = v->cls && v->kind != Kind::Constant && PyType_IsSubtype(v->cls, cls);
       if (!mine) return v;
     }
@@ -93,30 +100,31 @@ Value* Tracer::construct_plain(PyTypeObject* cls, Arguments a) {
     stop("unsupported_value", std::string(cls->tp_name) + ".__new__ is a " + Py_TYPE(maker)->tp_name);
   if (!v && !a.keyword.empty() && cls->tp_new == PyBaseObject_Type.tp_new &&
       cls->tp_init == PyBaseObject_Type.tp_init)
-    raise(PyExc_TypeError, std::string(cls->tp_name) + "() takes no arguments", true);
+    t.raise(PyExc_TypeError, std::string(cls->tp_name) + "() takes no arguments", true);
   if (!v && !a.keyword.empty() && PyType_IsSubtype(cls, &PyTuple_Type))
     stop("exception", std::string("keywords of ") + cls->tp_name);
   if (!v)
-    v = look(call_method(pinned(object), "__new__",
-                         {[&] {
-                            Values p = {pinned(object)};
-                            p.insert(p.end(), a.positional.begin(), a.positional.end());
-                            return p;
-                          }(),
-                          {}}));
+    v = t.look(call_method(t, t.pinned(object), "__new__",
+                           {[&] {
+                              Values p = {t.pinned(object)};
+                              p.insert(p.end(), a.positional.begin(), a.positional.end());
+                              return p;
+                            }(),
+                            {}}));
   // Of the class of what was made, which may be one derived from it.
   PyTypeObject* made = v->cls && PyType_IsSubtype(v->cls, cls) ? v->cls : cls;
   PyObject* init = lookup(made, "__init__");
   if (init && !PyFunction_Check(init) && Py_TYPE(init) != &PyWrapperDescr_Type)
     stop("unsupported_value", std::string(made->tp_name) + ".__init__ is a " + Py_TYPE(init)->tp_name);
-  if (made != cls) pin_type(made);
+  if (made != cls) pin_type(t, made);
   if (init && PyFunction_Check(init)) {
     Arguments all = a;
     all.positional.insert(all.positional.begin(), v);
-    if (!is_none(call(pinned(init), std::move(all)))) raise(PyExc_TypeError, "__init__() should return None");
+    if (!is_none(t, call(t, t.pinned(init), std::move(all))))
+      t.raise(PyExc_TypeError, "__init__() should return None");
     return v;
   }
-  call_method(v, "__init__", a);
+  call_method(t, v, "__init__", a);
   return v;
 }
 

@@ -1,4 +1,6 @@
 // Containers that existed before the segment: what becomes of one when it is looked at.
+#include "core/capture/interpreter/types/enter.h"
+#include "core/capture/interpreter/trace_guards.h"
 #include "core/capture/interpreter/types/type_rows.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -13,26 +15,26 @@ static const TypeOps& type_of_real(PyObject* o) {
   return PyList_Check(o) ? list_type : deque_type;
 }
 
-void Tracer::materialise_container(Value* v) {
-  guard_type(v);
-  type_of_real(v->obj).enter(*this, v);
+void materialise_container(Tracer& t, Value* v) {
+  guard_type(t, v);
+  type_of_real(v->obj).enter(t, v);
 }
 
 // What stands in a tuple, list or deque from before this point.
-Values Tracer::items_before(Value* v) {
+Values items_before(Tracer& t, Value* v) {
   PyObject* o = v->obj;
   const bool is_tuple = PyTuple_Check(o);
   // Not by the class's own way to go through it.
   const Owned items(is_tuple          ? PyTuple_GetSlice(o, 0, PyTuple_GET_SIZE(o))
                     : PyList_Check(o) ? PyList_GetSlice(o, 0, PyList_GET_SIZE(o))
                                       : PySequence_List(o));
-  if (!items) raise_python();
+  if (!items) t.raise_python();
   Values found;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
     Owned key(PyLong_FromSsize_t(i));
-    found.push_back(lazy(PySequence_Fast_GET_ITEM(items.get(), i),
-                         sources_->make(SourceKind::Item, v->source, -1, std::to_string(i), key.get()),
-                         is_tuple && v->pinned));
+    found.push_back(t.lazy(PySequence_Fast_GET_ITEM(items.get(), i),
+                           t.sources().make(SourceKind::Item, v->source, -1, std::to_string(i), key.get()),
+                           is_tuple && v->pinned));
   }
   return found;
 }

@@ -1,6 +1,10 @@
 // Methods of native types: those of the type's row, those of object; on constants the rest is done for real.
 #include "core/capture/interpreter/types/methods.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/builtins.h"
+#include "core/capture/interpreter/library/pure_functions.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -18,13 +22,13 @@ bool as_objects(Tracer& t, const Arguments& a, PyObject* positional, PyObject* k
   bool constant = true;
   for (size_t i = 0; constant && i < a.positional.size(); ++i) {
     Value* v = t.look(a.positional[i]);
-    if (v->kind == Kind::Iterator || v->kind == Kind::Generator) v = t.list(t.unpack(v));
-    PyObject* o = t.constant_tree(v);
+    if (v->kind == Kind::Iterator || v->kind == Kind::Generator) v = t.list(unpack(t, v));
+    PyObject* o = constant_tree(t, v);
     constant = o && !PyFunction_Check(o);  // one that it would call is the program's own
     if (o) PyTuple_SET_ITEM(positional, static_cast<Py_ssize_t>(i), o);
   }
   for (const auto& [key, value] : a.keyword) {
-    Owned o(constant ? t.constant_tree(value) : nullptr);
+    Owned o(constant ? constant_tree(t, value) : nullptr);
     constant = constant && o && !PyFunction_Check(o.get());
     if (o) PyDict_SetItemString(keyword, key.c_str(), o.get());
   }
@@ -36,14 +40,14 @@ bool as_objects(Tracer& t, const Arguments& a, PyObject* positional, PyObject* k
 Value* call_for_real(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
   const TypeOps& type = ops_of(self);
   const bool pattern = is_regular_expression(self);
-  Owned target(pattern ? Py_NewRef(t.known_object(self)) : t.constant_tree(self));
+  Owned target(pattern ? Py_NewRef(known_object(t, self)) : constant_tree(t, self));
   PyErr_Clear();
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()))), keyword(PyDict_New());
   const bool constant = target && may_be_asked(self) && as_objects(t, a, positional.get(), keyword.get());
   if (Value* result = !constant && type.method_of_values ? type.method_of_values(t, self, name, a) : nullptr)
     return result;
   if (!constant || !(pattern || (type.only_reads && type.only_reads(name))))
-    stop("unsupported_builtin", "method " + name + " of " + t.describe(self));
+    stop("unsupported_builtin", "method " + name + " of " + describe(t, self));
   Owned method(PyObject_GetAttrString(target.get(), name.c_str()));
   if (!method) t.raise_python();
   Owned result(PyObject_Call(method.get(), positional.get(), keyword.get()));
@@ -53,18 +57,18 @@ Value* call_for_real(Tracer& t, Value* self, const std::string& name, const Argu
 
 }  // namespace
 
-Value* Tracer::call_method(Value* self, const std::string& name, const Arguments& a) {
-  self = look(self);
-  if (name == "__new__") return new_object(*this, a);
+Value* call_method(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
+  self = t.look(self);
+  if (name == "__new__") return new_object(t, a);
   const TypeOps& type = ops_of(self);
   if (type.method) {
-    check_accepted(lookup(type_of(self), name), a.positional.size() + 1, a);
-    if (const Method method = type.method(name)) return method(*this, self, a);
+    check_accepted(t, lookup(type_of(t, self), name), a.positional.size() + 1, a);
+    if (const Method method = type.method(name)) return method(t, self, a);
   }
-  if (Value* result = type.call_method ? type.call_method(*this, self, name, a) : nullptr) return result;
+  if (Value* result = type.call_method ? type.call_method(t, self, name, a) : nullptr) return result;
   if (self->kind != Kind::Constant || name == "__init__")
-    if (const Method method = method_of_object(name)) return method(*this, self, a);
-  return call_for_real(*this, self, name, a);
+    if (const Method method = method_of_object(name)) return method(t, self, a);
+  return call_for_real(t, self, name, a);
 }
 
 }  // namespace vitrine::capture

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/comparisons.h"
 #include "core/capture/interpreter/types/type_rows.h"
 
 namespace vitrine::capture {
@@ -23,7 +25,7 @@ Method method_in(const std::string& name) {
 }
 
 inline Value* len_method(Tracer& t, Value* self, const Arguments&) {
-  return t.integer(t.length(self));
+  return t.integer(length(t, self));
 }
 
 inline bool reads_only(const std::string&) {
@@ -59,5 +61,8 @@ Value* new_partial(Tracer& t, const Arguments& a);  // objects/partial.cpp: part
 Value* new_deque(Tracer& t, const Arguments& a);    // containers/deque.cpp: deque(...)
 // tensors/arrays.cpp: of an array or a number of NumPy's that was made of a tensor.
 Recipe recipe_of_array(RecipeMaker& make, Value* v);
+
+// of a builtin type
+Value* call_method(Tracer& t, Value* self, const std::string& name, const Arguments& arguments);
 
 }  // namespace vitrine::capture

@@ -1,7 +1,17 @@
 // Operators with one or two operands. Numbers that may change come first, then a tensor on either side, then
 // what the program's own classes say, then the rows of both types; what is left is computed for real, of
 // constants alone.
+#include "core/capture/interpreter/types/operators.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/symbolic/derived_floats.h"
+#include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/symbolic/size_floats.h"
+#include "core/capture/interpreter/symbolic/symbolic_lists.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/types/attributes.h"
 #include "core/capture/interpreter/types/methods.h"
+#include "core/capture/interpreter/types/numbers/numpy_values.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -46,16 +56,16 @@ std::string sign_of(const OperatorRow& row, bool in_place) {
 // a.method(b), then b.reflected(a); the other way round when b's class derives from a's and has its own
 // reflected method, and only the first when both are of one class. nullptr: neither knows.
 Value* user_binary(Tracer& t, const OperatorRow& row, Value* a, Value* b) {
-  PyObject* first = may_have_methods(a) ? t.python_method(t.type_of(a), row.method) : nullptr;
-  PyObject* second = may_have_methods(b) ? t.python_method(t.type_of(b), row.reflected) : nullptr;
+  PyObject* first = may_have_methods(a) ? python_method(t, type_of(t, a), row.method) : nullptr;
+  PyObject* second = may_have_methods(b) ? python_method(t, type_of(t, b), row.reflected) : nullptr;
   if (may_have_methods(a) && may_have_methods(b) && a->cls == b->cls) second = nullptr;
   const bool swapped = second && may_have_methods(a) && PyType_IsSubtype(b->cls, a->cls) &&
-                       t.python_method(a->cls, row.reflected) != second;
+                       python_method(t, a->cls, row.reflected) != second;
   for (const bool right : {swapped, !swapped}) {
     PyObject* function = right ? second : first;
     if (!function) continue;
-    Value* result = t.call_special(right ? b : a, function, {right ? a : b});
-    if (t.const_object(result) != Py_NotImplemented) return result;
+    Value* result = call_special(t, right ? b : a, function, {right ? a : b});
+    if (const_object(t, result) != Py_NotImplemented) return result;
   }
   return nullptr;
 }
@@ -65,12 +75,12 @@ Value* user_binary(Tracer& t, const OperatorRow& row, Value* a, Value* b) {
 Value* own_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
   const std::string method = op.row.method;
   if (op.in_place && may_have_methods(a))
-    if (PyObject* own = t.python_method(t.type_of(a), ("__i" + method.substr(2)).c_str()))
-      if (Value* result = t.call_special(a, own, {b}); t.const_object(result) != Py_NotImplemented)
+    if (PyObject* own = python_method(t, type_of(t, a), ("__i" + method.substr(2)).c_str()))
+      if (Value* result = call_special(t, a, own, {b}); const_object(t, result) != Py_NotImplemented)
         return result;
   // A list has its own +=, which its class's + does not replace.
   const bool grows = op.in_place && (a->kind == Kind::List || a->kind == Kind::Dict || a->kind == Kind::Set);
-  if (grows && lookup(t.type_of(a), "__i" + method.substr(2))) return nullptr;
+  if (grows && lookup(type_of(t, a), "__i" + method.substr(2))) return nullptr;
   return user_binary(t, op.row, a, b);
 }
 
@@ -80,17 +90,17 @@ bool has_no_operators(Tracer& t, Value* v) {
   if (v->kind == Kind::Constant)
     return v->obj == Py_None || PyLong_Check(v->obj) || PyFloat_CheckExact(v->obj);
   if (v->kind != Kind::Object) return false;
-  for (PyTypeObject* type = t.type_of(v); type; type = type->tp_base)
+  for (PyTypeObject* type = type_of(t, v); type; type = type->tp_base)
     if (type != &PyBaseObject_Type && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
   return true;
 }
 
 // Of two numbers one of which may change; nullptr: there is none.
 Value* symbolic_result(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
-  if (Value* open = t.size_float(torch_names().operator_function(op.row.name), {a, b})) return open;
-  if (Value* open = t.float_binary(op.row.name, op.in_place, a, b)) return open;
-  if (Value* open = t.derived_float(torch_names().operator_function(op.row.name), {a, b})) return open;
-  return op.name == "iadd" ? t.extend_symbolic_list(a, b) : nullptr;
+  if (Value* open = size_float(t, torch_names().operator_function(op.row.name), {a, b})) return open;
+  if (Value* open = float_binary(t, op.row.name, op.in_place, a, b)) return open;
+  if (Value* open = derived_float(t, torch_names().operator_function(op.row.name), {a, b})) return open;
+  return op.name == "iadd" ? extend_symbolic_list(t, a, b) : nullptr;
 }
 
 // By the rows of both types; nullptr: neither knows it.
@@ -108,52 +118,52 @@ std::array<const TypeOps*, 2> asked_in_order(const Value* a, const Value* b) {
   return {&left, &right};
 }
 
-Value* Tracer::binary(const std::string& name, Value* a, Value* b) {
+Value* binary(Tracer& t, const std::string& name, Value* a, Value* b) {
   bool in_place = false;
   const OperatorRow* row = row_of(name, &in_place);
   VITRINE_CHECK(row, "unknown operator " + name);
   const BinaryOperation op{*row, in_place, name};
-  if (Value* result = symbolic_result(*this, op, a, b)) return result;
-  a = peek(a);
-  b = peek(b);
+  if (Value* result = symbolic_result(t, op, a, b)) return result;
+  a = peek(t, a);
+  b = peek(t, b);
   if (const TypeOps& first = *asked_in_order(a, b)[0]; first.precedence >= kBeforeClasses) {
-    if (Value* result = first.binary(*this, op, a, b)) return result;
-    a = look(a);
-    b = look(b);
+    if (Value* result = first.binary(t, op, a, b)) return result;
+    a = t.look(a);
+    b = t.look(b);
   }
-  if (Value* result = own_binary(*this, op, a, b)) return result;
-  if (Value* result = result_by_type(*this, op, a, b)) return result;
-  if (has_no_operators(*this, a) && has_no_operators(*this, b))
-    raise(PyExc_TypeError,
-          std::string("unsupported operand type(s) for ") + sign_of(*row, in_place) + ": '" +
-              type_of(a)->tp_name + "' and '" + type_of(b)->tp_name + "'",
-          true);
-  Owned left(constant_tree(a)), right(constant_tree(b));
+  if (Value* result = own_binary(t, op, a, b)) return result;
+  if (Value* result = result_by_type(t, op, a, b)) return result;
+  if (has_no_operators(t, a) && has_no_operators(t, b))
+    t.raise(PyExc_TypeError,
+            std::string("unsupported operand type(s) for ") + sign_of(*row, in_place) + ": '" +
+                type_of(t, a)->tp_name + "' and '" + type_of(t, b)->tp_name + "'",
+            true);
+  Owned left(constant_tree(t, a)), right(constant_tree(t, b));
   PyErr_Clear();
   if (!left || !right || in_place)
-    stop("unsupported_value", std::string(row->name) + " of " + describe(a) + " and " + describe(b));
-  return fold(PyObject_CallFunctionObjArgs(torch_names().operator_function(row->name), left.get(),
-                                           right.get(), nullptr));
+    stop("unsupported_value", std::string(row->name) + " of " + describe(t, a) + " and " + describe(t, b));
+  return t.fold(PyObject_CallFunctionObjArgs(torch_names().operator_function(row->name), left.get(),
+                                             right.get(), nullptr));
 }
 
-Value* Tracer::unary(const std::string& op, Value* a) {
-  if (Value* open = size_float(torch_names().operator_function(op), {a})) return open;
-  if (Value* open = op == "neg" ? float_negated(a) : nullptr) return open;
-  if (Value* open = derived_float(torch_names().operator_function(op), {a})) return open;
-  a = peek(a);
-  if (a->kind == Kind::Symbol && op == "neg") return symbol_value(-a->sym);
-  if (a->kind == Kind::Symbol && op == "invert") return symbol_value(-a->sym - ir::Sym(1));
-  a = look(a);
+Value* unary(Tracer& t, const std::string& op, Value* a) {
+  if (Value* open = size_float(t, torch_names().operator_function(op), {a})) return open;
+  if (Value* open = op == "neg" ? float_negated(t, a) : nullptr) return open;
+  if (Value* open = derived_float(t, torch_names().operator_function(op), {a})) return open;
+  a = peek(t, a);
+  if (a->kind == Kind::Symbol && op == "neg") return symbol_value(t, -a->sym);
+  if (a->kind == Kind::Symbol && op == "invert") return symbol_value(t, -a->sym - ir::Sym(1));
+  a = t.look(a);
   PyObject* function = torch_names().operator_function(op);
-  if (a->kind == Kind::Tensor) return torch_call("operator." + op, function, {{a}, {}});
+  if (a->kind == Kind::Tensor) return torch_call(t, "operator." + op, function, {{a}, {}});
   if (a->kind == Kind::Constant) {
-    if (Value* result = numpy_operator(op, a->obj, nullptr)) return result;
-    return fold(PyObject_CallOneArg(function, a->obj));
+    if (Value* result = numpy_operator(t, op, a->obj, nullptr)) return result;
+    return t.fold(PyObject_CallOneArg(function, a->obj));
   }
   if (PyObject* method =
-          a->kind == Kind::Object ? python_method(type_of(a), ("__" + op + "__").c_str()) : nullptr)
-    return call_special(a, method, {});
-  stop("unsupported_value", op + " of " + describe(a));
+          a->kind == Kind::Object ? python_method(t, type_of(t, a), ("__" + op + "__").c_str()) : nullptr)
+    return call_special(t, a, method, {});
+  stop("unsupported_value", op + " of " + describe(t, a));
 }
 
 }  // namespace vitrine::capture

@@ -1,6 +1,11 @@
 // isinstance() with a protocol that may be asked at run time: what has its members is one of its instances.
+#include "core/capture/interpreter/types/protocols.h"
 #include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/value_questions.h"
+#include "core/capture/interpreter/values.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -30,13 +35,13 @@ bool is_computed(PyTypeObject* type, const std::string& name) {
 bool has_member(Tracer& t, Value* v, PyObject* protocol, const std::string& name) {
   PyObject* wanted = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(protocol),
                                     Owned(PyUnicode_FromString(name.c_str())).get());
-  if (is_computed(t.type_of(v), name))
+  if (is_computed(type_of(t, v), name))
     stop("unsupported_builtin",
-         "isinstance() with a protocol of a " + t.describe(v) + ", which computes " + name);
+         "isinstance() with a protocol of a " + describe(t, v) + ", which computes " + name);
   const bool is_method = wanted && PyCallable_Check(wanted);
   try {
-    Value* found = t.get_attr(v, name);
-    return found && !(is_method && t.is_none(found));
+    Value* found = get_attr(t, v, name);
+    return found && !(is_method && is_none(t, found));
   } catch (const RaiseSignal& signal) {
     if (!signal.exception || signal.exception->cls != reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))
       throw;
@@ -62,9 +67,9 @@ bool is_of_protocol(Tracer& t, Value* v, PyObject* protocol) {
   const bool changed = v->mutated || !v->attrs.empty();
   if (!members || v->kind != Kind::Object || (!v->obj && lookup(v->cls, "__getattr__")) ||
       (v->obj && changed))
-    stop("unsupported_builtin", "isinstance() of a " + t.describe(v) + " with a protocol");
-  t.pin_type(reinterpret_cast<PyTypeObject*>(protocol));
-  t.guard(GuardKind::AbcRegistry, t.constant_source(protocol), protocol, abc_registrations(), "", nullptr,
+    stop("unsupported_builtin", "isinstance() of a " + describe(t, v) + " with a protocol");
+  pin_type(t, reinterpret_cast<PyTypeObject*>(protocol));
+  t.guard(GuardKind::AbcRegistry, constant_source(t, protocol), protocol, abc_registrations(), "", nullptr,
           "no class was registered");
   bool all = true;
   Owned names(PySequence_List(members.get()));
@@ -73,7 +78,7 @@ bool is_of_protocol(Tracer& t, Value* v, PyObject* protocol) {
   const int really = v->obj ? PyObject_IsInstance(v->obj, protocol) : all;
   if (really < 0 || really != static_cast<int>(all) || (!all && !v->obj)) {
     PyErr_Clear();
-    stop("unsupported_builtin", "isinstance() of a " + t.describe(v) + " with a protocol");
+    stop("unsupported_builtin", "isinstance() of a " + describe(t, v) + " with a protocol");
   }
   return all;
 }

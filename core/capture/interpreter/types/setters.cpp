@@ -1,5 +1,14 @@
 // Attribute writes: into the shadow, replayed after the graph.
+#include "core/capture/interpreter/types/setters.h"
+#include "core/capture/interpreter/commit/lifetimes.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/machine/exception_chain.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
 #include "core/capture/interpreter/types/methods.h"
+#include "core/capture/interpreter/types/objects/descriptors.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/thread_locals.h"
 
@@ -12,10 +21,10 @@ bool is_read_only(PyObject* descriptor) {
          (reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member->flags & READONLY);
 }
 
-void Tracer::write_attr(Value* v, const std::string& name, Value* value) {
-  touch(v);
-  if (v->own_dict) enter_own(v, name, value);
-  check_overwritten(v, name);
+void write_attr(Tracer& t, Value* v, const std::string& name, Value* value) {
+  touch(t, v);
+  if (v->own_dict) enter_own(t, v, name, value);
+  check_overwritten(t, v, name);
   for (auto at = v->attrs.begin(); at != v->attrs.end(); ++at)
     if (at->first == name) {
       if (at->second || !value) return void(at->second = value);
@@ -25,80 +34,80 @@ void Tracer::write_attr(Value* v, const std::string& name, Value* value) {
   v->attrs.emplace_back(name, value);
 }
 
-void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
-  v = look(v);
+void set_attr(Tracer& t, Value* v, const std::string& name, Value* value) {
+  v = t.look(v);
   const TypeOps& type = ops_of(v);
-  if (!type.set_attr) stop("custom_setter", "attribute " + name + " of " + describe(v) + " is set");
-  type.set_attr(*this, v, name, value);
+  if (!type.set_attr) stop("custom_setter", "attribute " + name + " of " + describe(t, v) + " is set");
+  type.set_attr(t, v, name, value);
 }
 
-void Tracer::generic_set(Value* v, const std::string& name, Value* value) {
-  v = look(v);
-  PyTypeObject* type = type_of(v);
-  pin_type(type);
-  check_plain_attributes(v, "__setattr__");
-  if (set_chain_attr(v, name, value)) return;
+void generic_set(Tracer& t, Value* v, const std::string& name, Value* value) {
+  v = t.look(v);
+  PyTypeObject* type = type_of(t, v);
+  pin_type(t, type);
+  check_plain_attributes(t, v, "__setattr__");
+  if (set_chain_attr(t, v, name, value)) return;
   if (PyObject* d = lookup(type, name.c_str()); d && Py_TYPE(d)->tp_descr_set) {
     PyTypeObject* kind = Py_TYPE(d);
     if (PyType_IsSubtype(kind, &PyProperty_Type)) {
       Owned setter(PyObject_GetAttrString(d, "fset"));
       if (!setter || setter.get() == Py_None)
-        raise(PyExc_AttributeError, "property " + name + " has no setter");
-      call(pinned(setter.get()), {{v, value}, {}});
+        t.raise(PyExc_AttributeError, "property " + name + " has no setter");
+      call(t, t.pinned(setter.get()), {{v, value}, {}});
       return;
     }
     if (is_read_only(d))
-      stop("exception", "attribute " + name + " of a " + describe(v) + ", which is read-only, is set");
+      stop("exception", "attribute " + name + " of a " + describe(t, v) + ", which is read-only, is set");
     if (kind != &PyMemberDescr_Type) {
-      PyObject* setter = python_method(kind, "__set__");
-      if (!setter) stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is set");
-      call_special(pinned(d), setter, {v, value});
+      PyObject* setter = python_method(t, kind, "__set__");
+      if (!setter) stop("custom_setter", "attribute " + name + " of a " + describe(t, v) + " is set");
+      call_special(t, t.pinned(d), setter, {v, value});
       return;
     }
   } else if (!v->obj ? type->tp_dictoffset == 0 && !(type->tp_flags & Py_TPFLAGS_MANAGED_DICT)
                      : !Owned(held_attributes(v->obj))) {
     PyErr_Clear();
-    raise(PyExc_AttributeError, describe(v) + " has no attribute '" + name + "'");
+    t.raise(PyExc_AttributeError, describe(t, v) + " has no attribute '" + name + "'");
   }
-  write_attr(v, name, value);
+  write_attr(t, v, name, value);
 }
 
-void Tracer::del_attr(Value* v, const std::string& name) {
-  v = look(v);
-  if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(v) + " is deleted");
-  PyTypeObject* type = type_of(v);
+void del_attr(Tracer& t, Value* v, const std::string& name) {
+  v = t.look(v);
+  if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(t, v) + " is deleted");
+  PyTypeObject* type = type_of(t, v);
   PyObject* deleter = lookup(type, "__delattr__");
   if (deleter && PyFunction_Check(deleter)) {
-    call_special(v, deleter, {text(name)});
+    call_special(t, v, deleter, {t.text(name)});
     return;
   }
-  generic_del(v, name);
+  generic_del(t, v, name);
 }
 
-void Tracer::generic_del(Value* v, const std::string& name) {
-  v = look(v);
-  if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(v) + " is deleted");
-  PyTypeObject* type = type_of(v);
-  pin_type(type);
-  check_plain_attributes(v, "__delattr__");
+void generic_del(Tracer& t, Value* v, const std::string& name) {
+  v = t.look(v);
+  if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(t, v) + " is deleted");
+  PyTypeObject* type = type_of(t, v);
+  pin_type(t, type);
+  check_plain_attributes(t, v, "__delattr__");
   PyObject* d = lookup(type, name.c_str());
   if (d && PyType_IsSubtype(Py_TYPE(d), &PyProperty_Type)) {
     Owned function(PyObject_GetAttrString(d, "fdel"));
     if (!function || function.get() == Py_None) stop("custom_setter", "property " + name + " has no deleter");
-    call(pinned(function.get()), {{v}, {}});
+    call(t, t.pinned(function.get()), {{v}, {}});
     return;
   }
-  if (PyObject* own = d && Py_TYPE(d)->tp_descr_set ? python_method(Py_TYPE(d), "__delete__") : nullptr) {
-    call_special(pinned(d), own, {v});
+  if (PyObject* own = d && Py_TYPE(d)->tp_descr_set ? python_method(t, Py_TYPE(d), "__delete__") : nullptr) {
+    call_special(t, t.pinned(d), own, {v});
     return;
   }
   if (d && Py_TYPE(d) == &PyMemberDescr_Type && (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
-    if (!bind_descriptor(d, v, type, name)) raise(PyExc_AttributeError, name, true);
-    return write_attr(v, name, nullptr);
+    if (!bind_descriptor(t, d, v, type, name)) t.raise(PyExc_AttributeError, name, true);
+    return write_attr(t, v, name, nullptr);
   }
-  const bool own = !(d && Py_TYPE(d)->tp_descr_set) && instance_get(v, name);
-  if (!own) stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is deleted");
-  write_attr(v, name, nullptr);
+  const bool own = !(d && Py_TYPE(d)->tp_descr_set) && instance_get(t, v, name);
+  if (!own) stop("custom_setter", "attribute " + name + " of a " + describe(t, v) + " is deleted");
+  write_attr(t, v, name, nullptr);
 }
 
 }  // namespace vitrine::capture

@@ -1,48 +1,55 @@
 // v[key], v[key] = x, del v[key], and f-strings.
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/library/flex_attention.h"
+#include "core/capture/interpreter/symbolic/symbolic_text.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/containers/set.h"
 #include "core/capture/interpreter/types/methods.h"
+#include "core/capture/interpreter/value_questions.h"
 
 namespace vitrine::capture {
 
 // A method in Python of its class; nullptr: there is none.
 static PyObject* own_method_of(Tracer& t, Value* v, const char* name) {
-  return v->cls && v->kind != Kind::Constant ? t.python_method(t.type_of(v), name) : nullptr;
+  return v->cls && v->kind != Kind::Constant ? python_method(t, type_of(t, v), name) : nullptr;
 }
 
-Value* Tracer::get_item(Value* v, Value* key) {
-  v = look(v);
-  if (Value* read = v->kind == Kind::Tensor && at_places_ ? get_item_at_places(v, key) : nullptr) return read;
+Value* get_item(Tracer& t, Value* v, Value* key) {
+  v = t.look(v);
+  if (Value* read = v->kind == Kind::Tensor && t.pure.at_places ? get_item_at_places(t, v, key) : nullptr)
+    return read;
   if (v->kind != Kind::Tensor)
-    if (PyObject* method = own_method_of(*this, v, "__getitem__")) return call_special(v, method, {key});
-  return get_held_item(v, key);
+    if (PyObject* method = own_method_of(t, v, "__getitem__")) return call_special(t, v, method, {key});
+  return get_held_item(t, v, key);
 }
 
-Value* Tracer::get_held_item(Value* v, Value* key) {
+Value* get_held_item(Tracer& t, Value* v, Value* key) {
   const TypeOps& type = ops_of(v);
-  if (!type.get_item) stop("unsupported_value", "subscript of " + describe(v));
-  return type.get_item(*this, v, key);
+  if (!type.get_item) stop("unsupported_value", "subscript of " + describe(t, v));
+  return type.get_item(t, v, key);
 }
 
-void Tracer::set_item(Value* v, Value* key, Value* value) {
-  v = look(v);
+void set_item(Tracer& t, Value* v, Value* key, Value* value) {
+  v = t.look(v);
   if (v->kind != Kind::Tensor)
-    if (PyObject* method = own_method_of(*this, v, "__setitem__")) {
-      call_special(v, method, {key, value});
+    if (PyObject* method = own_method_of(t, v, "__setitem__")) {
+      call_special(t, v, method, {key, value});
       return;
     }
   const TypeOps& type = ops_of(v);
-  if (!type.set_item) stop("custom_setter", "item assignment on " + describe(v));
-  type.set_item(*this, v, key, value);
+  if (!type.set_item) stop("custom_setter", "item assignment on " + describe(t, v));
+  type.set_item(t, v, key, value);
 }
 
-void Tracer::del_item(Value* v, Value* key) {
-  v = look(v);
-  if (PyObject* method = own_method_of(*this, v, "__delitem__")) {
-    call_special(v, method, {key});
+void del_item(Tracer& t, Value* v, Value* key) {
+  v = t.look(v);
+  if (PyObject* method = own_method_of(t, v, "__delitem__")) {
+    call_special(t, v, method, {key});
     return;
   }
   const TypeOps& type = ops_of(v);
-  if (!type.del_item) stop("custom_setter", "item deletion on " + describe(v));
-  type.del_item(*this, v, key);
+  if (!type.del_item) stop("custom_setter", "item deletion on " + describe(t, v));
+  type.del_item(t, v, key);
 }
 
 // A real exception like one that was made here, to ask it for its text. nullptr: its arguments are no
@@ -51,7 +58,7 @@ static PyObject* exception_tree(Tracer& t, Value* v) {
   auto* base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
   const bool builtin = !(v->cls->tp_flags & Py_TPFLAGS_HEAPTYPE);
   if (!builtin && (v->cls->tp_str != base->tp_str || v->cls->tp_repr != base->tp_repr)) return nullptr;
-  Owned arguments(t.constant_tree(t.tuple(v->items)));
+  Owned arguments(constant_tree(t, t.tuple(v->items)));
   if (!arguments) return nullptr;
   PyObject* cls = builtin ? reinterpret_cast<PyObject*>(v->cls) : PyExc_Exception;
   return PyObject_Call(cls, arguments.get(), nullptr);
@@ -59,29 +66,29 @@ static PyObject* exception_tree(Tracer& t, Value* v) {
 
 // Text of a value whose str() or repr() reads nothing but constants.
 // What __str__, __repr__ or __format__ gives.
-Value* Tracer::checked_text(Value* v, PyObject* method, Values arguments) {
-  Value* told = call_special(v, method, std::move(arguments));
-  if (!PyType_IsSubtype(type_of(told), &PyUnicode_Type))
-    stop("exception", "text of a " + describe(v) + " is " + describe(told));
+static Value* checked_text(Tracer& t, Value* v, PyObject* method, Values arguments) {
+  Value* told = call_special(t, v, method, std::move(arguments));
+  if (!PyType_IsSubtype(type_of(t, told), &PyUnicode_Type))
+    stop("exception", "text of a " + describe(t, v) + " is " + describe(t, told));
   return told;
 }
 
-std::string Tracer::str_of(Value* v, bool repr) {
-  v = look(v);
+std::string str_of(Tracer& t, Value* v, bool repr) {
+  v = t.look(v);
   if (v->kind == Kind::Tensor) stop("side_effect", kTensorInText);
   if (v->kind == Kind::Object && !repr) {
-    if (PyObject* method = python_method(type_of(v), "__str__"))
-      return str_of(checked_text(v, method, {}), false);
+    if (PyObject* method = python_method(t, type_of(t, v), "__str__"))
+      return str_of(t, checked_text(t, v, method, {}), false);
   }
   if (v->kind == Kind::Object)
-    if (PyObject* method = python_method(type_of(v), "__repr__"))
-      return str_of(checked_text(v, method, {}), false);
-  Owned tree(v->worded ? exception_tree(*this, v) : constant_tree(v));
+    if (PyObject* method = python_method(t, type_of(t, v), "__repr__"))
+      return str_of(t, checked_text(t, v, method, {}), false);
+  Owned tree(v->worded ? exception_tree(t, v) : constant_tree(t, v));
   PyErr_Clear();
-  if (!tree) stop("unsupported_value", "text of a " + describe(v));
-  check_order_known();
+  if (!tree) stop("unsupported_value", "text of a " + describe(t, v));
+  check_order_known(t);
   Owned text(repr ? PyObject_Repr(tree.get()) : PyObject_Str(tree.get()));
-  if (!text) raise_python();
+  if (!text) t.raise_python();
   if (!PyUnicode_AsUTF8(text.get())) {
     PyErr_Clear();
     stop("unsupported_value", "text that is no UTF-8");
@@ -89,30 +96,30 @@ std::string Tracer::str_of(Value* v, bool repr) {
   return text_of(text.get());
 }
 
-Value* Tracer::format(Value* v, Value* spec, int conversion) {
+Value* format(Tracer& t, Value* v, Value* spec, int conversion) {
   if (conversion == 0)
-    if (Value* open = symbolic_text(v, spec)) return open;
-  v = look(v);
+    if (Value* open = symbolic_text(t, v, spec)) return open;
+  v = t.look(v);
   if (conversion == 3) {
-    Owned tree(constant_tree(v));
-    if (!tree) stop("unsupported_value", "ascii() of a " + describe(v));
-    v = fold(PyObject_ASCII(tree.get()));
+    Owned tree(constant_tree(t, v));
+    if (!tree) stop("unsupported_value", "ascii() of a " + describe(t, v));
+    v = t.fold(PyObject_ASCII(tree.get()));
   } else if (conversion != 0) {
-    v = text(str_of(v, conversion == 2));
+    v = t.text(str_of(t, v, conversion == 2));
   }
-  std::string form = spec ? str_of(spec, false) : "";
+  std::string form = spec ? str_of(t, spec, false) : "";
   if (may_have_methods(v))
-    if (PyObject* method = python_method(type_of(v), "__format__"))
-      return checked_text(v, method, {text(form)});
+    if (PyObject* method = python_method(t, type_of(t, v), "__format__"))
+      return checked_text(t, v, method, {t.text(form)});
   if (form.empty()) {
     if (v->kind == Kind::Constant && PyUnicode_CheckExact(v->obj)) return v;
-    if (v->kind != Kind::Constant) return text(str_of(v, false));
+    if (v->kind != Kind::Constant) return t.text(str_of(t, v, false));
   }
-  Owned tree(constant_tree(v));
+  Owned tree(constant_tree(t, v));
   PyErr_Clear();
-  if (!tree) stop("unsupported_value", "format of a " + describe(v));
+  if (!tree) stop("unsupported_value", "format of a " + describe(t, v));
   Owned form_object(PyUnicode_FromStringAndSize(form.data(), static_cast<Py_ssize_t>(form.size())));
-  return fold(PyObject_Format(tree.get(), form_object.get()));
+  return t.fold(PyObject_Format(tree.get(), form_object.get()));
 }
 
 }  // namespace vitrine::capture

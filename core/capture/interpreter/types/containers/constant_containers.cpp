@@ -1,11 +1,13 @@
 // str, range and frozenset: constants whose items are asked for.
+#include "core/capture/interpreter/types/containers/str_format.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/objects/constants.h"
 
 namespace vitrine::capture {
 namespace {
 
 Value* format_values(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
-  return name == "format" ? t.format_text(self->obj, a) : nullptr;
+  return name == "format" ? format_text(t, self->obj, a) : nullptr;
 }
 
 void enter_range(Tracer& t, Value* v) {
@@ -22,7 +24,7 @@ Value* iter_frozen_set(Tracer& t, Value* v) {
   if (v->source && PySet_GET_SIZE(v->obj) > 1) return iter_constant(t, v);
   Owned items(PySequence_List(v->obj));
   if (!items) t.raise_python();
-  return t.iter(t.fold(items.release()));
+  return iter(t, t.fold(items.release()));
 }
 
 }  // namespace

@@ -2,8 +2,13 @@
 #include <algorithm>
 
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
 #include "core/capture/interpreter/types/containers/sequences.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/methods.h"
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -21,8 +26,8 @@ void limit_deque(Value* v, bool at_the_end) {
 
 Value* extend_deque(Tracer& t, Value* self, Value* by, bool at_the_end) {
   if (t.look(by) == self) by = t.tuple(self->items);
-  t.for_rest_of(t.iter(by), [&](Value* item) {
-    t.touch(self);
+  for_rest_of(t, iter(t, by), [&](Value* item) {
+    touch(t, self);
     self->items.insert(at_the_end ? self->items.end() : self->items.begin(), item);
     limit_deque(self, at_the_end);
   });
@@ -30,14 +35,14 @@ Value* extend_deque(Tracer& t, Value* self, Value* by, bool at_the_end) {
 }
 
 Value* deque_append(Tracer& t, Value* self, const Arguments& a) {
-  t.touch(self);
+  touch(t, self);
   self->items.push_back(argument(t, a, 0));
   limit_deque(self, true);
   return t.none();
 }
 
 Value* deque_append_left(Tracer& t, Value* self, const Arguments& a) {
-  t.touch(self);
+  touch(t, self);
   self->items.insert(self->items.begin(), argument(t, a, 0));
   limit_deque(self, false);
   return t.none();
@@ -52,7 +57,7 @@ Value* deque_extend_left(Tracer& t, Value* self, const Arguments& a) {
 }
 
 Value* deque_insert(Tracer& t, Value* self, const Arguments& a) {
-  t.guard_length(self);
+  guard_length(t, self);
   if (self->limit >= 0 && static_cast<int64_t>(self->items.size()) >= self->limit)
     t.raise(PyExc_IndexError, "deque already at its maximum size", true);
   return list_insert(t, self, a);
@@ -64,7 +69,7 @@ void check_not_empty(Tracer& t, const Value* self) {
 
 Value* deque_pop_left(Tracer& t, Value* self, const Arguments&) {
   check_not_empty(t, self);
-  t.touch(self);
+  touch(t, self);
   Value* item = self->items.front();
   self->items.erase(self->items.begin());
   return item;
@@ -72,7 +77,7 @@ Value* deque_pop_left(Tracer& t, Value* self, const Arguments&) {
 
 Value* deque_pop(Tracer& t, Value* self, const Arguments&) {
   check_not_empty(t, self);
-  t.touch(self);
+  touch(t, self);
   Value* item = self->items.back();
   self->items.pop_back();
   return item;
@@ -80,14 +85,14 @@ Value* deque_pop(Tracer& t, Value* self, const Arguments&) {
 
 Value* deque_rotate(Tracer& t, Value* self, const Arguments& a) {
   const auto n = static_cast<int64_t>(self->items.size());
-  const int64_t by = t.int_of(argument(t, a, 0, "", t.integer(1)), "how far to rotate");
-  t.touch(self);
+  const int64_t by = int_of(t, argument(t, a, 0, "", t.integer(1)), "how far to rotate");
+  touch(t, self);
   if (n > 0) std::rotate(self->items.begin(), self->items.end() - ((by % n + n) % n), self->items.end());
   return t.none();
 }
 
 Value* deque_copy(Tracer& t, Value* self, const Arguments&) {
-  t.guard_length(self);
+  guard_length(t, self);
   Value* copy = t.sequence(Kind::List, self->items, torch_names().deque);
   copy->limit = self->limit;
   return copy;
@@ -137,14 +142,14 @@ Method method_of_deque(const std::string& name) {
 
 Value* deque_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
   if (a->cls != torch_names().deque || op.name != "iadd")
-    stop("unsupported_value", op.name + " of " + t.describe(a) + " and " + t.describe(b));
-  t.call_method(a, "extend", {{b}, {}});
+    stop("unsupported_value", op.name + " of " + describe(t, a) + " and " + describe(t, b));
+  call_method(t, a, "extend", {{b}, {}});
   return a;
 }
 
 void check_no_slice(Tracer& t, Value* v, Value* key) {
   key = t.look(key);
-  t.guard_length(v);
+  guard_length(t, v);
   if (is_slice(key)) stop("exception", "a slice of a deque");
 }
 
@@ -168,7 +173,7 @@ void enter_deque(Tracer& t, Value* v) {
   v->kind = Kind::List;
   Owned most(PyObject_GetAttrString(v->obj, "maxlen"));
   Value* limit = most ? t.lazy(most.get(), t.sources().attr(v->source, "maxlen")) : nullptr;
-  if (limit && !t.is_none(limit)) v->limit = t.int_of(limit, "a deque's length");
+  if (limit && !is_none(t, limit)) v->limit = int_of(t, limit, "a deque's length");
   if (limit && most.get() == Py_None) t.look(limit);
   enter_items(t, v);
 }
@@ -186,11 +191,11 @@ Value* new_deque(Tracer& t, const Arguments& a) {
   Value* limit = a.positional.size() > 1 ? a.positional[1] : a.find("maxlen");
   const size_t named = (a.find("maxlen") != nullptr) + (a.find("iterable") != nullptr);
   const bool known = a.positional.size() + a.keyword.size() <= 2 && a.keyword.size() == named;
-  const bool limited = limit && !t.is_none(limit);
-  const int64_t most = limited ? t.int_of(limit, "a deque's length") : -1;
+  const bool limited = limit && !is_none(t, limit);
+  const int64_t most = limited ? int_of(t, limit, "a deque's length") : -1;
   if (!known || (limited && most < 0)) stop("unsupported_builtin", "a deque is made of other arguments");
   Value* iterable = a.positional.empty() ? a.find("iterable") : a.positional[0];
-  Value* v = t.sequence(Kind::List, iterable ? t.unpack(iterable) : Values{}, torch_names().deque);
+  Value* v = t.sequence(Kind::List, iterable ? unpack(t, iterable) : Values{}, torch_names().deque);
   v->limit = most;
   limit_deque(v, true);
   return v;

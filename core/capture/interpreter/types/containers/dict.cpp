@@ -4,32 +4,41 @@
 
 #include "core/base/words.h"
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/construct.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
 #include "core/capture/interpreter/types/containers/dicts.h"
+#include "core/capture/interpreter/types/iterators/over_containers.h"
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
 namespace {
 
 Value* iter_keys(Tracer& t, Value* v) {
-  t.dict_entries(v);
-  return t.new_iterator(IteratorKind::Keys, {v});
+  dict_entries(t, v);
+  return new_iterator(t, IteratorKind::Keys, {v});
 }
 
 Value* dict_pop(Tracer& t, Value* self, const Arguments& a) {
   Value* key = argument(t, a, 0);
-  Value* found = t.dict_get(self, key);
+  Value* found = dict_get(t, self, key);
   if (!found) {
     if (a.positional.size() > 1) return a.positional[1];
-    t.raise(PyExc_KeyError, t.describe(key));
+    t.raise(PyExc_KeyError, describe(t, key));
   }
-  t.dict_remove(self, key);
+  dict_remove(t, self, key);
   return found;
 }
 
 Value* dict_update_method(Tracer& t, Value* self, const Arguments& a) {
-  if (!a.positional.empty()) t.dict_update(self, a.positional[0]);
-  for (auto& [key, value] : a.keyword) t.dict_set(self, t.text(key), value);
+  if (!a.positional.empty()) dict_update(t, self, a.positional[0]);
+  for (auto& [key, value] : a.keyword) dict_set(t, self, t.text(key), value);
   return t.none();
 }
 
@@ -45,40 +54,40 @@ Value* dict_init(Tracer& t, Value* self, const Arguments& a) {
 
 Value* dict_copy(Tracer& t, Value* self, const Arguments&) {
   if (PyType_IsSubtype(self->cls, torch_names().default_dict))
-    stop("unsupported_builtin", "copy() of " + t.describe(self));
+    stop("unsupported_builtin", "copy() of " + describe(t, self));
   Value* copy =
-      t.new_dict(PyType_IsSubtype(self->cls, torch_names().ordered_dict) ? self->cls : &PyDict_Type);
-  t.dict_update(copy, self);
+      new_dict(t, PyType_IsSubtype(self->cls, torch_names().ordered_dict) ? self->cls : &PyDict_Type);
+  dict_update(t, copy, self);
   return copy;
 }
 
 Value* dict_move_to_end(Tracer& t, Value* self, const Arguments& a) {
   Value* key = argument(t, a, 0);
-  Value* value = t.dict_get(self, key);
-  if (!value) t.raise(PyExc_KeyError, t.describe(key));
-  if (!t.truth(argument(t, a, 1, "last", t.boolean(true))))
+  Value* value = dict_get(t, self, key);
+  if (!value) t.raise(PyExc_KeyError, describe(t, key));
+  if (!truth(t, argument(t, a, 1, "last", t.boolean(true))))
     stop("unsupported_builtin", "move_to_end(last=False)");
-  t.dict_remove(self, key);
-  t.dict_set(self, key, value);
+  dict_remove(t, self, key);
+  dict_set(t, self, key, value);
   return t.none();
 }
 
 Value* dict_popitem(Tracer& t, Value* self, const Arguments& a) {
-  auto entries = t.dict_entries(self);
+  auto entries = dict_entries(t, self);
   if (entries.empty()) t.raise(PyExc_KeyError, "dictionary is empty");
   const bool given = !a.positional.empty() || !a.keyword.empty();
   if (given && self->cls != torch_names().ordered_dict) stop("unsupported_builtin", "popitem(last=...)");
-  const bool last = !given || t.truth(argument(t, a, 0, "last"));
+  const bool last = !given || truth(t, argument(t, a, 0, "last"));
   auto [key, value] = last ? entries.back() : entries.front();
-  t.dict_remove(self, key);
+  dict_remove(t, self, key);
   return t.tuple({key, value});
 }
 
 Value* dict_setdefault(Tracer& t, Value* self, const Arguments& a) {
   Value* key = argument(t, a, 0);
-  if (Value* found = t.dict_get(self, key)) return found;
+  if (Value* found = dict_get(t, self, key)) return found;
   Value* value = argument(t, a, 1, "default", t.none());
-  t.dict_set(self, key, value);
+  dict_set(t, self, key, value);
   return value;
 }
 
@@ -86,7 +95,7 @@ const MethodTable& dict_methods() {
   static const MethodTable table = {
       {"get",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
-         Value* found = t.dict_get(s, argument(t, a, 0));
+         Value* found = dict_get(t, s, argument(t, a, 0));
          return found ? found : argument(t, a, 1, "default", t.none());
        }},
       {"keys", [](Tracer& t, Value* s, const Arguments&) { return new_dict_view(t, s, &PyDictKeys_Type); }},
@@ -101,30 +110,30 @@ const MethodTable& dict_methods() {
       {"move_to_end", dict_move_to_end},
       {"clear",
        [](Tracer& t, Value* s, const Arguments&) -> Value* {
-         t.dict_entries(s);
-         t.dict_clear(s);
+         dict_entries(t, s);
+         dict_clear(t, s);
          return t.none();
        }},
       {"__init__", dict_init},
       {"__getitem__",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
-         Value* found = t.dict_get(s, argument(t, a, 0));
-         if (!found) t.raise(PyExc_KeyError, t.describe(argument(t, a, 0)));
+         Value* found = dict_get(t, s, argument(t, a, 0));
+         if (!found) t.raise(PyExc_KeyError, describe(t, argument(t, a, 0)));
          return found;
        }},
       {"__setitem__",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
-         t.dict_set(s, argument(t, a, 0), argument(t, a, 1));
+         dict_set(t, s, argument(t, a, 0), argument(t, a, 1));
          return t.none();
        }},
       {"__delitem__",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
-         if (!t.dict_remove(s, argument(t, a, 0))) t.raise(PyExc_KeyError, t.describe(argument(t, a, 0)));
+         if (!dict_remove(t, s, argument(t, a, 0))) t.raise(PyExc_KeyError, describe(t, argument(t, a, 0)));
          return t.none();
        }},
       {"__contains__",
        [](Tracer& t, Value* s, const Arguments& a) {
-         return t.boolean(t.dict_get(s, argument(t, a, 0)) != nullptr);
+         return t.boolean(dict_get(t, s, argument(t, a, 0)) != nullptr);
        }},
       {"__len__", len_method},
       {"__iter__", [](Tracer& t, Value* s, const Arguments&) { return iter_keys(t, s); }},
@@ -134,36 +143,36 @@ const MethodTable& dict_methods() {
 
 // --- operations
 int64_t length_of_dict(Tracer& t, Value* v) {
-  return static_cast<int64_t>(t.dict_entries(v).size());
+  return static_cast<int64_t>(dict_entries(t, v).size());
 }
 
 bool dict_contains(Tracer& t, Value* v, Value* key) {
-  return t.dict_get(v, key) != nullptr;
+  return dict_get(t, v, key) != nullptr;
 }
 
 Value* get_dict_item(Tracer& t, Value* v, Value* key) {
-  if (Value* found = t.dict_get(v, key)) return found;
-  if (PyObject* missing = t.python_method(v->cls, "__missing__")) return t.call_special(v, missing, {key});
+  if (Value* found = dict_get(t, v, key)) return found;
+  if (PyObject* own = python_method(t, v->cls, "__missing__")) return call_special(t, v, own, {key});
   if (PyType_IsSubtype(v->cls, torch_names().default_dict)) {
-    Value* factory = t.get_attr(v, "default_factory");
-    if (factory && !t.is_none(factory)) {
-      Value* made = t.call(factory, {});
-      t.dict_set(v, key, made);
+    Value* factory = get_attr(t, v, "default_factory");
+    if (factory && !is_none(t, factory)) {
+      Value* made = call(t, factory, {});
+      dict_set(t, v, key, made);
       return made;
     }
   }
   RaiseSignal signal;
-  signal.exception = t.construct(reinterpret_cast<PyTypeObject*>(PyExc_KeyError), {{key}, {}});
-  signal.text = "KeyError: " + t.describe(key);
+  signal.exception = construct(t, reinterpret_cast<PyTypeObject*>(PyExc_KeyError), {{key}, {}});
+  signal.text = "KeyError: " + describe(t, key);
   throw signal;
 }
 
 void set_dict_item(Tracer& t, Value* v, Value* key, Value* value) {
-  t.dict_set(v, key, value);
+  dict_set(t, v, key, value);
 }
 
 void del_dict_item(Tracer& t, Value* v, Value* key) {
-  if (!t.dict_remove(v, key)) t.raise(PyExc_KeyError, t.describe(key));
+  if (!dict_remove(t, v, key)) t.raise(PyExc_KeyError, describe(t, key));
 }
 
 Value* dict_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
@@ -172,42 +181,42 @@ Value* dict_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
   const auto native_or = [](const Value* v) { return v->cls->tp_as_number->nb_or; };
   if (!op.in_place && (PyType_IsSubtype(a->cls, torch_names().default_dict) ||
                        (native_or(a) != native_or(b) && native_or(b) != PyDict_Type.tp_as_number->nb_or)))
-    stop("unsupported_value", "the union of " + t.describe(a) + " and " + t.describe(b));
+    stop("unsupported_value", "the union of " + describe(t, a) + " and " + describe(t, b));
   if (!op.in_place) {
     // dict's own operator gives a dict; OrderedDict's and defaultdict's, one of their class.
     const bool by_dict = a->cls->tp_as_number->nb_or == PyDict_Type.tp_as_number->nb_or;
-    target = t.new_dict(by_dict ? nullptr : a->cls);
-    t.dict_update(target, a);
+    target = new_dict(t, by_dict ? nullptr : a->cls);
+    dict_update(t, target, a);
   }
-  t.dict_update(target, b);
+  dict_update(t, target, b);
   return target;
 }
 
 // Of two OrderedDicts the order counts.
 bool keys_in_one_order(Tracer& t, Value* a, Value* b) {
-  const auto in_b = t.dict_entries(b);
+  const auto in_b = dict_entries(t, b);
   size_t at = 0;
-  for (const auto& entry : t.dict_entries(a))
-    if (!t.truth(t.compare(Py_EQ, entry.first, in_b[at++].first))) return false;
+  for (const auto& entry : dict_entries(t, a))
+    if (!truth(t, compare(t, Py_EQ, entry.first, in_b[at++].first))) return false;
   return true;
 }
 
 std::optional<bool> equal_dicts(Tracer& t, Value* a, Value* b) {
   if (a->kind != Kind::Dict || b->kind != Kind::Dict) return std::nullopt;
-  if (t.length(a) != t.length(b)) return false;
+  if (length(t, a) != length(t, b)) return false;
   const auto ordered = [](Value* v) { return PyType_IsSubtype(v->cls, torch_names().ordered_dict); };
   if (ordered(a) && ordered(b) && !keys_in_one_order(t, a, b)) return false;
-  for (auto [key, value] : t.dict_entries(a)) {
-    Value* other = t.dict_get(b, key);
-    if (!other || !t.same_or_equal(value, other)) return false;
+  for (auto [key, value] : dict_entries(t, a)) {
+    Value* other = dict_get(t, b, key);
+    if (!other || !same_or_equal(t, value, other)) return false;
   }
   return true;
 }
 
 // --- of a real one
 void enter_dict(Tracer& t, Value* v) {
-  for (Value* changed : t.mutated())
-    if (changed->kind == Kind::Object && t.known_own_dict(changed) == v)
+  for (Value* changed : t.effects.mutated)
+    if (changed->kind == Kind::Object && known_own_dict(t, changed) == v)
       stop("unsupported_value", "the __dict__ of an object that was changed");
   v->kind = Kind::Dict;
   v->dict = std::make_unique<DictState>();
@@ -229,11 +238,11 @@ void dict_effect(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& ou
   Effect e;
   e.target = make.make(v);
   if (!PyType_IsSubtype(v->cls, &PyDict_Type))
-    stop("custom_setter", with_article(t.describe(v)) + " is changed");
+    stop("custom_setter", with_article(describe(t, v)) + " is changed");
   e.kind = Effect::Kind::DictReplace;
   e.value.kind = Recipe::Kind::Dict;
   e.value.index = kept_entries(v);
-  for (auto [key, value] : t.dict_entries(v)) {
+  for (auto [key, value] : dict_entries(t, v)) {
     e.value.children.push_back(make.make(key));
     e.value.children.push_back(make.make(value));
   }
@@ -241,10 +250,11 @@ void dict_effect(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& ou
 }
 
 PyObject* dict_to_torch(Tracer& t, Value* v) {
-  if (v->cls != &PyDict_Type) stop("unsupported_value", with_article(t.describe(v)) + " is given to PyTorch");
+  if (v->cls != &PyDict_Type)
+    stop("unsupported_value", with_article(describe(t, v)) + " is given to PyTorch");
   Owned dict(PyDict_New());
-  for (auto [key, value] : t.dict_entries(v)) {
-    Owned k(t.to_python(key)), o(t.to_python(value));
+  for (auto [key, value] : dict_entries(t, v)) {
+    Owned k(to_python(t, key)), o(to_python(t, value));
     if (PyDict_SetItem(dict.get(), k.get(), o.get()) < 0) t.raise_python();
   }
   return dict.release();
@@ -255,7 +265,7 @@ Recipe recipe_of_class(Tracer& t, RecipeMaker& make, Value* v) {
   PyObject* base = native_base(v->cls);
   Owned maker(PyObject_GetAttrString(base, "__new__")), setter(PyObject_GetAttrString(base, "__setitem__"));
   return make.made_empty(v, maker.get(), [&](const Recipe& target) {
-    for (auto [key, value] : t.dict_entries(v)) {
+    for (auto [key, value] : dict_entries(t, v)) {
       Recipe set = make.call(setter.get(), {});
       set.children.push_back(copy_recipe(target));
       set.children.push_back(make.make(key));
@@ -279,18 +289,18 @@ Recipe recipe_of_own_dict(RecipeMaker& make, Value* v) {
 
 Recipe recipe_of_dict(Tracer& t, RecipeMaker& make, Value* v) {
   if (v->owner) return recipe_of_own_dict(make, v);
-  for (auto [key, value] : t.dict_entries(v)) check_leaves_as_key(t.resolve(key));
+  for (auto [key, value] : dict_entries(t, v)) check_leaves_as_key(resolve(key));
   if (v->cls == &PyDict_Type) {
     Recipe r;
     r.kind = Recipe::Kind::Dict;
-    for (auto [key, value] : t.dict_entries(v)) {
+    for (auto [key, value] : dict_entries(t, v)) {
       r.children.push_back(make.make(key));
       r.children.push_back(make.make(value));
     }
     return r;
   }
   if (!PyType_IsSubtype(v->cls, &PyDict_Type))
-    stop("unsupported_value", with_article(t.describe(v)) + " leaves the segment");
+    stop("unsupported_value", with_article(describe(t, v)) + " leaves the segment");
   return recipe_of_class(t, make, v);
 }
 

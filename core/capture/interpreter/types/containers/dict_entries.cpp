@@ -1,15 +1,28 @@
 // Entries of dicts: shadow contents, loaded from the real object on demand.
 #include <algorithm>
 
+#include "core/capture/interpreter/commit/lifetimes.h"
+#include "core/capture/interpreter/library/cached_calls.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/trace_guards.h"
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/containers/keys.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/setters.h"
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
-Value* Tracer::new_dict(PyTypeObject* cls) {
-  Value* v = make(Kind::Dict);
+static std::string own_name(Tracer& t, Value* owner, PyObject* key);
+
+Value* new_dict(Tracer& t, PyTypeObject* cls) {
+  Value* v = t.make(Kind::Dict);
   v->cls = cls ? cls : &PyDict_Type;
   v->typed = v->sized = true;
   v->dict = std::make_unique<DictState>();
@@ -49,40 +62,40 @@ static bool is_globals(const Value* dict) {
          PyDict_GetItemString(dict->obj, "__builtins__");
 }
 
-Value* Tracer::dict_get(Value* v, Value* key) {
-  v = look(v);
-  if (!global_writes_.empty() && is_globals(v))
+Value* dict_get(Tracer& t, Value* v, Value* key) {
+  v = t.look(v);
+  if (!t.effects.global_writes.empty() && is_globals(v))
     stop("side_effect", "changed globals are read through their dict");
-  PyObject* k = key_object(key);
-  check_own_keys(v, key);
+  PyObject* k = key_object(t, key);
+  check_own_keys(t, v, key);
   DictState& dict = *v->dict;
   const Py_ssize_t at = position(dict, k);
-  if (PyErr_Occurred()) raise_python();
+  if (PyErr_Occurred()) t.raise_python();
   if (at >= 0) return dict.entries[static_cast<size_t>(at)].second;
   if (dict.complete) return nullptr;
   const bool is_tensor = torch_api::is_tensor(k);
-  if (is_tensor && !look(key)->source) return nullptr;  // it did not exist before
+  if (is_tensor && !t.look(key)->source) return nullptr;  // it did not exist before
   PyObject* found = PyDict_GetItemWithError(v->obj, k);
-  if (PyErr_Occurred()) raise_python();
+  if (PyErr_Occurred()) t.raise_python();
   // What was compiled for an optimizer's state keeps no parameter.
-  PyObject* kept_key = is_tensor ? keep(PyWeakref_NewRef(k, nullptr)) : k;
-  if (!kept_key) raise_python();
-  guard(GuardKind::DictContains, v->source, kept_key, (found ? 1 : 0) + (is_tensor ? kWeakKey : 0), "",
-        nullptr, (found ? "has " : "has no ") + key_text(k, look(key), 40));
+  PyObject* kept_key = is_tensor ? t.keep(PyWeakref_NewRef(k, nullptr)) : k;
+  if (!kept_key) t.raise_python();
+  t.guard(GuardKind::DictContains, v->source, kept_key, (found ? 1 : 0) + (is_tensor ? kWeakKey : 0), "",
+          nullptr, (found ? "has " : "has no ") + key_text(k, t.look(key), 40));
   if (!found) return nullptr;
-  Value* value = lazy(found, sources_->make(is_tensor ? SourceKind::ItemOf : SourceKind::Item, v->source, -1,
-                                            key_text(k, look(key), 60), kept_key));
-  put_entry(dict, k, torch_api::is_tensor(k) ? look(key) : constant(k), value);
+  Value* value = t.lazy(found, t.sources().make(is_tensor ? SourceKind::ItemOf : SourceKind::Item, v->source,
+                                                -1, key_text(k, t.look(key), 60), kept_key));
+  put_entry(dict, k, torch_api::is_tensor(k) ? t.look(key) : t.constant(k), value);
   return value;
 }
 
 // A key of a dict that existed before: an object among them is the one that other names give, too.
-Value* Tracer::dict_key(Value* dict, PyObject* key, int32_t place) {
-  if (is_constant_object(key) || PyTuple_Check(key) || !dict->source) return constant(key);
-  return lazy(key, sources_->make(SourceKind::DictKey, dict->source, place, ""));
+static Value* dict_key(Tracer& t, Value* dict, PyObject* key, int32_t place) {
+  if (is_constant_object(key) || PyTuple_Check(key) || !dict->source) return t.constant(key);
+  return t.lazy(key, t.sources().make(SourceKind::DictKey, dict->source, place, ""));
 }
 
-void Tracer::dict_complete(Value* v) {
+void dict_complete(Tracer& t, Value* v) {
   DictState& dict = *v->dict;
   if (dict.complete) return;
   DictState full;
@@ -91,7 +104,7 @@ void Tracer::dict_complete(Value* v) {
   Py_ssize_t at = 0;
   Owned keys(PyTuple_New(PyDict_GET_SIZE(v->obj)));
   Owned ordered(own_keys(v->obj));
-  if (!ordered) raise_python();
+  if (!ordered) t.raise_python();
   (void)at;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ordered.get()); ++i) {
     key = PyList_GET_ITEM(ordered.get(), i);
@@ -105,57 +118,58 @@ void Tracer::dict_complete(Value* v) {
     const Py_ssize_t known = position(dict, key);
     value = PyDict_GetItemWithError(v->obj, key);
     if (!value) stop("unsupported_value", "a dict that cannot be read");
-    Value* k = dict_key(v, key, static_cast<int32_t>(i));
+    Value* k = dict_key(t, v, key, static_cast<int32_t>(i));
     Value* entry =
-        known >= 0 ? dict.entries[static_cast<size_t>(known)].second
-                   : lazy(value, sources_->make(SourceKind::Item, v->source, -1, key_text(key, k, 60), key));
+        known >= 0
+            ? dict.entries[static_cast<size_t>(known)].second
+            : t.lazy(value, t.sources().make(SourceKind::Item, v->source, -1, key_text(key, k, 60), key));
     put_entry(full, key, k, entry);
   }
-  guard(GuardKind::DictKeys, v->source, keys.get(), 0, "", nullptr,
-        "keys " + key_text(keys.get(), nullptr, 200));
+  t.guard(GuardKind::DictKeys, v->source, keys.get(), 0, "", nullptr,
+          "keys " + key_text(keys.get(), nullptr, 200));
   *v->dict = std::move(full);
 }
 
-std::vector<std::pair<Value*, Value*>> Tracer::dict_entries(Value* v) {
-  v = look(v);
-  dict_complete(v);
+std::vector<std::pair<Value*, Value*>> dict_entries(Tracer& t, Value* v) {
+  v = t.look(v);
+  dict_complete(t, v);
   std::vector<std::pair<Value*, Value*>> live;
   for (const auto& entry : v->dict->entries)
     if (entry.first) live.push_back(entry);
   return live;
 }
 
-void Tracer::touch(Value* v) {
+void touch(Tracer& t, Value* v) {
   if (is_globals(v)) stop("side_effect", "globals are changed through their dict");
-  check_cached_write(v);
+  check_cached_write(t, v);
   if (v->kind == Kind::Dict && v->dict->shown)
     stop("unsupported_value", "a dict is changed that a mappingproxy from before this point shows");
   ++v->version;
   if (v->mutated) return;
-  if (v->obj) check_own_dict(v);
-  note_change(v);
+  if (v->obj) check_own_dict(t, v);
+  note_change(t, v);
   v->mutated = true;
-  if (v->kind == Kind::Dict) dict_complete(v);
-  if ((v->kind == Kind::List && !v->open) || v->kind == Kind::Set) guard_length(v);
-  if (v->source && !(v->kind == Kind::Dict && v->owner)) mutated_.push_back(v);
+  if (v->kind == Kind::Dict) dict_complete(t, v);
+  if ((v->kind == Kind::List && !v->open) || v->kind == Kind::Set) guard_length(t, v);
+  if (v->source && !(v->kind == Kind::Dict && v->owner)) t.effects.mutated.push_back(v);
 }
 
-void Tracer::dict_set(Value* v, Value* key, Value* value) {
-  v = look(v);
-  PyObject* k = key_object(key);
-  check_own_keys(v, key);
-  touch(v);
+void dict_set(Tracer& t, Value* v, Value* key, Value* value) {
+  v = t.look(v);
+  PyObject* k = key_object(t, key);
+  check_own_keys(t, v, key);
+  touch(t, v);
   if (v->owner && v->owner->kind == Kind::Function)
-    set_attr(v->owner, text_of(k), value);
+    set_attr(t, v->owner, text_of(k), value);
   else if (v->owner)
-    return write_attr(v->owner, own_name(v->owner, k), value);
-  dict_put(v, k, look(key), value);
+    return write_attr(t, v->owner, own_name(t, v->owner, k), value);
+  dict_put(t, v, k, t.look(key), value);
 }
 
-void Tracer::dict_put(Value* v, PyObject* k, Value* key, Value* value) {
+void dict_put(Tracer& t, Value* v, PyObject* k, Value* key, Value* value) {
   DictState& dict = *v->dict;
   const Py_ssize_t at = position(dict, k);
-  if (PyErr_Occurred()) raise_python();
+  if (PyErr_Occurred()) t.raise_python();
   if (at >= 0)
     dict.entries[static_cast<size_t>(at)].second = value;
   else
@@ -164,22 +178,22 @@ void Tracer::dict_put(Value* v, PyObject* k, Value* key, Value* value) {
 
 // The attribute that an entry of an object's __dict__ is. What the class keeps elsewhere, or sets by a method
 // of its own, would not be reached by that name.
-std::string Tracer::own_name(Value* owner, PyObject* key) {
+std::string own_name(Tracer& t, Value* owner, PyObject* key) {
   if (!PyUnicode_Check(key)) stop("custom_setter", "an entry of a __dict__ is no name");
-  PyTypeObject* type = type_of(owner);
-  pin_type(type);
+  PyTypeObject* type = type_of(t, owner);
+  pin_type(t, type);
   if (PyObject* found = _PyType_Lookup(type, key); found && Py_TYPE(found)->tp_descr_set)
     stop("custom_setter", "an entry of a __dict__ has the name of a descriptor: " + text_of(key));
   return text_of(key);
 }
 
 // Keeps an object's __dict__ in step with a written (nullptr: deleted) attribute.
-void Tracer::enter_own(Value* v, const std::string& name, Value* value) {
+void enter_own(Tracer& t, Value* v, const std::string& name, Value* value) {
   Owned key(PyUnicode_InternFromString(name.c_str()));
-  if (PyObject* slot = _PyType_Lookup(type_of(v), key.get()); slot && Py_TYPE(slot) == &PyMemberDescr_Type)
+  if (PyObject* slot = _PyType_Lookup(type_of(t, v), key.get()); slot && Py_TYPE(slot) == &PyMemberDescr_Type)
     return;
-  touch(v->own_dict);
-  if (value) return dict_put(v->own_dict, key.get(), text(name), value);
+  touch(t, v->own_dict);
+  if (value) return dict_put(t, v->own_dict, key.get(), t.text(name), value);
   DictState& dict = *v->own_dict->dict;
   if (const Py_ssize_t at = position(dict, key.get()); at >= 0) {
     dict.entries[static_cast<size_t>(at)].first = nullptr;
@@ -188,17 +202,17 @@ void Tracer::enter_own(Value* v, const std::string& name, Value* value) {
   }
 }
 
-bool Tracer::dict_remove(Value* v, Value* key) {
-  v = look(v);
-  if (!dict_get(v, key)) return false;
-  PyObject* k = key_object(key);
+bool dict_remove(Tracer& t, Value* v, Value* key) {
+  v = t.look(v);
+  if (!dict_get(t, v, key)) return false;
+  PyObject* k = key_object(t, key);
   if (v->owner && v->owner->kind == Kind::Function)
     stop("custom_setter", "an attribute of a function is removed");
   if (v->owner) {
-    write_attr(v->owner, own_name(v->owner, k), nullptr);
+    write_attr(t, v->owner, own_name(t, v->owner, k), nullptr);
     return true;
   }
-  touch(v);
+  touch(t, v);
   DictState& dict = *v->dict;
   dict.entries[static_cast<size_t>(position(dict, k))].first = nullptr;
   PyDict_DelItem(dict.index.get(), k);
@@ -206,9 +220,9 @@ bool Tracer::dict_remove(Value* v, Value* key) {
   return true;
 }
 
-void Tracer::dict_clear(Value* v) {
+void dict_clear(Tracer& t, Value* v) {
   if (v->owner) stop("custom_setter", "a __dict__ is emptied");
-  touch(v);
+  touch(t, v);
   // Entries without a value: nothing of what was there before is left, and the effect on it says so.
   const auto before = static_cast<size_t>(v->obj && PyDict_Check(v->obj) ? PyDict_GET_SIZE(v->obj) : 0);
   v->dict->entries.assign(before, {nullptr, nullptr});
@@ -216,24 +230,24 @@ void Tracer::dict_clear(Value* v) {
   ++v->dict->keys_changed;
 }
 
-void Tracer::dict_update(Value* v, Value* other) {
-  other = look(other);
+void dict_update(Tracer& t, Value* v, Value* other) {
+  other = t.look(other);
   // As CPython: a dict's own entries, unless its class has another way to go through them.
-  const bool own_way = other->kind == Kind::Dict && python_method(type_of(other), "__iter__");
+  const bool own_way = other->kind == Kind::Dict && python_method(t, type_of(t, other), "__iter__");
   if (other->kind == Kind::Dict && !own_way) {
-    for (auto [key, value] : dict_entries(other)) dict_set(v, key, value);
+    for (auto [key, value] : dict_entries(t, other)) dict_set(t, v, key, value);
     return;
   }
   if (other->kind == Kind::Object || own_way) {  // any mapping: what keys() gives, item by item
-    if (Value* keys = get_attr(other, "keys")) {
-      for (Value* key : unpack(call(keys, {}))) dict_set(v, key, get_item(other, key));
+    if (Value* keys = get_attr(t, other, "keys")) {
+      for (Value* key : unpack(t, call(t, keys, {}))) dict_set(t, v, key, get_item(t, other, key));
       return;
     }
   }
-  for (Value* pair : unpack(other)) {
-    Values two = unpack(pair);
-    if (two.size() != 2) raise(PyExc_ValueError, "dictionary update sequence element has a wrong length");
-    dict_set(v, two[0], two[1]);
+  for (Value* pair : unpack(t, other)) {
+    Values two = unpack(t, pair);
+    if (two.size() != 2) t.raise(PyExc_ValueError, "dictionary update sequence element has a wrong length");
+    dict_set(t, v, two[0], two[1]);
   }
 }
 

@@ -1,9 +1,13 @@
 // Views of dicts: a tuple of what stands in the dict, its owner, renewed where the dict has changed. Keys
 // compare as sets do.
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
 #include "core/capture/interpreter/types/containers/dicts.h"
 #include "core/capture/interpreter/types/containers/sequences.h"
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/value_questions.h"
 
 namespace vitrine::capture {
 namespace {
@@ -18,16 +22,16 @@ bool is_keys(const Value* v) {
 
 std::optional<bool> equal_views(Tracer& t, Value* a, Value* b) {
   if (!((is_keys(a) || a->kind == Kind::Set) && (is_keys(b) || b->kind == Kind::Set)))
-    stop("unsupported_value", "comparison of " + t.describe(a) + " with " + t.describe(b));
-  if (t.length(a) != t.length(b)) return false;
+    stop("unsupported_value", "comparison of " + describe(t, a) + " with " + describe(t, b));
+  if (length(t, a) != length(t, b)) return false;
   for (Value* item : a->items)
-    if (is_keys(b) ? !t.dict_get(b->owner, item) : !t.contains(b, item)) return false;
+    if (is_keys(b) ? !dict_get(t, b->owner, item) : !contains(t, b, item)) return false;
   return true;
 }
 
 Recipe recipe_of_view(Tracer& t, RecipeMaker& make, Value* v) {
   const char* name = v->cls == &PyDictKeys_Type ? "keys" : v->cls == &PyDictValues_Type ? "values" : "items";
-  const bool proxy = t.resolve(v->owner)->cls == &PyDictProxy_Type;
+  const bool proxy = resolve(v->owner)->cls == &PyDictProxy_Type;
   PyTypeObject* cls = proxy ? &PyDictProxy_Type : &PyDict_Type;
   Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(cls), name));
   Recipe r = make.call(method.get(), {});
@@ -39,7 +43,7 @@ Recipe recipe_of_view(Tracer& t, RecipeMaker& make, Value* v) {
 
 Values items_of_view(Tracer& t, Value* dict, PyTypeObject* cls) {
   Values items;
-  for (auto [key, value] : t.dict_entries(dict))
+  for (auto [key, value] : dict_entries(t, dict))
     items.push_back(cls == &PyDictKeys_Type     ? key
                     : cls == &PyDictValues_Type ? value
                                                 : t.tuple({key, value}));

@@ -3,19 +3,24 @@
 
 #include "core/base/words.h"
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/library/builtins.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
 #include "core/capture/interpreter/types/containers/sequences.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
 
 Value* list_insert(Tracer& t, Value* self, const Arguments& a) {
-  t.guard_length(self);
+  guard_length(t, self);
   const auto n = static_cast<int64_t>(self->items.size());
-  int64_t i = t.int_of(argument(t, a, 0), "a list index");
+  int64_t i = int_of(t, argument(t, a, 0), "a list index");
   if (i < 0) i = std::max<int64_t>(0, i + n);
   i = std::min(i, n);
-  t.touch(self);
+  touch(t, self);
   self->items.insert(self->items.begin() + i, argument(t, a, 1));
   return t.none();
 }
@@ -23,7 +28,7 @@ Value* list_insert(Tracer& t, Value* self, const Arguments& a) {
 Value* list_remove(Tracer& t, Value* self, const Arguments& a) {
   const size_t i = place_of(t, self, argument(t, a, 0));
   if (i == self->items.size()) t.raise(PyExc_ValueError, "list.remove(x): x not in list");
-  t.touch(self);
+  touch(t, self);
   self->items.erase(self->items.begin() + static_cast<long>(i));
   return t.none();
 }
@@ -31,19 +36,19 @@ Value* list_remove(Tracer& t, Value* self, const Arguments& a) {
 namespace {
 
 Value* list_append(Tracer& t, Value* self, const Arguments& a) {
-  t.guard_length(self);
-  t.touch(self);
+  guard_length(t, self);
+  touch(t, self);
   self->items.push_back(argument(t, a, 0));
   return t.none();
 }
 
 Value* list_pop(Tracer& t, Value* self, const Arguments& a) {
-  t.guard_length(self);
+  guard_length(t, self);
   const auto n = static_cast<int64_t>(self->items.size());
-  int64_t i = a.positional.empty() ? n - 1 : t.int_of(a.positional[0], "a list index");
+  int64_t i = a.positional.empty() ? n - 1 : int_of(t, a.positional[0], "a list index");
   if (i < 0) i += n;
   if (i < 0 || i >= n) t.raise(PyExc_IndexError, "pop index out of range");
-  t.touch(self);
+  touch(t, self);
   Value* item = self->items[static_cast<size_t>(i)];
   self->items.erase(self->items.begin() + i);
   return item;
@@ -51,7 +56,7 @@ Value* list_pop(Tracer& t, Value* self, const Arguments& a) {
 
 Value* list_extend(Tracer& t, Value* self, const Arguments& a) {
   if (a.positional.size() != 1 || !a.keyword.empty()) stop("exception", "arguments of extend()");
-  t.extend_list(self, a.positional[0]);
+  extend_list(t, self, a.positional[0]);
   return t.none();
 }
 
@@ -60,13 +65,13 @@ Value* list_sort(Tracer& t, Value* self, const Arguments& a) {
   Arguments all = a;
   all.positional = {self};
   // Meanwhile the list is empty for whoever looks.
-  t.guard_length(self);
-  t.touch(self);
+  guard_length(t, self);
+  touch(t, self);
   all.positional = {t.list(std::exchange(self->items, {}))};
   const uint64_t version = self->version;
   bool known = false;
   try {
-    self->items = t.call_builtin(find_object("builtins.sorted"), all, &known)->items;
+    self->items = call_builtin(t, find_object("builtins.sorted"), all, &known)->items;
   } catch (const RaiseSignal&) {
     stop("exception", "sort() is left by an exception");
   }
@@ -75,18 +80,18 @@ Value* list_sort(Tracer& t, Value* self, const Arguments& a) {
 }
 
 Value* list_copy(Tracer& t, Value* self, const Arguments&) {
-  t.guard_length(self);
+  guard_length(t, self);
   return t.list(self->items);
 }
 
 Value* list_clear(Tracer& t, Value* self, const Arguments&) {
-  t.touch(self);
+  touch(t, self);
   self->items.clear();
   return t.none();
 }
 
 Value* list_reverse(Tracer& t, Value* self, const Arguments&) {
-  t.touch(self);
+  touch(t, self);
   self->items = Values(self->items.rbegin(), self->items.rend());
   return t.none();
 }
@@ -94,9 +99,9 @@ Value* list_reverse(Tracer& t, Value* self, const Arguments&) {
 Value* list_init(Tracer& t, Value* self, const Arguments& a) {
   if (a.positional.size() > 1 || !a.keyword.empty())
     stop("exception", "list.__init__() with other arguments");
-  const Values given = a.positional.empty() ? Values{} : t.unpack(a.positional[0]);
-  t.guard_length(self);
-  t.touch(self);
+  const Values given = a.positional.empty() ? Values{} : unpack(t, a.positional[0]);
+  guard_length(t, self);
+  touch(t, self);
   self->items = given;
   return t.none();
 }
@@ -113,21 +118,21 @@ const MethodTable& list_methods() {
 
 Value* list_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
   if (a->kind != Kind::List || op.name != "iadd") return binary_of_sequences(t, op, a, b);
-  t.extend_list(a, b);
+  extend_list(t, a, b);
   return a;
 }
 
 Value* get_list_item(Tracer& t, Value* v, Value* key) {
   key = t.look(key);
-  t.guard_length(v);
+  guard_length(t, v);
   return is_slice(key) ? get_slice(t, v, key) : get_at(t, v, key, "list index out of range");
 }
 
 // v[a:b:c] = value
 void set_list_slice(Tracer& t, Value* v, Value* key, Value* value) {
   const SliceRange r = slice_range(t, key, v->items.size());
-  Values items = t.listed(value);
-  t.touch(v);
+  Values items = listed(t, value);
+  touch(t, v);
   if (r.step != 1) {
     if (static_cast<size_t>(r.count) != items.size())
       t.raise(PyExc_ValueError,
@@ -144,7 +149,7 @@ void set_list_slice(Tracer& t, Value* v, Value* key, Value* value) {
 
 void del_list_slice(Tracer& t, Value* v, Value* key) {
   const SliceRange r = slice_range(t, key, v->items.size());
-  t.touch(v);
+  touch(t, v);
   if (r.step == 1) {
     v->items.erase(v->items.begin() + r.start, v->items.begin() + r.start + r.count);
     return;
@@ -158,7 +163,7 @@ void del_list_slice(Tracer& t, Value* v, Value* key) {
 }
 
 int64_t place_to_change(Tracer& t, const Value* v, Value* key) {
-  int64_t i = t.int_of(key, "a list index");
+  int64_t i = int_of(t, key, "a list index");
   const auto n = static_cast<int64_t>(v->items.size());
   if (i < 0) i += n;
   if (i < 0 || i >= n) t.raise(PyExc_IndexError, "list assignment index out of range");
@@ -201,25 +206,26 @@ Method method_of_list(const std::string& name) {
 
 void set_list_item(Tracer& t, Value* v, Value* key, Value* value) {
   key = t.look(key);
-  t.guard_length(v);
+  guard_length(t, v);
   if (is_slice(key)) return set_list_slice(t, v, key, value);
   const int64_t i = place_to_change(t, v, key);
-  t.touch(v);
+  touch(t, v);
   v->items[static_cast<size_t>(i)] = value;
 }
 
 void del_list_item(Tracer& t, Value* v, Value* key) {
   key = t.look(key);
-  t.guard_length(v);
+  guard_length(t, v);
   if (is_slice(key)) return del_list_slice(t, v, key);
   const int64_t i = place_to_change(t, v, key);
-  t.touch(v);
+  touch(t, v);
   v->items.erase(v->items.begin() + i);
 }
 
 PyObject* list_to_torch(Tracer& t, Value* v) {
   Owned list = items_to_torch(t, v);
-  if (v->cls != &PyList_Type) stop("unsupported_value", with_article(t.describe(v)) + " is given to PyTorch");
+  if (v->cls != &PyList_Type)
+    stop("unsupported_value", with_article(describe(t, v)) + " is given to PyTorch");
   return list.release();
 }
 

@@ -1,4 +1,13 @@
 #include "core/capture/interpreter/types/containers/sequences.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/enter.h"
+#include "core/capture/interpreter/types/iterate.h"
+#include "core/capture/interpreter/types/iterators/over_containers.h"
+#include "core/capture/interpreter/value_questions.h"
 
 #include <algorithm>
 
@@ -11,7 +20,7 @@ bool is_slice(const Value* key) {
 }
 
 SliceRange slice_range(Tracer& t, Value* key, size_t size) {
-  Owned slice(t.constant_tree(key));
+  Owned slice(constant_tree(t, key));
   if (!slice) {
     PyErr_Clear();
     stop("scalar_read", "a slice bound that is not a constant",
@@ -24,34 +33,34 @@ SliceRange slice_range(Tracer& t, Value* key, size_t size) {
 }
 
 int64_t length_of_items(Tracer& t, Value* v) {
-  t.guard_length(v);
+  guard_length(t, v);
   return static_cast<int64_t>(v->items.size());
 }
 
 bool contains_item(Tracer& t, Value* v, Value* item) {
-  t.guard_length(v);
+  guard_length(t, v);
   return std::any_of(v->items.begin(), v->items.end(),
-                     [&](Value* candidate) { return t.same_or_equal(candidate, item); });
+                     [&](Value* candidate) { return same_or_equal(t, candidate, item); });
 }
 
 void enter_items(Tracer& t, Value* v) {
-  v->items = t.items_before(v);
-  t.guard_length(v);
+  v->items = items_before(t, v);
+  guard_length(t, v);
 }
 
 Owned items_to_torch(Tracer& t, Value* v) {
-  t.guard_length(v);
+  guard_length(t, v);
   Owned list(PyList_New(0));
   for (Value* item : v->items) {
-    Owned o(t.to_python(item));
+    Owned o(to_python(t, item));
     if (PyList_Append(list.get(), o.get()) < 0) t.raise_python();
   }
   return list;
 }
 
 Value* iter_items(Tracer& t, Value* v) {
-  t.guard_length(v);
-  return t.new_iterator(IteratorKind::Sequence, {v});
+  guard_length(t, v);
+  return new_iterator(t, IteratorKind::Sequence, {v});
 }
 
 Value* get_slice(Tracer& t, Value* v, Value* key) {
@@ -66,7 +75,7 @@ Value* get_slice(Tracer& t, Value* v, Value* key) {
 Value* get_at(Tracer& t, Value* v, Value* key, const char* out_of_range) {
   if (key->kind == Kind::Constant && !PyIndex_Check(key->obj))
     t.raise(PyExc_TypeError, "sequence indices must be integers or slices");
-  int64_t i = t.int_of(key, "a sequence index");
+  int64_t i = int_of(t, key, "a sequence index");
   const auto n = static_cast<int64_t>(v->items.size());
   if (i < 0) i += n;
   if (i < 0 || i >= n) t.raise(PyExc_IndexError, out_of_range, true);
@@ -84,7 +93,7 @@ bool are_of_one_kind(const Value* a, const Value* b) {
 PyTypeObject* type_of_sum(Tracer& t, Value* a, Value* b) {
   PyTypeObject* size = torch_names().size;
   if (a->cls != size && b->cls != size) return nullptr;
-  Owned left(t.hints_of(a)), right(t.hints_of(b)), sum;
+  Owned left(hints_of(t, a)), right(hints_of(t, b)), sum;
   if (!left || !right) return nullptr;
   sum = Owned(
       PyObject_CallFunctionObjArgs(torch_names().operator_function("add"), left.get(), right.get(), nullptr));
@@ -93,8 +102,8 @@ PyTypeObject* type_of_sum(Tracer& t, Value* a, Value* b) {
 }
 
 Value* concatenate(Tracer& t, Value* a, Value* b) {
-  t.guard_length(a);
-  t.guard_length(b);
+  guard_length(t, a);
+  guard_length(t, b);
   PyTypeObject* type = type_of_sum(t, a, b);
   if (is_plain_tuple(a) && is_plain_tuple(b) && (a->items.empty() || b->items.empty()))
     return a->items.empty() ? b : a;
@@ -104,16 +113,16 @@ Value* concatenate(Tracer& t, Value* a, Value* b) {
 }
 
 Value* repeat(Tracer& t, Value* s, Value* n, bool in_place) {
-  t.guard_length(s);
-  if (is_plain_tuple(s) && t.int_of(n, "a repeat count") == 1) return s;
+  guard_length(t, s);
+  if (is_plain_tuple(s) && int_of(t, n, "a repeat count") == 1) return s;
   Values items;
-  const int64_t times = t.int_of(n, "a repeat count");
+  const int64_t times = int_of(t, n, "a repeat count");
   if (times > 0 && s->items.size() > kEndless / static_cast<size_t>(times))
     stop("limit", "a sequence of very many elements is made",
          "Make a tensor of them, with torch.full() or repeat().");
   for (int64_t i = times; i > 0; --i) items.insert(items.end(), s->items.begin(), s->items.end());
   if (in_place && s->kind == Kind::List) {
-    t.touch(s);
+    touch(t, s);
     s->items = std::move(items);
     return s;
   }
@@ -143,52 +152,52 @@ Value* binary_of_sequences(Tracer& t, const BinaryOperation& op, Value* a, Value
 Value* compare_sequences(Tracer& t, int op, Value* a, Value* b) {
   const bool one_deque = (a->cls == torch_names().deque) != (b->cls == torch_names().deque);
   if (a->kind != b->kind || a->owner || b->owner || one_deque) return nullptr;
-  t.guard_length(a);
-  t.guard_length(b);
+  guard_length(t, a);
+  guard_length(t, b);
   const size_t shorter = std::min(a->items.size(), b->items.size());
   for (size_t i = 0; i < shorter; ++i)  // the first two that differ decide
-    if (t.look(a->items[i]) != t.look(b->items[i]) && !t.equal(a->items[i], b->items[i]))
-      return t.compare(op, a->items[i], b->items[i]);
-  return t.compare(op, t.integer(static_cast<int64_t>(a->items.size())),
-                   t.integer(static_cast<int64_t>(b->items.size())));
+    if (t.look(a->items[i]) != t.look(b->items[i]) && !equal(t, a->items[i], b->items[i]))
+      return compare(t, op, a->items[i], b->items[i]);
+  return compare(t, op, t.integer(static_cast<int64_t>(a->items.size())),
+                 t.integer(static_cast<int64_t>(b->items.size())));
 }
 
 std::optional<bool> equal_sequences(Tracer& t, Value* a, Value* b) {
   if (!are_of_one_kind(a, b)) return std::nullopt;
   if ((a->cls == torch_names().deque) != (b->cls == torch_names().deque)) return false;
-  const bool longer = t.length(a) != t.length(b);
+  const bool longer = length(t, a) != length(t, b);
   if (longer && (a->kind == Kind::List || !(any_is_asked(*a) || any_is_asked(*b)))) return false;
   for (size_t i = 0; i < std::min(a->items.size(), b->items.size()); ++i)
-    if (!t.same_or_equal(a->items[i], b->items[i])) return false;
+    if (!same_or_equal(t, a->items[i], b->items[i])) return false;
   return !longer;
 }
 
 size_t place_of(Tracer& t, Value* self, Value* item) {
-  t.guard_length(self);
+  guard_length(t, self);
   for (size_t i = 0; i < self->items.size(); ++i)
-    if (t.same_or_equal(self->items[i], item)) return i;
+    if (same_or_equal(t, self->items[i], item)) return i;
   return self->items.size();
 }
 
 Value* index_method(Tracer& t, Value* self, const Arguments& a) {
   Value* item = argument(t, a, 0);
-  t.guard_length(self);
+  guard_length(t, self);
   const auto n = static_cast<int64_t>(self->items.size());
   const auto bound = [&](size_t i, int64_t otherwise) {
     if (i >= a.positional.size()) return otherwise;
-    const int64_t given = t.int_of(a.positional[i], "a list index");
+    const int64_t given = int_of(t, a.positional[i], "a list index");
     return std::clamp<int64_t>(given < 0 ? given + n : given, 0, n);
   };
   for (int64_t i = bound(1, 0), end = bound(2, n); i < end; ++i)
-    if (t.same_or_equal(self->items[static_cast<size_t>(i)], item)) return t.integer(i);
+    if (same_or_equal(t, self->items[static_cast<size_t>(i)], item)) return t.integer(i);
   t.raise(PyExc_ValueError, self->kind == Kind::Tuple ? "tuple.index(x): x not in tuple"
-                                                      : t.describe(item) + " is not in list");
+                                                      : describe(t, item) + " is not in list");
 }
 
 Value* count_method(Tracer& t, Value* self, const Arguments& a) {
   int64_t n = 0;
-  t.guard_length(self);
-  for (Value* item : self->items) n += t.same_or_equal(item, argument(t, a, 0));
+  guard_length(t, self);
+  for (Value* item : self->items) n += same_or_equal(t, item, argument(t, a, 0));
   return t.integer(n);
 }
 

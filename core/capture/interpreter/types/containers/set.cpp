@@ -5,12 +5,28 @@
 
 #include "core/base/words.h"
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/containers/keys.h"
+#include "core/capture/interpreter/types/containers/set.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/iterators/iterators.h"
+#include "core/capture/interpreter/types/iterators/real_iterators.h"
 #include "core/capture/interpreter/types/methods.h"
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/types/operators.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
+
+static void note_set_change(Tracer& t, Value* set, uint64_t before, const char* method, PyObject* argument);
+static PyObject* copy_of_set(Tracer& t, Value* set);
+static PyObject* how_set_was_made(Tracer& t, Value* set);
+
 namespace {
 
 // The real set beside it, or a new one for a set that is still empty; nullptr: it is not known how it came
@@ -35,81 +51,82 @@ bool is_made_here(const Value* key) {
   return (key->kind == Kind::Tensor && !key->real) || (key->kind == Kind::Object && !key->obj);
 }
 
-void Tracer::set_insert(Value* set, Value* item) {
-  PyObject* key = key_object(item);
-  if (contains(set, item)) return;
+void set_insert(Tracer& t, Value* set, Value* item) {
+  PyObject* key = key_object(t, item);
+  if (contains(t, set, item)) return;
   PyObject* twin = twin_of(set);
   const uint64_t before = set->version;
-  touch(set);
-  set->items.push_back(look(item));
-  if (is_made_here(look(item)))
+  touch(t, set);
+  set->items.push_back(t.look(item));
+  if (is_made_here(t.look(item)))
     set->changes_version = ~uint64_t{0};  // nobody can add it again: it is not there yet
   else
-    note_set_change(set, before, "add", key);
+    note_set_change(t, set, before, "add", key);
   if (!twin) return;
-  if (PySet_Add(twin, key) < 0) raise_python();
+  if (PySet_Add(twin, key) < 0) t.raise_python();
   set->twin_version = set->version;
 }
 
-Value* Tracer::take_from_set(Value* set, PyObject* key) {
+// The item that it held; nullptr: none is equal
+static Value* take_from_set(Tracer& t, Value* set, PyObject* key) {
   const auto found = std::find_if(set->items.begin(), set->items.end(),
-                                  [&](Value* each) { return same_key(key_object(each), key); });
+                                  [&](Value* each) { return same_key(t, key_object(t, each), key); });
   if (found == set->items.end()) return nullptr;
   Value* item = *found;
   PyObject* twin = twin_of(set);
   const uint64_t before = set->version;
-  touch(set);
+  touch(t, set);
   set->items.erase(found);
-  note_set_change(set, before, "discard", key);
+  note_set_change(t, set, before, "discard", key);
   if (!twin) return item;
-  if (PySet_Discard(twin, key) < 0) raise_python();
+  if (PySet_Discard(twin, key) < 0) t.raise_python();
   set->twin_version = set->version;
   return item;
 }
 
-void Tracer::set_clear(Value* set) {
+static void set_clear(Tracer& t, Value* set) {
   if (set->items.empty()) return;
   const uint64_t before = set->version;
-  touch(set);
+  touch(t, set);
   set->items.clear();
   // It leaves as empty a table, and has an argument as other changes have.
   const Owned nothing(PyTuple_New(0));
-  note_set_change(set, before, "intersection_update", nothing.get());
+  note_set_change(t, set, before, "intersection_update", nothing.get());
   if (set->cls != &PySet_Type) return;
   set->twin = Owned(PySet_New(nullptr));
   set->twin_version = set->version;
 }
 
 // What is done to a set that existed before is done to it again: its order depends on that.
-void Tracer::note_set_change(Value* set, uint64_t before, const char* method, PyObject* argument) {
+void note_set_change(Tracer& t, Value* set, uint64_t before, const char* method, PyObject* argument) {
   if (set->changes_version != before) return;
-  set->changes.emplace_back(method, keep(Py_NewRef(argument)));
+  set->changes.emplace_back(method, t.keep(Py_NewRef(argument)));
   set->changes_version = set->version;
 }
 
-void Tracer::set_insert_all(Value* set, Value* more) {
-  more = look(more);
+void set_insert_all(Tracer& t, Value* set, Value* more) {
+  more = t.look(more);
   if (more->kind == Kind::Iterator || more->kind == Kind::Generator || more->kind == Kind::Object) {
-    for_rest_of(iter(more), [&](Value* item) { set_insert(set, item); });
+    for_rest_of(t, iter(t, more), [&](Value* item) { set_insert(t, set, item); });
     return;
   }
   Values items;
   Owned at_once;  // Python goes through the table of another set, or of a dict, and makes room before
-  if (PyObject* o = const_object(more); o && PyFrozenSet_Check(o)) {
+  if (PyObject* o = const_object(t, more); o && PyFrozenSet_Check(o)) {
     Owned iterator(PyObject_GetIter(o));
-    while (PyObject* item = iterator ? PyIter_Next(iterator.get()) : nullptr) items.push_back(fold(item));
+    while (PyObject* item = iterator ? PyIter_Next(iterator.get()) : nullptr) items.push_back(t.fold(item));
     at_once = Owned(Py_NewRef(o));
   } else if (more->kind == Kind::Set) {
     items = more->items;
     if (is_as_found(more))
-      at_once = Owned(copy_of_set(more));
-    else if (Owned changes = Owned(how_set_was_made(more)); changes && twin_of(more))
+      at_once = Owned(copy_of_set(t, more));
+    else if (Owned changes = Owned(how_set_was_made(t, more)); changes && twin_of(more))
       at_once = Owned(PyObject_CallOneArg(find_object("vitrine._polyfills.library.set_of"), changes.get()));
   } else {
-    items = unpack(more);
+    items = unpack(t, more);
     if (more->kind == Kind::Dict) {
       at_once = Owned(PyDict_New());
-      for (Value* item : items) PyDict_SetItem(at_once.get(), key_object(item), Py_None);
+      for (Value* item : items) PyDict_SetItem(at_once.get(), key_object(t, item), Py_None);
     }
   }
   const bool one_by_one = !at_once && more->kind != Kind::Set && more->kind != Kind::Dict;
@@ -120,15 +137,15 @@ void Tracer::set_insert_all(Value* set, Value* more) {
   }
   const uint64_t before = set->version;
   const size_t changes = set->changes.size();
-  for (Value* item : items) set_insert(set, item);
+  for (Value* item : items) set_insert(t, set, item);
   if (!one_by_one && set->version != before && set->changes_version == set->version) {
     set->changes.resize(changes);
     set->changes_version = at_once ? before : ~uint64_t{0};
-    if (at_once) note_set_change(set, before, "update", at_once.get());
+    if (at_once) note_set_change(t, set, before, "update", at_once.get());
   }
   if (!twin || !at_once) return;
   Owned done(PyObject_CallMethod(twin.get(), "update", "O", at_once.get()));
-  if (!done) raise_python();
+  if (!done) t.raise_python();
   set->twin = std::move(twin);
   set->twin_version = set->version;
 }
@@ -136,72 +153,73 @@ void Tracer::set_insert_all(Value* set, Value* more) {
 // A copy of one that existed before, whose order is guarded. CPython copies the table: the items one by one
 // may come to lie otherwise. A copy of a copy lies as the copy does; of what has grown, or shrunk, it need
 // not.
-PyObject* Tracer::copy_of_set(Value* set) {
-  if (set->items.size() > 1) set_in_order(set);
+PyObject* copy_of_set(Tracer& t, Value* set) {
+  if (set->items.size() > 1) set_in_order(t, set);
   Owned copy(PySet_New(set->obj));
   const Owned before(PySequence_List(set->obj)), after(copy ? PySequence_List(copy.get()) : nullptr);
-  if (!before || !after) raise_python();
+  if (!before || !after) t.raise_python();
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(before.get()); ++i)
-    if (PyList_GET_ITEM(before.get(), i) != PyList_GET_ITEM(after.get(), i)) sets_in_order_ = false;
+    if (PyList_GET_ITEM(before.get(), i) != PyList_GET_ITEM(after.get(), i)) t.effects.sets_in_order = false;
   return copy.release();
 }
 
 // What was made of real sets, and shows their order.
-void Tracer::check_order_known() const {
-  if (!sets_in_order_) stop("unsupported_value", "the order of a set is shown, and it is not known");
+void check_order_known(const Tracer& t) {
+  if (!t.effects.sets_in_order) stop("unsupported_value", "the order of a set is shown, and it is not known");
 }
 
 // A real set that equals it. What is computed from one whose order is not known has no known order either.
-PyObject* Tracer::real_set(Value* set, PyObject* items) {
+PyObject* real_set(Tracer& t, Value* set, PyObject* items) {
   if (PyObject* twin = twin_of(set)) return Py_NewRef(twin);
-  if (is_as_found(set)) return copy_of_set(set);
-  if (set->items.size() > 1) sets_in_order_ = false;
+  if (is_as_found(set)) return copy_of_set(t, set);
+  if (set->items.size() > 1) t.effects.sets_in_order = false;
   return PySet_New(items);
 }
 
 // A list of the methods that make it of an empty set, each with its argument; nullptr: it is not known.
-PyObject* Tracer::how_set_was_made(Value* set) {
+PyObject* how_set_was_made(Tracer& t, Value* set) {
   if (set->source || set->obj || set->changes_version != set->version) return nullptr;
   Owned list(PyList_New(0));
   for (const auto& [method, argument] : set->changes) {
     Owned pair(Py_BuildValue("(sO)", method, argument));
-    if (!pair || PyList_Append(list.get(), pair.get()) < 0) raise_python();
+    if (!pair || PyList_Append(list.get(), pair.get()) < 0) t.raise_python();
   }
   return list.release();
 }
 
-Value* Tracer::set_made_here(Value* set) {
+// Its items in their order; nullptr: it is not known
+static Value* set_made_here(Tracer& t, Value* set) {
   PyObject* twin = twin_of(set);
   if (!twin) return nullptr;
   Owned keys(PySequence_List(twin));
   Values in_order;
   for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i)
     for (Value* item : set->items)
-      if (same_key(key_object(item), PyList_GET_ITEM(keys.get(), i))) in_order.push_back(item);
-  return in_order.size() == set->items.size() ? tuple(std::move(in_order)) : nullptr;
+      if (same_key(t, key_object(t, item), PyList_GET_ITEM(keys.get(), i))) in_order.push_back(item);
+  return in_order.size() == set->items.size() ? t.tuple(std::move(in_order)) : nullptr;
 }
 
 namespace {
 
 Value* set_add(Tracer& t, Value* self, const Arguments& a) {
-  t.set_insert(self, argument(t, a, 0));
+  set_insert(t, self, argument(t, a, 0));
   return t.none();
 }
 
 Value* set_update(Tracer& t, Value* self, const Arguments& a) {
-  for (Value* more : a.positional) t.set_insert_all(self, more);
+  for (Value* more : a.positional) set_insert_all(t, self, more);
   return t.none();
 }
 
 Value* union_of_sets(Tracer& t, Value* self, const Values& others) {
   Value* made = t.sequence(Kind::Set, {});
-  t.set_insert_all(made, self);
-  for (Value* each : others) t.set_insert_all(made, each);
+  set_insert_all(t, made, self);
+  for (Value* each : others) set_insert_all(t, made, each);
   return made;
 }
 
 Value* set_discard(Tracer& t, Value* self, const Arguments& a) {
-  t.take_from_set(self, t.key_object(argument(t, a, 0)));
+  take_from_set(t, self, key_object(t, argument(t, a, 0)));
   return t.none();
 }
 
@@ -215,15 +233,15 @@ Value* set_changed(Tracer& t, Value* self, const Arguments& a) {
     other = t.look(other);
     if (other->kind != Kind::Set) {
       if (Operator == kAnd) stop("unsupported_value", "the intersection of a set and of what is none");
-      other = t.call(t.pinned(reinterpret_cast<PyObject*>(&PySet_Type)), {{other}, {}});
+      other = call(t, t.pinned(reinterpret_cast<PyObject*>(&PySet_Type)), {{other}, {}});
     }
-    t.binary(Operator, self, other);
+    binary(t, Operator, self, other);
   }
   return t.none();
 }
 
 Value* set_remove(Tracer& t, Value* self, const Arguments& a) {
-  if (!t.take_from_set(self, t.key_object(argument(t, a, 0))))
+  if (!take_from_set(t, self, key_object(t, argument(t, a, 0))))
     stop("exception", "a set does not hold what is removed");
   return t.none();
 }
@@ -232,7 +250,7 @@ Value* set_remove(Tracer& t, Value* self, const Arguments& a) {
 Value* set_pop(Tracer& t, Value* self, const Arguments& a) {
   if (!a.positional.empty() || self->items.size() != 1)
     stop("unsupported_builtin", "pop() of a set of several");
-  return t.take_from_set(self, t.key_object(self->items[0]));
+  return take_from_set(t, self, key_object(t, self->items[0]));
 }
 
 const MethodTable& set_methods() {
@@ -244,7 +262,7 @@ const MethodTable& set_methods() {
       {"pop", set_pop},
       {"clear",
        [](Tracer& t, Value* s, const Arguments&) {
-         t.set_clear(s);
+         set_clear(t, s);
          return t.none();
        }},
       {"difference_update", set_changed<kSub>},
@@ -255,7 +273,7 @@ const MethodTable& set_methods() {
          stop("unsupported_builtin", "__init__() of a set that exists already");
        }},
       {"__contains__",
-       [](Tracer& t, Value* s, const Arguments& a) { return t.boolean(t.contains(s, argument(t, a, 0))); }},
+       [](Tracer& t, Value* s, const Arguments& a) { return t.boolean(contains(t, s, argument(t, a, 0))); }},
       {"__len__", len_method},
   };
   return table;
@@ -277,32 +295,32 @@ Value* union_of_values(Tracer& t, Value* self, const std::string& name, const Ar
 // a |= b and its like. Everything else is computed for real, where all elements are constants.
 Value* set_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
   if (!op.in_place || a->kind != Kind::Set || b->kind != Kind::Set || a->cls != &PySet_Type) return nullptr;
-  Owned left(t.constant_tree(a)), right(t.constant_tree(b));
+  Owned left(constant_tree(t, a)), right(constant_tree(t, b));
   PyErr_Clear();
   if (!left || !right) return nullptr;
   const Value* result = t.fold(PyObject_CallFunctionObjArgs(torch_names().operator_function(op.row.name),
                                                             left.get(), right.get(), nullptr));
   const uint64_t before = a->version;
-  t.touch(a);
+  touch(t, a);
   a->items = result->items;
   const std::string method = op.row.method;  // "__or__"
   const char* in_place_method = method == "__or__"    ? "__ior__"
                                 : method == "__and__" ? "__iand__"
                                 : method == "__sub__" ? "__isub__"
                                                       : "__ixor__";
-  t.note_set_change(a, before, in_place_method, right.get());
+  note_set_change(t, a, before, in_place_method, right.get());
   return a;
 }
 
 bool set_contains(Tracer& t, Value* v, Value* item) {
-  PyObject* key = t.key_object(item);
-  t.check_own_keys(v->obj != nullptr, v->items, item);
+  PyObject* key = key_object(t, item);
+  check_own_keys(t, v->obj != nullptr, v->items, item);
   return std::any_of(v->items.begin(), v->items.end(),
-                     [&](Value* candidate) { return t.same_key(t.key_object(candidate), key); });
+                     [&](Value* candidate) { return same_key(t, key_object(t, candidate), key); });
 }
 
 int64_t length_of_set(Tracer& t, Value* v) {
-  t.guard_length(v);
+  guard_length(t, v);
   return static_cast<int64_t>(v->items.size());
 }
 
@@ -310,8 +328,8 @@ int64_t length_of_set(Tracer& t, Value* v) {
 // gives is looked at item by item.
 Value* iter_set(Tracer& t, Value* v) {
   if (v->items.size() <= 1) return walk_set(t, v, t.tuple(v->items));
-  if (v->source && !v->mutated && PyAnySet_CheckExact(v->obj)) return walk_set(t, v, t.set_in_order(v));
-  Value* in_order = v->source ? nullptr : t.set_made_here(v);
+  if (v->source && !v->mutated && PyAnySet_CheckExact(v->obj)) return walk_set(t, v, set_in_order(t, v));
+  Value* in_order = v->source ? nullptr : set_made_here(t, v);
   if (!in_order) stop("unsupported_value", "iteration over a set: its order is not fixed");
   return walk_set(t, v, in_order);
 }
@@ -360,11 +378,11 @@ void set_effect(Tracer&, RecipeMaker& make, Value* v, std::vector<Effect>& out) 
 }
 
 Recipe recipe_of_set(Tracer& t, RecipeMaker& make, Value* v) {
-  for (Value* item : v->items) check_leaves_as_key(t.resolve(item));
+  for (Value* item : v->items) check_leaves_as_key(resolve(item));
   Recipe r = make.sequence(Recipe::Kind::Set, v->items);
   if (v->items.size() < 2 || v->cls != &PySet_Type) return r;
   if (std::any_of(v->items.begin(), v->items.end(), is_made_here)) return r;
-  Owned changes(t.how_set_was_made(v));
+  Owned changes(how_set_was_made(t, v));
   if (!changes) stop("unsupported_value", "a set whose order is not known leaves the segment");
   r = make.call(find_object("vitrine._polyfills.library.set_of"), {});
   r.children.push_back(make.constant(changes.get()));

@@ -1,6 +1,10 @@
 // slice: start, stop and step.
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/types/methods.h"
+#include "core/capture/interpreter/types/objects/descriptors.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/torch_api/bridge.h"
 
@@ -12,7 +16,7 @@ Value* slice_attr(Tracer& t, Value* v, const std::string& name) {
   if (name == "stop") return v->items[1];
   if (name == "step") return v->items[2];
   PyObject* found = lookup(&PySlice_Type, name);
-  if (found && is_native_method(found)) return t.bind_descriptor(found, v, &PySlice_Type, name);
+  if (found && is_native_method(found)) return bind_descriptor(t, found, v, &PySlice_Type, name);
   if (name == "__class__") return t.pinned(reinterpret_cast<PyObject*>(&PySlice_Type));
   if (found) stop_at_attribute("a slice", name);
   return nullptr;
@@ -29,8 +33,8 @@ void enter_slice(Tracer& t, Value* v) {
 
 PyObject* slice_to_torch(Tracer& t, Value* v) {
   const auto bound = [&](Value* at) {
-    Value* known = t.peek(at)->kind == Kind::Tensor ? t.known_number(t.look(at), "__index__") : nullptr;
-    return t.to_python(known ? known : at);
+    Value* known = peek(t, at)->kind == Kind::Tensor ? known_number(t, t.look(at), "__index__") : nullptr;
+    return to_python(t, known ? known : at);
   };
   Owned a(bound(v->items[0])), b(bound(v->items[1])), c(bound(v->items[2]));
   for (PyObject* each : {a.get(), b.get(), c.get()})

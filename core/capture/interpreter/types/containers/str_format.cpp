@@ -1,6 +1,9 @@
 // "{0.shape} {name:>{width}}".format(...): each field as an f-string's. Texts of which all is constant are
 // formatted for real; what CPython refuses is left to it.
+#include "core/capture/interpreter/types/containers/str_format.h"
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/subscript.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -49,7 +52,7 @@ Value* field_value(Tracer& t, PyObject* field, const Arguments& a, Numbering& nu
     PyObject* step = PyList_GET_ITEM(rest.get(), i);
     PyObject* name = PyTuple_GET_ITEM(step, 1);
     const bool attribute = PyTuple_GET_ITEM(step, 0) == Py_True;
-    v = attribute ? t.load_attr(v, text_of(name)) : t.get_item(v, t.constant(name));
+    v = attribute ? load_attr(t, v, text_of(name)) : get_item(t, v, t.constant(name));
   }
   return v;
 }
@@ -72,16 +75,16 @@ std::string formatted(Tracer& t, PyObject* text, const Arguments& a, Numbering& 
     const std::string wanted = conversion == Py_None ? "" : text_of(conversion);
     const size_t kind = wanted.empty() ? 0 : std::string("-sra").find(wanted);
     if (kind == std::string::npos) refuse();
-    out += t.str_of(t.format(v, form, static_cast<int>(kind)), false);
+    out += str_of(t, format(t, v, form, static_cast<int>(kind)), false);
   }
   return out;
 }
 
 }  // namespace
 
-Value* Tracer::format_text(PyObject* form, const Arguments& a) {
+Value* format_text(Tracer& t, PyObject* form, const Arguments& a) {
   Numbering numbers;
-  return text(formatted(*this, form, a, numbers, 1));
+  return t.text(formatted(t, form, a, numbers, 1));
 }
 
 }  // namespace vitrine::capture

@@ -1,7 +1,10 @@
 // tuple, torch.Size, named tuples, and other classes that derive from tuple.
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/trace_guards.h"
 #include "core/capture/interpreter/types/containers/sequences.h"
+#include "core/capture/interpreter/types/enter.h"
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/types/operators.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -10,7 +13,7 @@ namespace {
 // torch.Size.numel()
 Value* tuple_numel(Tracer& t, Value* self, const Arguments&) {
   Value* product = t.integer(1);
-  for (Value* d : self->items) product = t.binary("mul", product, d);
+  for (Value* d : self->items) product = binary(t, "mul", product, d);
   return product;
 }
 
@@ -30,7 +33,7 @@ const MethodTable& tuple_methods() {
 void enter_tuple(Tracer& t, Value* v) {
   v->kind = Kind::Tuple;
   if (!v->pinned) return enter_items(t, v);
-  v->items = t.items_before(v);
+  v->items = items_before(t, v);
   v->sized = true;
 }
 
@@ -62,7 +65,7 @@ Method method_of_tuple(const std::string& name) {
 
 Value* get_tuple_item(Tracer& t, Value* v, Value* key) {
   key = t.look(key);
-  t.guard_length(v);
+  guard_length(t, v);
   return is_slice(key) ? get_slice(t, v, key) : get_at(t, v, key, "tuple index out of range");
 }
 

@@ -1,32 +1,37 @@
 // Generators that the segment makes, and the iterators that iter() gives of them. How they run:
 // machine/generators.cpp.
+#include "core/capture/interpreter/machine/generators.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/iterators/iterators.h"
+#include "core/capture/interpreter/types/iterators/over_containers.h"
+#include "core/capture/interpreter/types/objects/descriptors.h"
 #include "core/capture/objects/class_dict.h"
 
 namespace vitrine::capture {
 namespace {
 
 Value* generator_attr(Tracer& t, Value* v, const std::string& name) {
-  Value* generator = t.generator_of(v);
+  Value* generator = generator_of(v);
   PyObject* method = generator ? lookup(&PyGen_Type, name) : nullptr;
-  if (method && is_native_method(method)) return t.bind_descriptor(method, generator, &PyGen_Type, name);
+  if (method && is_native_method(method)) return bind_descriptor(t, method, generator, &PyGen_Type, name);
   stop("generator", "attribute " + name + " of an iterator");
 }
 
 Value* next_generated(Tracer& t, Value* v, Value** returned) {
-  return t.resume(v, t.none(), returned);
+  return resume(t, v, t.none(), returned);
 }
 
 Value* next_of_generator(Tracer& t, Value* v, Value** returned) {
-  return t.resume(walked_by(t, v), t.none(), returned);
+  return resume(t, walked_by(t, v), t.none(), returned);
 }
 
 Value* iter_generator(Tracer& t, Value* v) {
-  return t.new_iterator(IteratorKind::Generator, {v});
+  return new_iterator(t, IteratorKind::Generator, {v});
 }
 
 Value* method_of_generator(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
-  Value* result = t.generator_method(self, name, a);
+  Value* result = generator_method(t, self, name, a);
   return result ? result : iterator_method(t, self, name, a);
 }
 
@@ -39,7 +44,7 @@ Value* iterator_attr(Tracer& t, Value* v, const std::string& name) {
 Value* iterator_method(Tracer& t, Value* self, const std::string& name, const Arguments&) {
   if (name == "__iter__") return self;
   if (name == "__next__") {
-    Value* item = t.next(self);
+    Value* item = next(t, self);
     if (!item) t.raise(PyExc_StopIteration, "");
     return item;
   }
@@ -56,9 +61,9 @@ void advance_iterator(Tracer&, RecipeMaker& make, Value* v, std::vector<Effect>&
 }
 
 bool contains_by_asking(Tracer& t, Value* v, Value* item) {
-  Value* iterator = t.iter(v);
-  while (Value* candidate = t.next(iterator))
-    if (t.same_or_equal(candidate, item)) return true;
+  Value* iterator = iter(t, v);
+  while (Value* candidate = next(t, iterator))
+    if (same_or_equal(t, candidate, item)) return true;
   return false;
 }
 

@@ -1,8 +1,8 @@
 // What the files of iterators share.
 #pragma once
 
-#include "core/capture/interpreter/commit/iterated.h"
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/types/methods.h"
 
 namespace vitrine::capture {
@@ -16,13 +16,13 @@ inline Value* exhaust(Value* iterator) {
 // What it walks, or the first of what it walks; nullptr: nothing.
 inline Value* walked_by(Tracer& t, const Value* iterator) {
   const Values& children = iterator->iterator->children;
-  return children.empty() ? nullptr : t.resolve(children[0]);
+  return children.empty() ? nullptr : resolve(children[0]);
 }
 
 // What is asked of other iterators meanwhile, a real one that wraps them asks again when it is advanced.
 class Covered {
  public:
-  Covered(Tracer& t, const Value* wrapper) : depth_(t.covered()), on_(wrapper->source != nullptr) {
+  Covered(Tracer& t, const Value* wrapper) : depth_(t.effects.covered), on_(wrapper->source != nullptr) {
     depth_ += on_;
   }
   ~Covered() { depth_ -= on_; }

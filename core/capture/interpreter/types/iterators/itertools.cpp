@@ -1,7 +1,11 @@
 // The iterators of itertools that are no polyfill: chain, count, repeat, islice.
 #include <algorithm>
 
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/iterators/iterators.h"
+#include "core/capture/interpreter/types/iterators/real_iterators.h"
+#include "core/capture/interpreter/types/operators.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -11,22 +15,22 @@ namespace {
 // What comes after the iterable that is at its turn; nullptr: nothing.
 Value* following(Tracer& t, Value* v) {
   IteratorState& s = *v->iterator;
-  if (v->source) return t.next(walked_by(t, v));  // an iterator over what is left
+  if (v->source) return next(t, walked_by(t, v));  // an iterator over what is left
   return s.index < static_cast<int64_t>(s.children.size()) ? s.children[static_cast<size_t>(s.index++)]
                                                            : nullptr;
 }
 
 Value* next_in_chain(Tracer& t, Value* v, Value**) {
   IteratorState& s = *v->iterator;
-  if (v->source) t.count_step(v);
+  if (v->source) count_step(t, v);
   const Covered covered(t, v);
   while (true) {
     if (!s.inner) {
       Value* iterable = following(t, v);
       if (!iterable) return exhaust(v);
-      s.inner = t.iter(iterable);
+      s.inner = iter(t, iterable);
     }
-    if (Value* item = t.next(s.inner)) return item;
+    if (Value* item = next(t, s.inner)) return item;
     s.inner = nullptr;
   }
 }
@@ -49,15 +53,15 @@ void restore_chain(Tracer& t, Value* v, PyObject* reduced, Values) {
   if (s.children.empty())
     s.done = true;
   else if (s.children.size() > 1)
-    s.inner = t.iter(s.children[1]);
+    s.inner = iter(t, s.children[1]);
 }
 
 // --- count
 Value* next_count(Tracer& t, Value* v, Value**) {
   IteratorState& s = *v->iterator;
-  if (v->source) t.count_step(v);
+  if (v->source) count_step(t, v);
   Value* now = s.children[0];
-  s.children[0] = t.binary("add", now, s.children[1]);
+  s.children[0] = binary(t, "add", now, s.children[1]);
   return now;
 }
 
@@ -75,7 +79,7 @@ void restore_count(Tracer& t, Value* v, PyObject*, Values parts) {
 Value* next_repeated(Tracer& t, Value* v, Value**) {
   IteratorState& s = *v->iterator;
   if (s.index == 0) return exhaust(v);
-  if (v->source) t.count_step(v);
+  if (v->source) count_step(t, v);
   if (s.index > 0) --s.index;
   return walked_by(t, v);
 }
@@ -93,7 +97,7 @@ Recipe exhausted_repeat(Tracer&, RecipeMaker& make, Value*) {
 
 // (object,) or (object, how often)
 void restore_repeat(Tracer& t, Value* v, PyObject*, Values parts) {
-  v->iterator->index = parts.size() > 1 ? t.int_of(parts[1], "what a repeat() has left") : -1;
+  v->iterator->index = parts.size() > 1 ? int_of(t, parts[1], "what a repeat() has left") : -1;
   parts.resize(1);
   v->iterator->children = std::move(parts);
 }
@@ -102,14 +106,14 @@ void restore_repeat(Tracer& t, Value* v, PyObject*, Values parts) {
 Value* next_in_slice(Tracer& t, Value* v, Value**) {
   IteratorState& s = *v->iterator;
   if (s.stop >= 0 && s.index >= s.stop) return exhaust(v);
-  if (v->source) t.count_step(v);
+  if (v->source) count_step(t, v);
   const Covered covered(t, v);
   Value* from = walked_by(t, v);
   while (s.passed < s.index) {
-    if (!t.next(from)) return exhaust(v);
+    if (!next(t, from)) return exhaust(v);
     ++s.passed;
   }
-  Value* item = t.next(from);
+  Value* item = next(t, from);
   if (!item) return exhaust(v);
   ++s.passed;
   s.index += s.step;
@@ -136,11 +140,11 @@ void restore_islice(Tracer& t, Value* v, PyObject* reduced, Values parts) {
   if (parts.size() != 4) {
     s.done = true;
   } else {
-    s.index = t.int_of(parts[1], "the position of an islice()");
-    s.stop = t.is_none(parts[2]) ? -1 : t.int_of(parts[2], "the end of an islice()");
-    s.step = t.int_of(parts[3], "the step of an islice()");
+    s.index = int_of(t, parts[1], "the position of an islice()");
+    s.stop = is_none(t, parts[2]) ? -1 : int_of(t, parts[2], "the end of an islice()");
+    s.step = int_of(t, parts[3], "the step of an islice()");
     const Values taken = state_of(t, v, reduced);
-    s.passed = t.int_of(taken.at(0), "the position of an islice()");
+    s.passed = int_of(t, taken.at(0), "the position of an islice()");
     parts.resize(1);
   }
   s.children = std::move(parts);

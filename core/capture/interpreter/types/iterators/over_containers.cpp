@@ -1,5 +1,8 @@
 // Iterators over what holds its items: list, tuple, deque, set, dict, range, str. reversed() is one of them.
+#include "core/capture/interpreter/types/iterators/over_containers.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/iterators/iterators.h"
+#include "core/capture/interpreter/types/iterators/real_iterators.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -36,8 +39,8 @@ Value* iterated_dict(const IteratorState& s) {
              : nullptr;
 }
 
-Value* Tracer::new_iterator(IteratorKind kind, Values children) {
-  Value* v = make(Kind::Iterator);
+Value* new_iterator(Tracer& t, IteratorKind kind, Values children) {
+  Value* v = t.make(Kind::Iterator);
   v->iterator = std::make_unique<IteratorState>();
   v->iterator->kind = kind;
   v->iterator->children = std::move(children);
@@ -51,7 +54,7 @@ Value* Tracer::new_iterator(IteratorKind kind, Values children) {
 }
 
 Value* walk_set(Tracer& t, Value* set, Value* in_order) {
-  Value* v = t.new_iterator(IteratorKind::Sequence, {in_order});
+  Value* v = new_iterator(t, IteratorKind::Sequence, {in_order});
   v->iterator->set = set;
   v->iterator->walked = set->version;
   v->iterator->stop = static_cast<int64_t>(set->items.size());
@@ -84,14 +87,14 @@ Value* next_in_sequence(Tracer& t, Value* v, Value**) {
   Value* over = walked_by(t, v);
   if (s.index >= static_cast<int64_t>(over->items.size())) {
     if (v->source) {
-      t.count_step(v);
+      count_step(t, v);
       t.guard(GuardKind::Length, over->source, nullptr, s.index, "", nullptr, "nothing left");
     }
     return exhaust(v);
   }
   Value* item = over->items[static_cast<size_t>(s.index++)];
   if (v->source) {
-    t.count_step(v);
+    count_step(t, v);
     t.guard(GuardKind::LengthAtLeast, over->source, nullptr, s.index, "", nullptr,
             "at least " + std::to_string(s.index) + " left");
   }

@@ -2,7 +2,11 @@
 // not move them; the segment advances them when it is done.
 #include <unordered_map>
 
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/trace_guards.h"
 #include "core/capture/interpreter/types/iterators/iterators.h"
+#include "core/capture/interpreter/types/iterators/real_iterators.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/iterator_state.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -56,47 +60,48 @@ void enter_rest(Tracer& t, Value* v) {
 
 }  // namespace
 
-void Tracer::materialise_iterator(Value* v) {
-  guard_type(v);
+void materialise_iterator(Tracer& t, Value* v) {
+  guard_type(t, v);
   v->kind = Kind::Iterator;
   v->iterator = std::make_unique<IteratorState>();
   v->iterator->kind = wrapper_kind(Py_TYPE(v->obj));
   if (v->iterator->kind == IteratorKind::Sequence)
-    enter_rest(*this, v);
+    enter_rest(t, v);
   else
-    enter_wrapper(*this, v);
+    enter_wrapper(t, v);
 }
 
 Values state_of(Tracer& t, Value* v, PyObject* reduced) {
   PyObject* state = PyTuple_GET_SIZE(reduced) > 2 ? PyTuple_GET_ITEM(reduced, 2) : Py_None;
   Value* found = t.look(t.lazy(state, t.sources().make(SourceKind::IterState, v->source, 2, "")));
-  if (t.is_none(found)) return {};
+  if (is_none(t, found)) return {};
   return found->kind == Kind::Tuple ? found->items : Values{found};
 }
 
 // The elements of a set that existed before, in its own order.
-Value* Tracer::set_in_order(Value* set) {
-  const Source* rest = sources_->make(SourceKind::IterRest, set->source, -1, "");
+Value* set_in_order(Tracer& t, Value* set) {
+  const Source* rest = t.sources().make(SourceKind::IterRest, set->source, -1, "");
   Owned left(iterator_rest(set->obj));
-  if (!left) raise_python();
+  if (!left) t.raise_python();
   Values items;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(left.get()); ++i) {
     Owned key(PyLong_FromSsize_t(i));
-    items.push_back(look(lazy(PyList_GET_ITEM(left.get(), i),
-                              sources_->make(SourceKind::Item, rest, -1, std::to_string(i), key.get()))));
+    items.push_back(
+        t.look(t.lazy(PyList_GET_ITEM(left.get(), i),
+                      t.sources().make(SourceKind::Item, rest, -1, std::to_string(i), key.get()))));
   }
-  return tuple(std::move(items));
+  return t.tuple(std::move(items));
 }
 
 // A real iterator is asked for one more.
-void Tracer::count_step(Value* v) {
+void count_step(Tracer& t, Value* v) {
   IteratorState& s = *v->iterator;
-  if (auto found = by_object_.find(s.over); s.over && found != by_object_.end())
+  if (auto found = t.values.by_object.find(s.over); s.over && found != t.values.by_object.end())
     if (resolve(found->second)->mutated)
       stop("unsupported_value", "iteration over a container that was changed");
-  if (s.taken++ == 0) mutated_.push_back(v);
+  if (s.taken++ == 0) t.effects.mutated.push_back(v);
   v->mutated = true;
-  if (covered_ > 0) ++s.covered;
+  if (t.effects.covered > 0) ++s.covered;
 }
 
 }  // namespace vitrine::capture

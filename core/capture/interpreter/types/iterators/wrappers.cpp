@@ -1,14 +1,19 @@
 // Iterators that builtins make of others: enumerate, zip, map, filter, and iter(function, sentinel).
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/iterators/iterators.h"
+#include "core/capture/interpreter/types/iterators/real_iterators.h"
+#include "core/capture/interpreter/value_questions.h"
 
 namespace vitrine::capture {
 namespace {
 
 // --- enumerate
 Value* next_enumerated(Tracer& t, Value* v, Value**) {
-  if (v->source) t.count_step(v);
+  if (v->source) count_step(t, v);
   const Covered covered(t, v);
-  Value* item = t.next(walked_by(t, v));
+  Value* item = next(t, walked_by(t, v));
   if (!item) return exhaust(v);
   return t.tuple({t.integer(v->iterator->index++), item});
 }
@@ -22,7 +27,7 @@ Recipe exhausted_enumerate(Tracer&, RecipeMaker& make, Value*) {
 }
 
 void restore_enumerate(Tracer& t, Value* v, PyObject*, Values parts) {
-  v->iterator->index = t.int_of(parts[1], "the position of an enumerate()");
+  v->iterator->index = int_of(t, parts[1], "the position of an enumerate()");
   parts.resize(1);
   v->iterator->children = std::move(parts);
 }
@@ -39,7 +44,7 @@ Value* end_of_zip(Tracer& t, Value* v, size_t which) {
   if (s.strict && which > 0) differs(which, " is shorter than argument");
   if (s.strict)
     for (size_t j = 1; j < s.children.size(); ++j)
-      if (t.next(s.children[j])) differs(j, " is longer than argument");
+      if (next(t, s.children[j])) differs(j, " is longer than argument");
   return exhaust(v);
 }
 
@@ -47,7 +52,7 @@ Value* next_zipped(Tracer& t, Value* v, Value**) {
   const IteratorState& s = *v->iterator;
   Values items;
   for (size_t i = 0; i < s.children.size(); ++i) {
-    Value* item = t.next(s.children[i]);
+    Value* item = next(t, s.children[i]);
     if (!item) return end_of_zip(t, v, i);
     items.push_back(item);
   }
@@ -65,7 +70,7 @@ Recipe exhausted_zip(Tracer&, RecipeMaker& make, Value*) {
 
 void restore_zip(Tracer& t, Value* v, PyObject* reduced, Values parts) {
   PyObject* state = PyTuple_GET_SIZE(reduced) > 2 ? PyTuple_GET_ITEM(reduced, 2) : Py_None;
-  v->iterator->strict = t.truth(t.lazy(state, t.sources().make(SourceKind::IterState, v->source, 2, "")));
+  v->iterator->strict = truth(t, t.lazy(state, t.sources().make(SourceKind::IterState, v->source, 2, "")));
   v->iterator->children = std::move(parts);
 }
 
@@ -73,17 +78,17 @@ void restore_zip(Tracer& t, Value* v, PyObject* reduced, Values parts) {
 Value* next_mapped(Tracer& t, Value* v, Value**) {
   Values items;
   for (Value* child : v->iterator->children) {
-    Value* item = t.next(child);
+    Value* item = next(t, child);
     if (!item) return exhaust(v);
     items.push_back(item);
   }
-  return t.call(v->iterator->function, {std::move(items), {}});
+  return call(t, v->iterator->function, {std::move(items), {}});
 }
 
 Value* next_filtered(Tracer& t, Value* v, Value**) {
   Value *function = v->iterator->function, *from = walked_by(t, v);
-  while (Value* item = t.next(from)) {
-    const bool keep_it = t.is_none(function) ? t.truth(item) : t.truth(t.call(function, {{item}, {}}));
+  while (Value* item = next(t, from)) {
+    const bool keep_it = is_none(t, function) ? truth(t, item) : truth(t, call(t, function, {{item}, {}}));
     if (keep_it) return item;
   }
   return exhaust(v);
@@ -117,8 +122,8 @@ void restore_with_function(Tracer&, Value* v, PyObject*, Values parts) {
 // --- iter(function, sentinel)
 Value* next_called(Tracer& t, Value* v, Value**) {
   Value* sentinel = walked_by(t, v);
-  Value* item = t.call(v->iterator->function, {});
-  if (t.truth(t.compare(Py_EQ, item, sentinel))) return exhaust(v);
+  Value* item = call(t, v->iterator->function, {});
+  if (truth(t, compare(t, Py_EQ, item, sentinel))) return exhaust(v);
   return item;
 }
 

@@ -2,13 +2,16 @@
 // numbers of tensors. How they are computed stands in symbolic/. Known ones are constants
 // (objects/constants.cpp).
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/derived_floats.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/types/type_rows.h"
 
 namespace vitrine::capture {
 namespace {
 
 Value* symbol_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
-  return t.symbolic_binary(op.row.name, a, b);
+  return symbolic_binary(t, op.row.name, a, b);
 }
 
 Recipe recipe_of_symbol(Tracer&, RecipeMaker& make, Value* v) {
@@ -17,7 +20,7 @@ Recipe recipe_of_symbol(Tracer&, RecipeMaker& make, Value* v) {
 
 Recipe recipe_of_float(Tracer& t, RecipeMaker& make, Value* v) {
   if (!v->items.empty()) return make.sequence(Recipe::Kind::Call, v->items);
-  if (!v->tensor) return make.source(t.derived_source(v->roots[0], v->parts));
+  if (!v->tensor) return make.source(derived_source(t, v->roots[0], v->parts));
   Recipe r = make.call(reinterpret_cast<PyObject*>(&PyFloat_Type), {});
   r.children.push_back(make.make(v->tensor));
   return r;
@@ -26,7 +29,7 @@ Recipe recipe_of_float(Tracer& t, RecipeMaker& make, Value* v) {
 // Written once the numbers are there, behind the graph.
 Recipe recipe_of_text(Tracer& t, RecipeMaker& make, Value* v) {
   Recipe r;
-  if (t.resolve(v->items.at(0))->kind == Kind::Tensor) {
+  if (resolve(v->items.at(0))->kind == Kind::Tensor) {
     r = make.made_by("builtins.format", v->items);
   } else {
     r = make.made_by("vitrine._polyfills.library.joined", {});
@@ -41,8 +44,8 @@ const TypeOps symbol_type = {
     .name = "int",
     .precedence = kBeforeClasses,
     .binary = symbol_binary,
-    .compare = [](Tracer& t, int op, Value* a, Value* b) { return t.symbolic_compare(op, a, b); },
-    .to_torch = [](Tracer& t, Value* v) { return t.symbol_object(v); },
+    .compare = [](Tracer& t, int op, Value* a, Value* b) { return symbolic_compare(t, op, a, b); },
+    .to_torch = [](Tracer& t, Value* v) { return symbol_object(t, v); },
     .recipe = recipe_of_symbol,
     .by_value = true,
 };

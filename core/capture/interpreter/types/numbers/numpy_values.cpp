@@ -1,6 +1,10 @@
 // NumPy's numbers: what NumPy's functions give for constants is a constant again. Arrays: arrays.cpp.
+#include "core/capture/interpreter/types/numbers/numpy_values.h"
 #include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -14,21 +18,21 @@ Value* fold_quietly(Tracer& t, PyObject* callable, PyObject* positional, PyObjec
   Owned result(PyObject_CallFunctionObjArgs(caller, callable, positional, keyword, nullptr));
   if (!result && PyErr_ExceptionMatches(PyExc_FloatingPointError)) {
     PyErr_Clear();
-    stop("unsupported_builtin", "NumPy warns about the result of " + t.describe(t.pinned(callable)));
+    stop("unsupported_builtin", "NumPy warns about the result of " + describe(t, t.pinned(callable)));
   }
   if (!result) t.raise_python();
   return t.fold(result.release());
 }
 
 Value* fold_call_of_numpy(Tracer& t, PyObject* callable, const Arguments& a) {
-  if (Value* of_arrays = t.call_on_arrays(callable, a)) return of_arrays;
-  const std::string name = "numpy." + t.describe(t.pinned(callable));
+  if (Value* of_arrays = call_on_arrays(t, callable, a)) return of_arrays;
+  const std::string name = "numpy." + describe(t, t.pinned(callable));
   const auto argument = [&](Value* v) {
-    PyObject* o = t.constant_tree(v);
+    PyObject* o = constant_tree(t, v);
     PyErr_Clear();
-    if (!o && t.has_tensor(v))
+    if (!o && has_tensor(t, v))
       stop("foreign_call", name + "() of a tensor", "Use torch's function of that name.");
-    if (!o) stop("foreign_call", name + "() of a " + t.describe(v));
+    if (!o) stop("foreign_call", name + "() of a " + describe(t, v));
     return o;
   };
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()))), keyword(PyDict_New());
@@ -75,18 +79,18 @@ bool is_numpy_function(PyObject* o) {
   return Py_TYPE(o) == torch_names().numpy_ufunc || Py_TYPE(o) == torch_names().numpy_dispatcher;
 }
 
-Value* Tracer::call_numpy(PyObject* callable, const Arguments& a) {
-  if (Value* of_arrays = call_on_arrays(callable, a)) return of_arrays;
+Value* call_numpy(Tracer& t, PyObject* callable, const Arguments& a) {
+  if (Value* of_arrays = call_on_arrays(t, callable, a)) return of_arrays;
   const bool makes_number =
       PyType_Check(callable) && is_number_type(reinterpret_cast<PyTypeObject*>(callable));
   if (!makes_number && Py_TYPE(callable) != torch_names().numpy_ufunc) return nullptr;
-  return fold_call_of_numpy(*this, callable, a);
+  return fold_call_of_numpy(t, callable, a);
 }
 
-Value* Tracer::numpy_operator(const std::string& name, PyObject* a, PyObject* b) {
+Value* numpy_operator(Tracer& t, const std::string& name, PyObject* a, PyObject* b) {
   if (!is_numpy_number(a) && !(b && is_numpy_number(b))) return nullptr;
   Owned positional(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a)), keyword(PyDict_New());
-  return fold_quietly(*this, torch_names().operator_function(name), positional.get(), keyword.get());
+  return fold_quietly(t, torch_names().operator_function(name), positional.get(), keyword.get());
 }
 
 // As PyTorch reads it: a number without NumPy's type. What makes a tensor of values looks at that type.

@@ -1,5 +1,6 @@
 // Cells: variables that a function shares with those within it.
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/types/methods.h"
 #include "core/capture/objects/class_dict.h"
 
@@ -7,7 +8,7 @@ namespace vitrine::capture {
 namespace {
 
 Value* cell_attr(Tracer& t, Value* v, const std::string& name) {
-  if (name == "cell_contents") return t.cell_get(v);
+  if (name == "cell_contents") return cell_get(t, v);
   if (name == "__class__") return t.pinned(reinterpret_cast<PyObject*>(&PyCell_Type));
   if (lookup(&PyCell_Type, name)) stop_at_attribute("a cell", name);
   return nullptr;

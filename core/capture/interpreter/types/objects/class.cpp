@@ -1,5 +1,10 @@
 // Classes.
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/construct.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/objects/constants.h"
+#include "core/capture/interpreter/types/objects/descriptors.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -19,7 +24,7 @@ Value* attr_of_metaclass(Tracer& t, PyTypeObject* type, PyObject* descriptor, co
   PyObject* object = reinterpret_cast<PyObject*>(type);
   PyTypeObject* meta = Py_TYPE(type);
   if (Py_TYPE(descriptor) != &PyGetSetDescr_Type && Py_TYPE(descriptor) != &PyMemberDescr_Type)
-    return t.bind_descriptor(descriptor, t.pinned(object), meta, name);
+    return bind_descriptor(t, descriptor, t.pinned(object), meta, name);
   if (name == "__dict__") stop("unsupported_value", "the __dict__ of a class");
   if (name == "__class__") return t.pinned(reinterpret_cast<PyObject*>(meta));
   return answer_of(t, object, name);
@@ -28,7 +33,7 @@ Value* attr_of_metaclass(Tracer& t, PyTypeObject* type, PyObject* descriptor, co
 Value* class_attr(Tracer& t, Value* v, const std::string& name) {
   PyObject* object = v->obj;
   auto* type = reinterpret_cast<PyTypeObject*>(object);
-  t.pin_type(type);
+  pin_type(t, type);
   PyTypeObject* meta = Py_TYPE(type);
   PyObject* on_meta = lookup(meta, name);
   PyObject* found = lookup(type, name);
@@ -42,30 +47,30 @@ Value* class_attr(Tracer& t, Value* v, const std::string& name) {
   }
   if (on_meta && is_data_descriptor(on_meta) && Py_TYPE(on_meta)->tp_descr_get)
     return attr_of_metaclass(t, type, on_meta, name);
-  if (found) return t.bind_descriptor(found, nullptr, type, name);
-  if (on_meta) return t.bind_descriptor(on_meta, t.pinned(object), meta, name);
+  if (found) return bind_descriptor(t, found, nullptr, type, name);
+  if (on_meta) return bind_descriptor(t, on_meta, t.pinned(object), meta, name);
   if (lookup(meta, "__getattr__"))
     stop("unsupported_value", std::string("attributes of class ") + type->tp_name);
   return nullptr;
 }
 
 Value* call_class(Tracer& t, Value* v, Arguments a) {
-  return t.construct(reinterpret_cast<PyTypeObject*>(v->obj), std::move(a));
+  return construct(t, reinterpret_cast<PyTypeObject*>(v->obj), std::move(a));
 }
 
 // An enumeration's members.
 Value* iter_class(Tracer& t, Value* v) {
   auto* type = reinterpret_cast<PyTypeObject*>(v->obj);
   if (!PyType_IsSubtype(type, torch_names().enum_base)) return iter_constant(t, v);
-  t.pin_type(type);
+  pin_type(t, type);
   Owned members(PySequence_List(v->obj));
   if (!members) t.raise_python();
-  return t.iter(t.fold(members.release()));
+  return iter(t, t.fold(members.release()));
 }
 
 // list[int], Generic[T]
 Value* get_class_item(Tracer& t, Value* v, Value* key) {
-  Owned k(t.constant_tree(key));
+  Owned k(constant_tree(t, key));
   if (!k) stop("unsupported_value", "subscript of a class");
   return t.fold(PyObject_GetItem(v->obj, k.get()));
 }

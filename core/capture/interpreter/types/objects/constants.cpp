@@ -1,4 +1,8 @@
 #include "core/capture/interpreter/types/objects/constants.h"
+#include "core/capture/interpreter/types/iterators/over_containers.h"
+#include "core/capture/interpreter/types/numbers/numpy_values.h"
+#include "core/capture/interpreter/types/objects/descriptors.h"
+#include "core/capture/interpreter/value_questions.h"
 
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
@@ -7,7 +11,7 @@ namespace vitrine::capture {
 
 Value* constant_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
   if (a->kind != Kind::Constant || b->kind != Kind::Constant) return nullptr;
-  if (Value* result = t.numpy_operator(op.row.name, a->obj, b->obj)) return result;
+  if (Value* result = numpy_operator(t, op.row.name, a->obj, b->obj)) return result;
   return t.fold(
       PyObject_CallFunctionObjArgs(torch_names().operator_function(op.row.name), a->obj, b->obj, nullptr));
 }
@@ -39,30 +43,30 @@ int64_t length_of_constant(Tracer& t, Value* v) {
 }
 
 bool constant_contains(Tracer& t, Value* v, Value* item) {
-  Owned key(t.constant_tree(item));
+  Owned key(constant_tree(t, item));
   PyErr_Clear();
-  if (!key) stop("unsupported_value", "`in` with " + t.describe(item));
+  if (!key) stop("unsupported_value", "`in` with " + describe(t, item));
   const int yes = PySequence_Contains(v->obj, key.get());
   if (yes < 0) t.raise_python();
   return yes;
 }
 
 Value* get_constant_item(Tracer& t, Value* v, Value* key) {
-  Owned k(t.constant_tree(key));
+  Owned k(constant_tree(t, key));
   PyErr_Clear();
-  if (!k) stop("unsupported_value", "subscript of " + t.describe(v) + " by " + t.describe(key));
+  if (!k) stop("unsupported_value", "subscript of " + describe(t, v) + " by " + describe(t, key));
   return t.fold(PyObject_GetItem(v->obj, k.get()));
 }
 
 Value* iter_by_place(Tracer& t, Value* v) {
-  return t.new_iterator(IteratorKind::Range, {v});
+  return new_iterator(t, IteratorKind::Range, {v});
 }
 
 Value* iter_constant(Tracer& t, Value* v) {
   if (PyUnicode_Check(v->obj) || PyBytes_Check(v->obj) || PyTuple_Check(v->obj)) return iter_by_place(t, v);
   if (!Py_TYPE(v->obj)->tp_iter)
     t.raise(PyExc_TypeError, "'" + std::string(Py_TYPE(v->obj)->tp_name) + "' object is not iterable");
-  stop("unsupported_value", "iteration over " + t.describe(v));
+  stop("unsupported_value", "iteration over " + describe(t, v));
 }
 
 PyObject* constant_to_torch(Tracer&, Value* v) {
@@ -81,7 +85,7 @@ Value* constant_attr(Tracer& t, Value* v, const std::string& name) {
                      Py_TYPE(descriptor) == &PyProperty_Type || Py_TYPE(descriptor) == &PyClassMethod_Type ||
                      Py_TYPE(descriptor) == &PyStaticMethod_Type))
     if (!(Py_TYPE(descriptor) == &PyProperty_Type && Py_TYPE(o) == torch_names().device))
-      return t.bind_descriptor(descriptor, v, Py_TYPE(o), name);
+      return bind_descriptor(t, descriptor, v, Py_TYPE(o), name);
   Owned value(PyObject_GetAttrString(o, name.c_str()));
   if (!value) {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError)) t.raise_python();
@@ -96,7 +100,7 @@ Value* constant_attr(Tracer& t, Value* v, const std::string& name) {
 }
 
 void set_constant_attr(Tracer& t, Value* v, const std::string& name, Value*) {
-  stop("custom_setter", "attribute " + name + " of " + t.describe(v) + " is set");
+  stop("custom_setter", "attribute " + name + " of " + describe(t, v) + " is set");
 }
 
 const TypeOps constant_type = constant_ops("a number, None, an enumeration's member ...");

@@ -1,8 +1,16 @@
 // What a class holds under a name, read through an instance or through the class: functions, properties,
 // members, class methods, and descriptors that the program writes.
+#include "core/capture/interpreter/types/objects/descriptors.h"
 #include "core/base/once.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/machine/exception_chain.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/attributes.h"
 #include "core/capture/interpreter/types/methods.h"
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/types/setters.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -58,7 +66,7 @@ Value* of_native_class_method(Tracer& t, const Reached& r) {
 Value* of_property(Tracer& t, const Reached& r) {
   Owned getter(PyObject_GetAttrString(r.descriptor, "fget"));
   if (!getter || getter.get() == Py_None) t.raise(PyExc_AttributeError, "unreadable attribute " + r.name);
-  return t.call(t.pinned(getter.get()), {{r.self}, {}});
+  return call(t, t.pinned(getter.get()), {{r.self}, {}});
 }
 
 // A field of a named tuple.
@@ -66,7 +74,7 @@ Value* of_tuple_getter(Tracer& t, const Reached& r) {
   Owned reduced(PyObject_CallMethod(r.descriptor, "__reduce__", nullptr));
   if (!reduced) t.raise_python();
   const auto i = PyLong_AsSize_t(PyTuple_GET_ITEM(PyTuple_GET_ITEM(reduced.get(), 1), 0));
-  t.guard_length(r.self);
+  guard_length(t, r.self);
   if (i >= r.self->items.size()) t.raise(PyExc_IndexError, "tuple index out of range");
   return r.self->items[i];
 }
@@ -88,10 +96,10 @@ Value* of_member(Tracer& t, const Reached& r) {
   if (self->kind == Kind::Tuple && self->real) {
     Owned field(PyObject_GetAttrString(self->real, r.name.c_str()));  // torch.return_types.*
     if (!field) t.raise_python();
-    return t.from_python(field.get());
+    return from_python(t, field.get());
   }
-  if (r.name == "__dict__") return t.instance_dict(self);
-  if (Value* of_chain = t.chain_attr(self, r.name)) return of_chain;
+  if (r.name == "__dict__") return instance_dict(t, self);
+  if (Value* of_chain = chain_attr(t, self, r.name)) return of_chain;
   bool found = false;
   Value* written = find_written(self, r.name, &found);
   if (found) return written;
@@ -102,13 +110,13 @@ Value* of_member(Tracer& t, const Reached& r) {
 
 Value* of_getset(Tracer& t, const Reached& r) {
   Value* self = r.self;
-  if (Value* of_chain = t.chain_attr(self, r.name)) return of_chain;
-  if (r.name == "__dict__") return t.instance_dict(self);
-  if (r.name == "__class__" && !binds_as_method(t.type_of(self))) return class_of(t, r);
+  if (Value* of_chain = chain_attr(t, self, r.name)) return of_chain;
+  if (r.name == "__dict__") return instance_dict(t, self);
+  if (r.name == "__class__" && !binds_as_method(type_of(t, self))) return class_of(t, r);
   if (r.name == "args" && self->worded) return t.tuple(self->items);
   if (r.name == "maxlen" && self->kind == Kind::List)
     return self->limit < 0 ? t.none() : t.integer(self->limit);
-  stop("unsupported_value", "attribute " + r.name + " of a " + t.describe(self));
+  stop("unsupported_value", "attribute " + r.name + " of a " + describe(t, self));
 }
 
 Value* of_cached_property(Tracer& t, const Reached& r) {
@@ -119,8 +127,8 @@ Value* of_cached_property(Tracer& t, const Reached& r) {
     stop("exception", "a cached_property that cannot be kept under its name");
   Owned function(PyObject_GetAttrString(r.descriptor, "func"));
   if (!function) t.raise_python();
-  Value* value = t.call(t.pinned(function.get()), {{r.self}, {}});
-  t.write_attr(r.self, r.name, value);
+  Value* value = call(t, t.pinned(function.get()), {{r.self}, {}});
+  write_attr(t, r.self, r.name, value);
   return value;
 }
 
@@ -137,8 +145,8 @@ Value* of_other(Tracer& t, const Reached& r) {
   if (kind == torch_names().compiled_function || kind == torch_names().disabled_function)
     return r.self ? bound(t, r.descriptor, r.self) : t.pinned(r.descriptor);
   Value* cls = class_of(t, r);
-  if (PyObject* getter = t.python_method(kind, "__get__"))
-    return t.call_special(t.pinned(r.descriptor), getter, {r.self ? r.self : t.none(), cls});
+  if (PyObject* getter = python_method(t, kind, "__get__"))
+    return call_special(t, t.pinned(r.descriptor), getter, {r.self ? r.self : t.none(), cls});
   stop("unsupported_value", std::string("descriptor ") + kind->tp_name + " for " + r.name);
 }
 
@@ -162,19 +170,19 @@ Value* through_instance(Tracer& t, const Reached& r) {
     return of_tuple_getter(t, r);
   if (kind == &PyMemberDescr_Type) return of_member(t, r);
   if (kind == &PyGetSetDescr_Type) return of_getset(t, r);
-  if (Value* of_chain = t.chain_attr(r.self, r.name)) return of_chain;
+  if (Value* of_chain = chain_attr(t, r.self, r.name)) return of_chain;
   return kind->tp_descr_get ? of_other(t, r) : t.pinned(r.descriptor);
 }
 
 }  // namespace
 
-Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, const std::string& name) {
+Value* bind_descriptor(Tracer& t, PyObject* d, Value* self, PyTypeObject* type, const std::string& name) {
   const Reached r{d, self, type, name};
   PyTypeObject* kind = Py_TYPE(d);
-  if (kind == &PyStaticMethod_Type) return of_static_method(*this, r);
-  if (kind == &PyClassMethod_Type) return of_class_method(*this, r);
-  if (kind == &PyClassMethodDescr_Type) return of_native_class_method(*this, r);
-  return self ? through_instance(*this, r) : through_class(*this, r);
+  if (kind == &PyStaticMethod_Type) return of_static_method(t, r);
+  if (kind == &PyClassMethod_Type) return of_class_method(t, r);
+  if (kind == &PyClassMethodDescr_Type) return of_native_class_method(t, r);
+  return self ? through_instance(t, r) : through_class(t, r);
 }
 
 }  // namespace vitrine::capture

@@ -1,5 +1,6 @@
 // Exceptions that the program makes. What they say of others: machine/exception_chain.cpp.
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/value_questions.h"
 
 namespace vitrine::capture {
 
@@ -15,7 +16,7 @@ bool is_plain_exception(PyTypeObject* type) {
 
 void init_exception(Tracer& t, Value* self, const Arguments& a) {
   if (self->obj) stop("side_effect", "__init__() of an exception that exists already");
-  if (!a.keyword.empty()) stop("exception", "keywords of __init__() of a " + t.describe(self));
+  if (!a.keyword.empty()) stop("exception", "keywords of __init__() of a " + describe(t, self));
   self->items = a.positional;
   self->worded = true;
 }
@@ -34,7 +35,7 @@ namespace {
 
 void set_exception_attr(Tracer& t, Value* v, const std::string& name, Value* value) {
   // One made here has no traceback that anything could look at.
-  if (v->worded && name == "__traceback__" && (t.is_none(value) || t.type_of(value) == &PyTraceBack_Type))
+  if (v->worded && name == "__traceback__" && (is_none(t, value) || type_of(t, value) == &PyTraceBack_Type))
     return;
   set_object_attr(t, v, name, value);
 }

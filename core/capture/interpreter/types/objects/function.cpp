@@ -3,7 +3,16 @@
 
 #include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/known_functions.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/objects/constants.h"
+#include "core/capture/interpreter/types/objects/descriptors.h"
+#include "core/capture/interpreter/types/setters.h"
+#include "core/capture/interpreter/value_questions.h"
+#include "core/capture/interpreter/values.h"
 #include "core/capture/objects/class_dict.h"
 
 namespace vitrine::capture {
@@ -14,11 +23,11 @@ Value* own_attributes(Tracer& t, Value* function) {
   static constexpr const char* kOfTheFunctionItself[] = {"__name__",       "__qualname__", "__module__",
                                                          "__doc__",        "__defaults__", "__kwdefaults__",
                                                          "__annotations__"};
-  Value* dict = t.new_dict();
+  Value* dict = new_dict(t);
   for (const auto& [key, value] : function->attrs) {
     const bool own = std::none_of(std::begin(kOfTheFunctionItself), std::end(kOfTheFunctionItself),
                                   [&](const char* n) { return key == n; });
-    if (value && own) t.dict_set(dict, t.text(key), value);
+    if (value && own) dict_set(t, dict, t.text(key), value);
   }
   dict->mutated = false;
   dict->owner = function;
@@ -27,11 +36,11 @@ Value* own_attributes(Tracer& t, Value* function) {
 
 // Names and values by turns, until somebody asks.
 Value* annotations_of(Tracer& t, FunctionState& f) {
-  if (!f.annotations) f.annotations = t.new_dict();
+  if (!f.annotations) f.annotations = new_dict(t);
   if (t.look(f.annotations)->kind != Kind::Tuple) return f.annotations;
-  const Values pairs = t.unpack(f.annotations);
-  f.annotations = t.new_dict();
-  for (size_t i = 0; i + 1 < pairs.size(); i += 2) t.dict_set(f.annotations, pairs[i], pairs[i + 1]);
+  const Values pairs = unpack(t, f.annotations);
+  f.annotations = new_dict(t);
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) dict_set(t, f.annotations, pairs[i], pairs[i + 1]);
   return f.annotations;
 }
 
@@ -70,15 +79,15 @@ Value* attr_of_real_function(Tracer& t, Value* v, const std::string& name) {
   bool found = false;
   Value* written = find_written(v, name, &found);
   if (found) return written;
-  const Source* base = v->source ? v->source : t.constant_source(v->obj);
+  const Source* base = v->source ? v->source : constant_source(t, v->obj);
   if (name == "__dict__") {
     Value* holder = t.make(Kind::Object);
     holder->obj = v->obj;
     holder->cls = Py_TYPE(v->obj);
     holder->source = base;
-    return t.instance_dict(holder);
+    return instance_dict(t, holder);
   }
-  if (name == "__get__") return t.bind_descriptor(lookup(&PyFunction_Type, name), v, &PyFunction_Type, name);
+  if (name == "__get__") return bind_descriptor(t, lookup(&PyFunction_Type, name), v, &PyFunction_Type, name);
   if (name == "__globals__" || name == "__call__" || name == "__builtins__")
     stop("unsupported_value", name + " of a function");
   Owned value(PyObject_GetAttrString(v->obj, name.c_str()));
@@ -100,15 +109,15 @@ void set_function_attr(Tracer& t, Value* v, const std::string& name, Value* valu
     stop("exception", name + " of a function, which is read-only, is set");
   if (name == "__code__") stop("custom_setter", "__code__ of a function is set");
   if (name == "__annotations__") return void(f.annotations = value);
-  if (name == "__defaults__") return void(f.defaults = t.is_none(value) ? nullptr : value);
-  if (name == "__kwdefaults__") return void(f.kwdefaults = t.is_none(value) ? nullptr : value);
-  t.write_attr(v, name, value);
+  if (name == "__defaults__") return void(f.defaults = is_none(t, value) ? nullptr : value);
+  if (name == "__kwdefaults__") return void(f.kwdefaults = is_none(t, value) ? nullptr : value);
+  write_attr(t, v, name, value);
 }
 
 // function.__get__(object): a method.
 Value* real_function_method(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
   if (name != "__get__") return nullptr;
-  if (t.is_none(argument(t, a, 0))) return self;
+  if (is_none(t, argument(t, a, 0))) return self;
   Value* m = t.make(Kind::Method);
   m->items = {self, argument(t, a, 0)};
   m->cls = &PyMethod_Type;
@@ -116,12 +125,12 @@ Value* real_function_method(Tracer& t, Value* self, const std::string& name, con
 }
 
 Value* call_made_function(Tracer& t, Value* v, Arguments a) {
-  return t.call_function(v, std::move(a));
+  return call_function(t, v, std::move(a));
 }
 
 Value* call_real_function(Tracer& t, Value* v, Arguments a) {
   Value* known_result = call_known_function(t, v->obj, a);
-  return known_result ? known_result : t.call_function(v, std::move(a));
+  return known_result ? known_result : call_function(t, v, std::move(a));
 }
 
 // Of vitrine._polyfills.transforms.
@@ -146,7 +155,7 @@ Recipe recipe_of_function(Tracer& t, RecipeMaker& make, Value* v) {
   r.children.push_back(or_none(f.kwdefaults));
   r.children.push_back(f.closure.empty() ? make.constant(Py_None)
                                          : make.sequence(Recipe::Kind::Tuple, f.closure));
-  r.children.push_back(or_none(f.annotations ? t.get_attr(v, "__annotations__") : nullptr));
+  r.children.push_back(or_none(f.annotations ? get_attr(t, v, "__annotations__") : nullptr));
   if (!v->attrs.empty()) {
     const bool first = v->shared < 0;
     r = make.shared(v, std::move(r));

@@ -2,14 +2,23 @@
 // operator, weak references, generators of random numbers, matches of regular expressions.
 #include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/commit/lifetimes.h"
+#include "core/capture/interpreter/library/flex_attention.h"
+#include "core/capture/interpreter/library/rng.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/construct.h"
+#include "core/capture/interpreter/types/methods.h"
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
 namespace {
 
 void guard_identity(Tracer& t, Value* v) {
-  t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + t.describe(v));
+  t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(t, v));
 }
 
 // --- what vitrine.compile and vitrine.disable give
@@ -22,14 +31,14 @@ Owned wrapped_by(Tracer& t, Value* v) {
 
 // What is compiled on its own elsewhere is captured with the rest here. It never changes what it wraps.
 Value* call_compiled(Tracer& t, Value* v, Arguments a) {
-  t.type_of(v);
-  if (v->source && !v->pinned) return t.call(t.load_attr(v, "__wrapped__"), std::move(a));
+  type_of(t, v);
+  if (v->source && !v->pinned) return call(t, load_attr(t, v, "__wrapped__"), std::move(a));
   const Owned wrapped = wrapped_by(t, v);
-  return t.call(t.pinned(wrapped.get()), std::move(a));
+  return call(t, t.pinned(wrapped.get()), std::move(a));
 }
 
 Value* call_disabled(Tracer& t, Value* v, Arguments) {
-  t.type_of(v);
+  type_of(t, v);
   const Owned wrapped = wrapped_by(t, v);
   Owned reason(PyObject_GetAttrString(v->obj, "reason"));
   PyErr_Clear();
@@ -39,32 +48,32 @@ Value* call_disabled(Tracer& t, Value* v, Arguments) {
 
 // --- operators of PyTorch that are objects
 Value* call_flex_attention(Tracer& t, Value* v, Arguments a) {
-  t.type_of(v);
-  return t.flex_attention(a);
+  type_of(t, v);
+  return flex_attention(t, a);
 }
 
 Value* call_custom_op(Tracer& t, Value* v, Arguments a) {
-  t.type_of(v);
+  type_of(t, v);
   guard_identity(t, v);
-  return t.torch_call("torch.ops.custom", v->obj, a);
+  return torch_call(t, "torch.ops.custom", v->obj, a);
 }
 
 // A function made from Python's text, which torch.jit keeps beside it.
 Value* call_script(Tracer& t, Value* v, Arguments a) {
-  t.type_of(v);
+  type_of(t, v);
   if (!v->obj || !v->source) return call_object(t, v, std::move(a));
   Owned text(PyObject_GetAttrString(v->obj, "_torchdynamo_inline"));
   PyErr_Clear();
-  if (!text || !PyFunction_Check(text.get())) stop("foreign_call", "call of a " + t.describe(v));
+  if (!text || !PyFunction_Check(text.get())) stop("foreign_call", "call of a " + describe(t, v));
   guard_identity(t, v);
-  return t.call(t.pinned(text.get()), std::move(a));
+  return call(t, t.pinned(text.get()), std::move(a));
 }
 
 // --- weakref.ref
 Value* call_reference(Tracer& t, Value* v, Arguments a) {
-  t.type_of(v);
+  type_of(t, v);
   if (!a.positional.empty() || !a.keyword.empty()) t.raise(PyExc_TypeError, "a reference takes no arguments");
-  return v->obj ? t.weak_target(v) : target_of(t, v);
+  return v->obj ? weak_target(t, v) : target_of(t, v);
 }
 
 // Made again by its class, of the first thing that it holds.
@@ -81,19 +90,19 @@ Recipe recipe_of_handle(Tracer&, RecipeMaker&, Value*) {
 // --- itemgetter, attrgetter, methodcaller
 // One from before this point, made anew in Python: it never changes and tells what it was made with.
 Value* call_getter(Tracer& t, Value* v, Arguments a) {
-  t.type_of(v);
+  type_of(t, v);
   if (!v->obj || !v->source) return call_object(t, v, std::move(a));
   guard_identity(t, v);
   Owned reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));
   if (!reduced) t.raise_python();
   Value* parts = t.pinned(PyTuple_GET_ITEM(reduced.get(), 1));
-  Value* getter = t.call(t.pinned(PyTuple_GET_ITEM(reduced.get(), 0)), t.spread(parts, nullptr));
-  return t.call(getter, std::move(a));
+  Value* getter = call(t, t.pinned(PyTuple_GET_ITEM(reduced.get(), 0)), spread(t, parts, nullptr));
+  return call(t, getter, std::move(a));
 }
 
 // --- random.Random
 Value* random_method(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
-  if (name == "random") return t.draw(self, name, a);
+  if (name == "random") return draw(t, self, name, a);
   if (name == "getrandbits")
     stop("side_effect", "an int is drawn at random, which the program itself looks at",
          "Draw it outside the compiled function, or as a tensor: torch.randint.");
@@ -102,7 +111,7 @@ Value* random_method(Tracer& t, Value* self, const std::string& name, const Argu
 
 // --- re.Match
 Value* get_group(Tracer& t, Value* v, Value* key) {
-  return v->obj ? t.call_method(v, "group", {{key}, {}}) : get_object_item(t, v, key);
+  return v->obj ? call_method(t, v, "group", {{key}, {}}) : get_object_item(t, v, key);
 }
 
 constexpr TypeOps called(const char* name, Value* (*call)(Tracer& t, Value* v, Arguments a)) {

@@ -1,5 +1,13 @@
 // Modules. What is set in one is a global of the functions in it.
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/machine/interpret.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/attributes.h"
 #include "core/capture/interpreter/types/objects/constants.h"
+#include "core/capture/interpreter/types/objects/descriptors.h"
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/value_questions.h"
+#include "core/capture/interpreter/values.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -18,14 +26,14 @@ Value* attr_of_class(Tracer& t, Value* v, const std::string& name, const Source*
   PyTypeObject* cls = Py_TYPE(v->obj);
   PyObject* found = lookup(cls, name);
   if (found && PyFunction_Check(found)) {  // torch.backends.mkldnn.is_available
-    t.pin_type(cls);
+    pin_type(t, cls);
     t.guard(GuardKind::InstanceHas, base, nullptr, 0, name, nullptr, "has no own " + name);
-    return t.bind_descriptor(found, v, cls, name);
+    return bind_descriptor(t, found, v, cls, name);
   }
-  PyObject* getter = found ? nullptr : t.python_method(cls, "__getattr__");
-  if (!getter) stop("unsupported_value", "a lazy attribute of module " + t.describe(v));
+  PyObject* getter = found ? nullptr : python_method(t, cls, "__getattr__");
+  if (!getter) stop("unsupported_value", "a lazy attribute of module " + describe(t, v));
   t.guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);
-  return t.call(t.pinned(getter), Arguments{{v, t.text(name)}, {}});
+  return call(t, t.pinned(getter), Arguments{{v, t.text(name)}, {}});
 }
 
 Value* getattribute_of(Tracer& t, Value* v) {
@@ -38,15 +46,15 @@ Value* getattribute_of(Tracer& t, Value* v) {
 Value* module_attr(Tracer& t, Value* v, const std::string& name) {
   PyTypeObject* type = Py_TYPE(v->obj);
   PyObject* dict = PyModule_GetDict(v->obj);
-  if (t.python_method(type, "__getattribute__"))
+  if (python_method(t, type, "__getattribute__"))
     stop("unsupported_value", "a module whose class has a __getattribute__ of its own");
   if (PyObject* descriptor = own_descriptor(type, name)) {
-    t.pin_type(type);
-    return t.bind_descriptor(descriptor, v, type, name);
+    pin_type(t, type);
+    return bind_descriptor(t, descriptor, v, type, name);
   }
-  if (Value* written = t.written_global(dict, name)) return written;
+  if (Value* written = written_global(t, dict, name)) return written;
   PyObject* value = PyDict_GetItemString(dict, name.c_str());
-  const Source* base = v->source ? v->source : t.constant_source(v->obj);
+  const Source* base = v->source ? v->source : constant_source(t, v->obj);
   if (value) return t.lazy(value, t.sources().attr(base, name));
   const TorchNames& torch = torch_names();
   if (type == torch.op_namespace || type == torch.ops || name == "__class__") {
@@ -59,13 +67,13 @@ Value* module_attr(Tracer& t, Value* v, const std::string& name) {
   if (name == "__getattribute__") return getattribute_of(t, v);
   if (type != &PyModule_Type) return attr_of_class(t, v, name, base);
   if (PyDict_GetItemString(dict, "__getattr__"))
-    stop("unsupported_value", "a lazy attribute of module " + t.describe(v));
+    stop("unsupported_value", "a lazy attribute of module " + describe(t, v));
   t.guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);
   return nullptr;
 }
 
 Value* module_method(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
-  return name == "__getattribute__" ? t.load_attr(self, t.str_of(argument(t, a, 0), false)) : nullptr;
+  return name == "__getattribute__" ? load_attr(t, self, str_of(t, argument(t, a, 0), false)) : nullptr;
 }
 
 // A variable of an ordinary module. PyTorch's own functions, which run for real when they are recorded, would
@@ -80,8 +88,8 @@ bool may_be_set(PyObject* module, const std::string& name) {
 
 void set_module_attr(Tracer& t, Value* v, const std::string& name, Value* value) {
   if (!may_be_set(v->obj, name))
-    stop("custom_setter", "attribute " + name + " of " + t.describe(v) + " is set");
-  t.store_global(PyModule_GetDict(v->obj), t.constant_source(v->obj), name, value);
+    stop("custom_setter", "attribute " + name + " of " + describe(t, v) + " is set");
+  store_global(t, PyModule_GetDict(v->obj), constant_source(t, v->obj), name, value);
 }
 
 }  // namespace

@@ -1,5 +1,17 @@
 // Objects of plain classes, and what every object has of class object.
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/symbolic/symbolic_lists.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/trace_guards.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/types/setters.h"
+#include "core/capture/interpreter/types/subscript.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
+#include "core/capture/interpreter/value_questions.h"
 
 #include "core/base/words.h"
 #include "core/capture/objects/class_dict.h"
@@ -14,109 +26,111 @@ PyTypeObject* native_class(PyTypeObject* type) {
 }
 
 Value* object_attr(Tracer& t, Value* v, const std::string& name) {
-  PyTypeObject* type = t.type_of(v);
+  PyTypeObject* type = type_of(t, v);
   PyObject* getter = lookup(type, "__getattribute__");
-  if (!getter || !PyFunction_Check(getter)) return t.generic_get(v, name, true);
-  t.pin_type(type);
-  if (!lookup(type, "__getattr__")) return t.call_special(v, getter, {t.text(name)});
+  if (!getter || !PyFunction_Check(getter)) return generic_get(t, v, name, true);
+  pin_type(t, type);
+  if (!lookup(type, "__getattr__")) return call_special(t, v, getter, {t.text(name)});
   try {
-    return t.call_special(v, getter, {t.text(name)});
+    return call_special(t, v, getter, {t.text(name)});
   } catch (const RaiseSignal& signal) {
     auto* error = reinterpret_cast<PyTypeObject*>(PyExc_AttributeError);
     if (!signal.exception || !PyType_IsSubtype(signal.exception->cls, error)) throw;
-    return t.ask_getattr(v, name);
+    return ask_getattr(t, v, name);
   }
 }
 
 namespace {
 
+constexpr const char* kItemsOf = "vitrine._polyfills.standard_library.items_of";
+
 // An nn.Module sorts what is set by its kind. Whether that was done here.
 bool set_member_of_module(Tracer& t, Value* v, PyObject* setter, const std::string& name, Value*& value) {
   for (const char* group : {"_parameters", "_buffers", "_modules"}) {
-    Value* members = t.instance_get(v, group);
+    Value* members = instance_get(t, v, group);
     if (!members) continue;
-    if (!t.dict_get(members, name.c_str())) continue;
+    if (!dict_get(t, members, name.c_str())) continue;
     value = t.look(value);
     if (std::string(group) == "_buffers" &&
-        ((value->kind == Kind::Tensor && value->cls == torch_names().tensor) || t.is_none(value)))
-      t.dict_set(t.look(members), t.text(name), value);
+        ((value->kind == Kind::Tensor && value->cls == torch_names().tensor) || is_none(t, value)))
+      dict_set(t, t.look(members), t.text(name), value);
     else
-      t.call_special(v, setter, {t.text(name), value});
+      call_special(t, v, setter, {t.text(name), value});
     return true;
   }
-  Value* list = t.symbolic_list(value);
-  value = list ? list : t.peek(value);
+  Value* list = symbolic_list(t, value);
+  value = list ? list : peek(t, value);
   const bool member = (value->kind == Kind::Tensor && value->cls != torch_names().tensor) ||
                       (value->kind == Kind::Object && torch_names().is_module(value->cls));
   if (!member) return false;
-  t.pin_type(t.type_of(v));
-  t.call_special(v, setter, {t.text(name), value});
+  pin_type(t, type_of(t, v));
+  call_special(t, v, setter, {t.text(name), value});
   return true;
 }
 
 }  // namespace
 
 void set_object_attr(Tracer& t, Value* v, const std::string& name, Value* value) {
-  PyTypeObject* type = t.type_of(v);
+  PyTypeObject* type = type_of(t, v);
   PyObject* setter = lookup(type, "__setattr__");
   if (setter && PyFunction_Check(setter) && setter != torch_names().module_setattr) {
-    t.pin_type(type);
-    t.call_special(v, setter, {t.text(name), value});
+    pin_type(t, type);
+    call_special(t, v, setter, {t.text(name), value});
     return;
   }
   if (setter == torch_names().module_setattr && set_member_of_module(t, v, setter, name, value)) return;
-  t.generic_set(v, name, value);
+  generic_set(t, v, name, value);
 }
 
 Value* call_object(Tracer& t, Value* v, Arguments a) {
-  PyTypeObject* type = t.type_of(v);
-  PyObject* method = t.python_method(type, "__call__");
+  PyTypeObject* type = type_of(t, v);
+  PyObject* method = python_method(t, type, "__call__");
   if (!method) {
-    if (!type->tp_call) t.raise(PyExc_TypeError, t.describe(v) + " is not callable");
-    stop("foreign_call", "call of a " + t.describe(v));
+    if (!type->tp_call) t.raise(PyExc_TypeError, describe(t, v) + " is not callable");
+    stop("foreign_call", "call of a " + describe(t, v));
   }
-  if (method == torch_names().module_call && v->obj) return t.call_module(v, std::move(a));
+  if (method == torch_names().module_call && v->obj) return call_module(t, v, std::move(a));
   a.positional.insert(a.positional.begin(), v);
-  return t.call(t.pinned(method), std::move(a));
+  return call(t, t.pinned(method), std::move(a));
 }
 
 bool truth_of_object(Tracer& t, Value* v, const char*) {
-  PyTypeObject* type = t.type_of(v);
+  PyTypeObject* type = type_of(t, v);
   if (const int told = checked_truth(t, v); told >= 0) return told;
-  t.pin_type(type);
+  pin_type(t, type);
   const bool own = (type->tp_as_number && type->tp_as_number->nb_bool) ||
                    (type->tp_as_mapping && type->tp_as_mapping->mp_length) ||
                    (type->tp_as_sequence && type->tp_as_sequence->sq_length);
-  if (own) stop("unsupported_value", "the truth of a " + t.describe(v));
+  if (own) stop("unsupported_value", "the truth of a " + describe(t, v));
   return true;
 }
 
 int64_t length_of_object(Tracer& t, Value* v) {
-  if (PyObject* function = t.python_method(v->cls, "__len__")) return t.checked_length(v, function);
-  stop("unsupported_value", "len() of a " + t.describe(v));
+  if (PyObject* function = python_method(t, v->cls, "__len__")) return checked_length(t, v, function);
+  stop("unsupported_value", "len() of a " + describe(t, v));
 }
 
 Value* get_object_item(Tracer& t, Value* v, Value*) {
-  stop("unsupported_value", "subscript of " + t.describe(v));
+  stop("unsupported_value", "subscript of " + describe(t, v));
 }
 
 Value* iter_object(Tracer& t, Value* v) {
-  if (!v->cls->tp_iter && t.python_method(v->cls, "__getitem__"))
-    return t.iter(t.call(t.pinned(find_object("vitrine._polyfills.standard_library.items_of")), {{v}, {}}));
-  if (!v->cls->tp_iter) t.raise(PyExc_TypeError, t.describe(v) + " is not iterable");
+  if (!v->cls->tp_iter && python_method(t, v->cls, "__getitem__"))
+    return iter(t, call(t, t.pinned(find_object(kItemsOf)), {{v}, {}}));
+  if (!v->cls->tp_iter) t.raise(PyExc_TypeError, describe(t, v) + " is not iterable");
   if (v->obj && v->cls->tp_iter == PyObject_SelfIter) return v;
-  stop("unsupported_value", "iteration over " + t.describe(v));
+  stop("unsupported_value", "iteration over " + describe(t, v));
 }
 
 Value* next_of_object(Tracer& t, Value* v, Value** returned) {
-  PyObject* method = t.python_method(t.type_of(v), "__next__");
+  PyObject* method = python_method(t, type_of(t, v), "__next__");
   if (!method && v->obj && PyGen_CheckExact(v->obj))
     stop("generator", "iteration over a generator from before this point");
   if (!method && v->cls->tp_iternext)
-    stop("unsupported_value", "iteration over a " + t.describe(v) + " from before this point");
-  if (!method) t.raise(PyExc_TypeError, t.describe(v) + " is not an iterator");
+    stop("unsupported_value", "iteration over a " + describe(t, v) + " from before this point");
+  if (!method) t.raise(PyExc_TypeError, describe(t, v) + " is not an iterator");
   try {
-    return t.call_special(v, method, {});
+    return call_special(t, v, method, {});
   } catch (const RaiseSignal& signal) {
     if (!signal.exception || signal.exception->cls != reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))
       throw;
@@ -137,8 +151,8 @@ bool is_torch_extension_type(PyTypeObject* type) {
 
 PyObject* object_to_torch(Tracer& t, Value* v) {
   if (!v->obj || !v->source || !is_torch_extension_type(v->cls))
-    stop("unsupported_value", with_article(t.describe(v)) + " is given to PyTorch");
-  t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + t.describe(v));
+    stop("unsupported_value", with_article(describe(t, v)) + " is given to PyTorch");
+  t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(t, v));
   return Py_NewRef(v->obj);
 }
 
@@ -151,7 +165,7 @@ Recipe recipe_of_object(Tracer& t, RecipeMaker& make, Value* v) {
     for (const auto& [attribute, value] : v->attrs) r.children.push_back(make.make(value));
     return r;
   }
-  if (t.array_kind(v) != ArrayKind::None) return recipe_of_array(make, v);
+  if (array_kind(t, v) != ArrayKind::None) return recipe_of_array(make, v);
   static PyObject* object_new =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__new__");
   return make.made_empty(v, object_new, [&](const Recipe& target) { make.attributes(v, target); });
@@ -174,37 +188,37 @@ Value* object_init(Tracer& t, Value* s, const Arguments& a) {
   if (s->cls && PyType_IsSubtype(s->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
     init_exception(t, s, a);
   else if (s->cls && native_class(s->cls)->tp_init != PyBaseObject_Type.tp_init)
-    stop("unsupported_builtin", "__init__() of a " + t.describe(s));
+    stop("unsupported_builtin", "__init__() of a " + describe(t, s));
   else if (s->cls)
     check_object_init(t, s->cls, a);
   return t.none();
 }
 
 Value* object_getattribute(Tracer& t, Value* s, const Arguments& a) {
-  const std::string name = t.str_of(argument(t, a, 0), false);
-  Value* found = t.generic_get(s, name, false);
-  if (!found) t.raise(PyExc_AttributeError, t.describe(s) + " has no attribute '" + name + "'");
+  const std::string name = str_of(t, argument(t, a, 0), false);
+  Value* found = generic_get(t, s, name, false);
+  if (!found) t.raise(PyExc_AttributeError, describe(t, s) + " has no attribute '" + name + "'");
   return found;
 }
 
 Value* object_setattr(Tracer& t, Value* s, const Arguments& a) {
-  t.generic_set(s, t.str_of(argument(t, a, 0), false), argument(t, a, 1));
+  generic_set(t, s, str_of(t, argument(t, a, 0), false), argument(t, a, 1));
   return t.none();
 }
 
 Value* object_delattr(Tracer& t, Value* s, const Arguments& a) {
-  t.generic_del(s, t.str_of(argument(t, a, 0), false));
+  generic_del(t, s, str_of(t, argument(t, a, 0), false));
   return t.none();
 }
 
 Value* object_eq(Tracer& t, Value* s, const Arguments& a) {
-  if (t.type_of(s) && t.type_of(s)->tp_richcompare != PyBaseObject_Type.tp_richcompare)
-    stop("unsupported_builtin", "__eq__ of a " + t.describe(s));
-  return t.same(s, argument(t, a, 0)) ? t.boolean(true) : t.constant(Py_NotImplemented);
+  if (type_of(t, s) && type_of(t, s)->tp_richcompare != PyBaseObject_Type.tp_richcompare)
+    stop("unsupported_builtin", "__eq__ of a " + describe(t, s));
+  return same(t, s, argument(t, a, 0)) ? t.boolean(true) : t.constant(Py_NotImplemented);
 }
 
 Value* held_item(Tracer& t, Value* s, const Arguments& a) {
-  return t.get_held_item(s, argument(t, a, 0));
+  return get_held_item(t, s, argument(t, a, 0));
 }
 
 const MethodTable& object_methods() {
@@ -236,14 +250,14 @@ Method method_of_object(const std::string& name) {
 }
 
 Value* new_object(Tracer& t, const Arguments& a) {
-  PyObject* o = a.positional.empty() ? nullptr : t.const_object(a.positional[0]);
+  PyObject* o = a.positional.empty() ? nullptr : const_object(t, a.positional[0]);
   if (!o || !PyType_Check(o)) stop("unsupported_value", "__new__ of something that is no class");
   auto* cls = reinterpret_cast<PyTypeObject*>(o);
-  t.pin_type(cls);
-  if (PyType_IsSubtype(cls, &PyDict_Type)) return t.new_dict(cls);
+  pin_type(t, cls);
+  if (PyType_IsSubtype(cls, &PyDict_Type)) return new_dict(t, cls);
   if (PyType_IsSubtype(cls, &PyList_Type)) return t.sequence(Kind::List, {}, cls);
   if (PyType_IsSubtype(cls, &PyTuple_Type))
-    return t.sequence(Kind::Tuple, a.positional.size() > 1 ? t.listed(a.positional[1]) : Values{}, cls);
+    return t.sequence(Kind::Tuple, a.positional.size() > 1 ? listed(t, a.positional[1]) : Values{}, cls);
   if (!(cls->tp_flags & Py_TPFLAGS_HEAPTYPE) && cls != &PyBaseObject_Type &&
       !PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
     stop("unsupported_builtin", std::string("an object of class ") + cls->tp_name + " is made");

@@ -1,5 +1,10 @@
 // functools.partial: a function with arguments. One made here holds the function, a tuple, and a dict.
+#include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/objects/objects.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
@@ -11,14 +16,14 @@ Value* new_partial(Tracer& t, const Arguments& a) {
   v->cls = cls;
   Value* function = t.look(a.positional[0]);
   Values rest(a.positional.begin() + 1, a.positional.end());
-  Value* keywords = t.new_dict();
+  Value* keywords = new_dict(t);
   if (function->kind == Kind::Object && function->cls == cls) {  // a partial of a partial is one
-    const Values before = t.unpack(t.load_attr(function, "args"));
+    const Values before = unpack(t, load_attr(t, function, "args"));
     rest.insert(rest.begin(), before.begin(), before.end());
-    t.dict_update(keywords, t.load_attr(function, "keywords"));
-    function = t.load_attr(function, "func");
+    dict_update(t, keywords, load_attr(t, function, "keywords"));
+    function = load_attr(t, function, "func");
   }
-  for (const auto& [key, value] : a.keyword) t.dict_set(keywords, t.text(key), value);
+  for (const auto& [key, value] : a.keyword) dict_set(t, keywords, t.text(key), value);
   keywords->mutated = false;
   v->items = {function, t.tuple(std::move(rest)), keywords};
   return v;
@@ -35,10 +40,10 @@ Value* part_of_partial(const Value* self, const std::string& name) {
 namespace {
 
 Value* call_partial(Tracer& t, Value* v, Arguments a) {
-  t.type_of(v);
-  const auto part = [&](size_t i, const char* name) { return v->obj ? t.load_attr(v, name) : v->items[i]; };
+  type_of(t, v);
+  const auto part = [&](size_t i, const char* name) { return v->obj ? load_attr(t, v, name) : v->items[i]; };
   Value *function = part(0, "func"), *first = part(1, "args"), *keywords = part(2, "keywords");
-  Arguments all = t.spread(first, keywords);
+  Arguments all = spread(t, first, keywords);
   all.positional.insert(all.positional.end(), a.positional.begin(), a.positional.end());
   for (auto& [key, value] : a.keyword) {
     bool replaced = false;
@@ -49,7 +54,7 @@ Value* call_partial(Tracer& t, Value* v, Arguments a) {
       }
     if (!replaced) all.keyword.emplace_back(key, value);
   }
-  return t.call(function, std::move(all));
+  return call(t, function, std::move(all));
 }
 
 Recipe recipe_of_partial(Tracer&, RecipeMaker& make, Value* v) {

@@ -3,7 +3,12 @@
 #include <unordered_set>
 
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/commit/lifetimes.h"
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/types/construct.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
+#include "core/capture/interpreter/value_questions.h"
 
 namespace vitrine::capture {
 namespace {
@@ -27,7 +32,7 @@ bool is_held_by_a_frame(Tracer& t, Value* target) {
   while (!open.empty() && seen.size() < kMostLookedAt) {
     Value* v = open.back();
     open.pop_back();
-    v = v ? t.resolve(v) : nullptr;
+    v = v ? resolve(v) : nullptr;
     if (v == target) return true;
     if (v && seen.insert(v).second) add_held(v, open);
   }
@@ -43,10 +48,10 @@ bool is_weak_reference(const Value* v) {
 Value* weak_reference(Tracer& t, Value* target) {
   target = t.look(target);
   const bool known = (target->kind == Kind::Object && !is_kept_as(target, "Compiled") &&
-                      t.array_kind(target) == ArrayKind::None) ||
+                      array_kind(t, target) == ArrayKind::None) ||
                      target->kind == Kind::Tensor || target->kind == Kind::Function;
-  if (!known || t.type_of(target)->tp_weaklistoffset == 0)
-    stop("unsupported_value", "a weak reference to " + t.describe(target));
+  if (!known || type_of(t, target)->tp_weaklistoffset == 0)
+    stop("unsupported_value", "a weak reference to " + describe(t, target));
   Value* reference = t.make(Kind::Object);
   reference->cls = &_PyWeakref_RefType;
   reference->items = {target};
@@ -54,8 +59,8 @@ Value* weak_reference(Tracer& t, Value* target) {
 }
 
 Value* target_of(Tracer& t, const Value* reference) {
-  Value* target = t.resolve(reference->items[0]);
-  const bool before = target->source && t.held_elsewhere(target->source);
+  Value* target = resolve(reference->items[0]);
+  const bool before = target->source && held_elsewhere(t, target->source);
   if (!before && !is_held_by_a_frame(t, target))
     stop("unsupported_value", "a weak reference to what may be gone is asked for it",
          "Hold the object in a local variable.");

@@ -1,7 +1,14 @@
 // Tensors: operators, comparison, items and the way out. Their attributes and methods: tensor_members.cpp.
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/library/inference_mode.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/library/torch_queries.h"
+#include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/methods.h"
 #include "core/capture/interpreter/types/tensors/arrays.h"
+#include "core/capture/interpreter/types/tensors/leaves.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -15,21 +22,21 @@ Value* complex_beside(Tracer& t, Value* number, Value* tensor) {
     return nullptr;
   const ir::TensorType type = torch_api::type_of(tensor->obj);
   if (type.sizes.empty() || !(ir::is_float(type.dtype) || ir::is_complex(type.dtype))) return nullptr;
-  return t.literal(find_object("torch.tensor"),
-                   {{number}, {{"dtype", t.pinned(find_object("torch.complex128"))}}});
+  return literal(t, find_object("torch.tensor"),
+                 {{number}, {{"dtype", t.pinned(find_object("torch.complex128"))}}});
 }
 
 Value* tensor_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
   // A number to PyTorch, whatever operators its class has.
   if (b->kind == Kind::Object &&
       (PyType_IsSubtype(b->cls, &PyLong_Type) || PyType_IsSubtype(b->cls, &PyFloat_Type)))
-    stop("unsupported_value", op.name + " of a tensor and a " + t.describe(b));
+    stop("unsupported_value", op.name + " of a tensor and a " + describe(t, b));
   if (a->kind == Kind::Object || b->kind == Kind::Object) return nullptr;
   if (Value* number = complex_beside(t, b, a)) b = number;
   if (Value* number = complex_beside(t, a, b)) a = number;
   // x += y on something that is no tensor makes a new value, as Python does.
   const std::string name = op.in_place && a->kind != Kind::Tensor ? op.row.name : op.name;
-  return t.torch_call("operator." + name, torch_names().operator_function(name), {{a, b}, {}});
+  return torch_call(t, "operator." + name, torch_names().operator_function(name), {{a, b}, {}});
 }
 
 Value* tensor_compare(Tracer& t, int op, Value* a, Value* b) {
@@ -38,21 +45,21 @@ Value* tensor_compare(Tracer& t, int op, Value* a, Value* b) {
       other->kind == Kind::Tensor || other->kind == Kind::Symbol ||
       (other->kind == Kind::Constant && PyNumber_Check(other->obj) && !PyType_Check(other->obj));
   const std::string name = name_of_comparison(op);
-  if (number) return t.torch_call("operator." + name, torch_names().operator_function(name), {{a, b}, {}});
+  if (number) return torch_call(t, "operator." + name, torch_names().operator_function(name), {{a, b}, {}});
   // Tensor.__eq__ gives up on None, text, lists: identity is left.
   if (other->kind == Kind::Constant && (op == Py_EQ || op == Py_NE)) return t.boolean(op == Py_NE);
-  stop("unsupported_value", "comparison of a tensor with " + t.describe(other));
+  stop("unsupported_value", "comparison of a tensor with " + describe(t, other));
 }
 
 bool truth_of_tensor(Tracer& t, Value* v, const char* where) {
-  if (Value* known = t.known_number(v, "__bool__")) return known->obj == Py_True;
+  if (Value* known = known_number(t, v, "__bool__")) return known->obj == Py_True;
   stop(where, std::string(where) == std::string("data_dependent_branch")
-                  ? "the branch depends on the value of a tensor (" + t.describe(v) + ")"
-                  : "the value of a tensor is read (" + t.describe(v) + ")");
+                  ? "the branch depends on the value of a tensor (" + describe(t, v) + ")"
+                  : "the value of a tensor is read (" + describe(t, v) + ")");
 }
 
 int64_t length_of_tensor(Tracer& t, Value* v) {
-  return t.int_of(t.tensor_method(v, "__len__", nullptr, {}), "len()");
+  return int_of(t, tensor_method(t, v, "__len__", nullptr, {}), "len()");
 }
 
 bool tensor_contains(Tracer&, Value*, Value*) {
@@ -61,19 +68,19 @@ bool tensor_contains(Tracer&, Value*, Value*) {
 }
 
 Value* get_tensor_item(Tracer& t, Value* v, Value* key) {
-  return t.torch_call("operator.getitem", torch_names().operator_function("getitem"),
-                      {{v, indices_of_arrays(t, key)}, {}});
+  return torch_call(t, "operator.getitem", torch_names().operator_function("getitem"),
+                    {{v, indices_of_arrays(t, key)}, {}});
 }
 
 void set_tensor_item(Tracer& t, Value* v, Value* key, Value* value) {
-  t.torch_call("operator.setitem", torch_names().operator_function("setitem"),
-               {{v, indices_of_arrays(t, key), value}, {}});
+  torch_call(t, "operator.setitem", torch_names().operator_function("setitem"),
+             {{v, indices_of_arrays(t, key), value}, {}});
 }
 
 Value* iter_tensor(Tracer& t, Value* v) {
-  if (t.int_of(t.tensor_method(v, "dim", nullptr, {}), "dim") == 0)
+  if (int_of(t, tensor_method(t, v, "dim", nullptr, {}), "dim") == 0)
     t.raise(PyExc_TypeError, "iteration over a 0-d tensor");
-  return t.iter(t.tensor_method(v, "unbind", nullptr, {{t.integer(0)}, {}}));
+  return iter(t, tensor_method(t, v, "unbind", nullptr, {{t.integer(0)}, {}}));
 }
 
 Value* call_tensor(Tracer& t, Value*, Arguments) {
@@ -81,7 +88,7 @@ Value* call_tensor(Tracer& t, Value*, Arguments) {
 }
 
 PyObject* fake_tensor_of(Tracer& t, Value* v) {
-  t.check_view_of_normal(v);
+  check_view_of_normal(t, v);
   return Py_NewRef(v->obj);
 }
 
@@ -109,7 +116,7 @@ Recipe recipe_of_tensor(Tracer& t, RecipeMaker& make, Value* v) {
   if (t.lowering().is_conjugated(v->obj))
     stop("unsupported_value", "a tensor that is conjugated when it is read leaves the segment",
          "Give what Tensor.conj_physical() makes.");
-  return as_the_program_has_it(t, make, v, t.inference_result(v, make.graph_result(v), make));
+  return as_the_program_has_it(t, make, v, inference_result(t, v, make.graph_result(v), make));
 }
 
 }  // namespace
@@ -117,9 +124,9 @@ Recipe recipe_of_tensor(Tracer& t, RecipeMaker& make, Value* v) {
 const TypeOps tensor_type = {
     .name = "torch.Tensor",
     .precedence = kBeforeClasses + 1,  // beside a number that may change, too
-    .attr = [](Tracer& t, Value* v, const std::string& name) { return t.tensor_attr(v, name); },
+    .attr = [](Tracer& t, Value* v, const std::string& name) { return tensor_attr(t, v, name); },
     .set_attr = [](Tracer& t, Value* v, const std::string& name,
-                   Value* value) { t.set_tensor_attr(v, name, value); },
+                   Value* value) { set_tensor_attr(t, v, name, value); },
     .call = call_tensor,
     .binary = tensor_binary,
     .compare = tensor_compare,

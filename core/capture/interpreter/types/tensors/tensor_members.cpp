@@ -3,7 +3,23 @@
 #include <string_view>
 
 #include "core/capture/interpreter/builtins.h"
+#include "core/capture/interpreter/library/backward.h"
+#include "core/capture/interpreter/library/differentiation.h"
+#include "core/capture/interpreter/library/float_functions.h"
+#include "core/capture/interpreter/library/hooks.h"
+#include "core/capture/interpreter/library/inference_mode.h"
+#include "core/capture/interpreter/library/optimizers.h"
+#include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/trace_guards.h"
 #include "core/capture/interpreter/tracer.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/objects/descriptors.h"
+#include "core/capture/interpreter/types/tensors/arrays.h"
+#include "core/capture/interpreter/types/tensors/leaves.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
+#include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/replaced.h"
@@ -109,30 +125,30 @@ const MemberRow* find(const MemberRow (&rows)[N], const std::string& name) {
 
 }  // namespace
 
-Value* Tracer::tensor_attr(Value* v, const std::string& name) {
+Value* tensor_attr(Tracer& t, Value* v, const std::string& name) {
   PyTypeObject* type = v->cls;
   // What is put in the place of a method is seen by the guard on PyTorch's state (replaced.h).
-  if (type != torch_names().tensor && type != torch_names().parameter) pin_type(type);
+  if (type != torch_names().tensor && type != torch_names().parameter) pin_type(t, type);
   const bool as_ever = !torch_api::is_replaced_in_tensor(name);
-  if (name == "requires_grad") check_not_differentiated("requires_grad");
-  if (as_ever && name == "grad") return read_grad(v);
+  if (name == "requires_grad") check_not_differentiated(t, "requires_grad");
+  if (as_ever && name == "grad") return read_grad(t, v);
   for (const auto& [own, value] : v->attrs)
     if (own == name && name != "requires_grad" && name != "data" && name != "grad") return value;
-  if (as_ever && name == "data") return data_of(v);
-  if (as_ever && (name == "is_leaf" || name == "grad_fn")) return autograd_fact(v, name);
-  if (as_ever && name == "__class__") return pinned(reinterpret_cast<PyObject*>(type));
+  if (as_ever && name == "data") return data_of(t, v);
+  if (as_ever && (name == "is_leaf" || name == "grad_fn")) return autograd_fact(t, v, name);
+  if (as_ever && name == "__class__") return t.pinned(reinterpret_cast<PyObject*>(type));
   if (const MemberRow* row = as_ever ? find(kAttributes, name) : nullptr) {
     switch (row->answer) {
       case Answer::Known: {
-        if (Value* sizes = size_question(v, name, {})) return sizes;
+        if (Value* sizes = size_question(t, v, name, {})) return sizes;
         Owned text(PyUnicode_FromString(name.c_str())), args(PyTuple_Pack(2, v->obj, text.get()));
-        return fact(find_object("builtins.getattr"), args.get());
+        return fact(t, find_object("builtins.getattr"), args.get());
       }
       case Answer::Node: {
         Owned key(PyUnicode_FromString(name.c_str()));
         Owned getter(PyObject_GetAttrString(_PyType_Lookup(torch_names().tensor, key.get()), "__get__"));
-        if (!getter) raise_python();
-        return torch_call("Tensor." + name, keep(getter.release()), {{v}, {}});
+        if (!getter) t.raise_python();
+        return torch_call(t, "Tensor." + name, t.keep(getter.release()), {{v}, {}});
       }
       default:
         stop("unsupported_operator", "a tensor's " + name + " is read: " + row->why);
@@ -143,95 +159,95 @@ Value* Tracer::tensor_attr(Value* v, const std::string& name) {
   if (descriptor) {
     if (Py_TYPE(descriptor) == &PyGetSetDescr_Type || Py_TYPE(descriptor) == &PyProperty_Type)
       stop("unsupported_operator", "attribute " + name + " of a tensor");
-    return bind_descriptor(descriptor, v, type, name);
+    return bind_descriptor(t, descriptor, v, type, name);
   }
   if (!v->real || !v->source) return nullptr;
   Owned dict(PyObject_GenericGetDict(v->real, nullptr));
   PyErr_Clear();
   PyObject* own = dict ? PyDict_GetItemString(dict.get(), name.c_str()) : nullptr;
-  if (own) return lazy(own, sources_->make(SourceKind::InstanceDict, v->source, -1, name));
-  guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
+  if (own) return t.lazy(own, t.sources().make(SourceKind::InstanceDict, v->source, -1, name));
+  t.guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
   return nullptr;
 }
 
-Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* callable, Arguments a) {
+Value* tensor_method(Tracer& t, Value* self, const std::string& name, PyObject* callable, Arguments a) {
   const MemberRow* row = find(kMethods, name);
   Owned key(PyUnicode_InternFromString(name.c_str()));
   if (!callable)
     callable = _PyType_Lookup(
         torch_api::is_replaced_in_tensor(name) ? torch_names().tensor_base : torch_names().tensor, key.get());
-  if (name == "is_inference") return is_inference(self);
-  if (name == "register_hook") return register_hook(self, a);
-  if (name == "numpy" && torch_names().numpy_ufunc) return array_of_tensor(self, std::move(a));
-  if ((name == "is_conj" || name == "resolve_conj") && lowering_->is_conjugated(self->obj))
+  if (name == "is_inference") return is_inference(t, self);
+  if (name == "register_hook") return register_hook(t, self, a);
+  if (name == "numpy" && torch_names().numpy_ufunc) return array_of_tensor(t, self, std::move(a));
+  if ((name == "is_conj" || name == "resolve_conj") && t.lowering().is_conjugated(self->obj))
     stop("unsupported_operator", "Tensor." + name + " of a tensor that is conjugated when it is read");
   if (name == "requires_grad_") {
     const bool given = !a.positional.empty() || a.find("requires_grad");
     const size_t n = a.positional.size() + a.keyword.size();
-    if (n > 1 || (n == 1 && !given)) raise(PyExc_TypeError, "requires_grad_() takes one argument");
-    Value* on = !given ? boolean(true) : a.positional.empty() ? a.find("requires_grad") : a.positional[0];
-    return set_requires_grad(self, truth(on));
+    if (n > 1 || (n == 1 && !given)) t.raise(PyExc_TypeError, "requires_grad_() takes one argument");
+    Value* on = !given ? t.boolean(true) : a.positional.empty() ? a.find("requires_grad") : a.positional[0];
+    return set_requires_grad(t, self, truth(t, on));
   }
   if (name == "backward") {
     a.positional.insert(a.positional.begin(), self);
-    return tensor_backward(a);
+    return tensor_backward(t, a);
   }
-  if (Value* open = with_symbolic_floats(self, name, callable, a)) return open;
-  if (Value* open = method_with_symbolic_float(*this, self, name, a)) return open;
+  if (Value* open = with_symbolic_floats(t, self, name, callable, a)) return open;
+  if (Value* open = method_with_symbolic_float(t, self, name, a)) return open;
   if (!a.keyword.empty())
-    if (Value* scaled = scaled_by_tensor(self, name, a)) return scaled;
+    if (Value* scaled = scaled_by_tensor(t, self, name, a)) return scaled;
   const bool plain_type = name == "type" && a.positional.empty() && a.keyword.empty();
   if ((row && row->answer == Answer::Known) || plain_type) {
-    if (Value* sizes = size_question(self, name, a)) return sizes;
-    for (Value* v : a.positional) settle(v);
-    for (auto& [key, value] : a.keyword) settle(value);
+    if (Value* sizes = size_question(t, self, name, a)) return sizes;
+    for (Value* v : a.positional) settle(t, v);
+    for (auto& [key, value] : a.keyword) settle(t, value);
     VITRINE_CHECK(callable, "a tensor has no method " + name);
     Owned all(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()) + 1));
     PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(self->obj));
     for (size_t i = 0; i < a.positional.size(); ++i)
-      PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i) + 1, to_python(a.positional[i]));
-    if (a.keyword.empty()) return fact(callable, all.get());
+      PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i) + 1, to_python(t, a.positional[i]));
+    if (a.keyword.empty()) return fact(t, callable, all.get());
     Owned keyword(PyDict_New());
     for (auto& [key, value] : a.keyword) {
-      Owned o(to_python(value));
+      Owned o(to_python(t, value));
       PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
     }
-    if (dynamic()) fix_all_sizes();
-    return fold(PyObject_Call(callable, all.get(), keyword.get()));
+    if (dynamic(t)) fix_all_sizes(t);
+    return t.fold(PyObject_Call(callable, all.get(), keyword.get()));
   }
   if (row && row->answer == Answer::Reads && a.positional.empty() && a.keyword.empty())
-    if (Value* known = known_number(self, row->name)) return known;
+    if (Value* known = known_number(t, self, row->name)) return known;
   if (row && row->answer == Answer::Reads)
-    stop("scalar_read", std::string(row->why) + " reads the value of a tensor (" + describe(self) + ")");
+    stop("scalar_read", std::string(row->why) + " reads the value of a tensor (" + describe(t, self) + ")");
   if (row) stop("unsupported_operator", "Tensor." + name + ": " + row->why);
   if (name == "__init__" || name == "__new__" || name == "__getattribute__" || name == "__setattr__")
     stop("unsupported_operator", "Tensor." + name);
-  if (!callable) raise(PyExc_AttributeError, "'Tensor' object has no attribute '" + name + "'");
+  if (!callable) t.raise(PyExc_AttributeError, "'Tensor' object has no attribute '" + name + "'");
   a.positional.insert(a.positional.begin(), self);
-  return torch_call("Tensor." + name, callable, a);
+  return torch_call(t, "Tensor." + name, callable, a);
 }
 
-Value* Tracer::known_number(Value* tensor, const char* method) {
+Value* known_number(Tracer& t, Value* tensor, const char* method) {
   constexpr int64_t kMostNumbers = 4096;
-  Owned real(lowering_->known_value(tensor->obj));
+  Owned real(t.lowering().known_value(tensor->obj));
   const bool list = std::string_view(method) == "tolist";
   if (!real || torch_api::type_of(real.get()).numel() > (list ? kMostNumbers : 1)) return nullptr;
   if (!list && torch_api::type_of(real.get()).numel() != 1) return nullptr;
   Owned number(PyObject_CallMethod(real.get(), method, nullptr));
-  if (!number) raise_python();
+  if (!number) t.raise_python();
   // It may follow from the sizes. An instance asks for it again; not for a float, where equal is not the
   // same.
-  if (PyLong_Check(number.get()) && dynamic()) {
+  if (PyLong_Check(number.get()) && dynamic(t)) {
     Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), method));
-    lowering_->note_question_of_value(function.get(), tensor->obj);
-    symbolic_->questions.push_back({-1, Py_NewRef(number.get())});
+    t.lowering().note_question_of_value(function.get(), tensor->obj);
+    t.sizes.symbolic->questions.push_back({-1, Py_NewRef(number.get())});
   } else {
-    fix_all_sizes();
+    fix_all_sizes(t);
   }
-  if (list) return fold(number.release());
+  if (list) return t.fold(number.release());
   const bool plain = PyBool_Check(number.get()) || PyLong_CheckExact(number.get()) ||
                      PyFloat_CheckExact(number.get()) || PyComplex_CheckExact(number.get());
-  return plain ? fold(number.release()) : nullptr;
+  return plain ? t.fold(number.release()) : nullptr;
 }
 
 }  // namespace vitrine::capture
