@@ -89,7 +89,7 @@ std::optional<Error> unknown_command(const CLI::App& app, const std::string& wor
 }
 
 // What was typed, by command, and the exit status of the one that ran.
-struct Typed {
+struct CommandLine {
   RunArguments run, explain;
   std::string session, stage, shared, copy, trusted;
   ShowOptions show;
@@ -97,7 +97,7 @@ struct Typed {
   int status = 0;
 };
 
-void add_run(CLI::App& app, Typed& t) {
+void add_run(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand(
       "run", "Record a model or script: capture, compile, run, check against eager, measure");
   c->add_option("file", t.run.file, "Python file")->required();
@@ -120,7 +120,7 @@ void add_run(CLI::App& app, Typed& t) {
   c->callback([&] { t.status = run_command(t.run); });
 }
 
-void add_show(CLI::App& app, Typed& t) {
+void add_show(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand("show", "Print a stage or table of a session");
   c->add_option("session", t.session, "session file")->required();
   c->add_option("stage", t.stage, "what to show")->required();
@@ -131,7 +131,7 @@ void add_show(CLI::App& app, Typed& t) {
   c->callback([&] { t.status = show_command(t.session, t.stage, t.show); });
 }
 
-void add_explain(CLI::App& app, Typed& t) {
+void add_explain(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand(
       "explain", "Graphs, breaks, guards and recompilations of a session or a Python file, as prose");
   c->add_option("file", t.explain.file, "session or Python file")->required();
@@ -139,18 +139,18 @@ void add_explain(CLI::App& app, Typed& t) {
   c->callback([&] { t.status = explain_command(t.explain); });
 }
 
-void add_bench(CLI::App& app, Typed& t) {
+void add_bench(CLI::App& app, CommandLine& t) {
   CLI::App* c = pass_on(app, "bench", "Measure against eager and, with --against inductor, torch.compile");
   c->callback([&, c] { t.status = fail(exec_module(places(), "vitrine._tools.bench", c->remaining())); });
 }
 
-void add_open(CLI::App& app, Typed& t) {
+void add_open(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand("open", "Open sessions in the application");
   c->add_option("sessions", t.files, "session files");
   c->callback([&] { t.status = open_command(t.files); });
 }
 
-void add_share(CLI::App& app, Typed& t) {
+void add_share(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand(
       "share",
       "Write a copy of a session that can be given away: without the script's arguments, strings of "
@@ -160,14 +160,14 @@ void add_share(CLI::App& app, Typed& t) {
   c->callback([&] { t.status = share_command(t.shared, t.copy); });
 }
 
-void add_trust(CLI::App& app, Typed& t) {
+void add_trust(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand(
       "trust", "Say that a session from elsewhere may be run again without asking, and written to");
   c->add_option("session", t.trusted, "session file")->required();
   c->callback([&] { t.status = trust_command(t.trusted); });
 }
 
-void add_shot(CLI::App& app, Typed& t) {
+void add_shot(CLI::App& app, CommandLine& t) {
   CLI::App* c = pass_on(
       app, "shot", "Render a view: shot SESSION VIEW OUT.png [--theme light|dark] [--size WxH] [--scale N]");
   c->callback([&, c] {
@@ -178,14 +178,14 @@ void add_shot(CLI::App& app, Typed& t) {
   });
 }
 
-void add_doctor(CLI::App& app, Typed& t) {
+void add_doctor(CLI::App& app, CommandLine& t) {
   CLI::App* c = pass_on(app, "doctor", "What was found here, and what each missing part switches off");
   c->callback([&, c] { t.status = fail(exec_doctor(places(), c->remaining())); });
 }
 
 // In the order of --help.
-constexpr void (*kCommands[])(CLI::App&, Typed&) = {add_run,   add_show,  add_explain, add_bench, add_open,
-                                                    add_share, add_trust, add_shot,    add_doctor};
+constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
+    add_run, add_show, add_explain, add_bench, add_open, add_share, add_trust, add_shot, add_doctor};
 
 int commands(int argc, char** argv) {
   CLI::App app{"Vitrine: a compiler for PyTorch models that you can see through"};
@@ -197,7 +197,7 @@ int commands(int argc, char** argv) {
     return "vitrine: " + std::string(error.what()) + "\n  See: vitrine " + (name.empty() ? "" : name + " ") +
            "--help\n";
   });
-  Typed typed;
+  CommandLine typed;
   for (const auto add : kCommands) add(app, typed);
 
   if (argc > 1)

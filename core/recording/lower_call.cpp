@@ -171,7 +171,7 @@ bool Lowering::State::for_absent_gpu() const {
 
 // In the modes that the program has set by now, under our dispatch mode.
 PyRef Lowering::State::run_in_modes(PyObject* callable, const Asked& asked, WarningWatch::Once once,
-                                 PyRef& warned) {
+                                    PyRef& warned) {
   GradModeGuard grad(grad_mode);
   AutocastGuard casts(autocast);
   AttentionGuard ways(attention);
@@ -199,8 +199,10 @@ bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, PyRef&
       is_attention ? without_known_mask(recording, args, kwargs) : AttentionCall{};
   PyObject *run_args = is_attention ? attention_call.args.get() : args,
            *run_kwargs = is_attention ? attention_call.kwargs.get() : kwargs;
-  const PyRef run_callable = for_absent_gpu() ? chosen_for(architecture, name, callable) : PyRef::borrow(callable);
-  PyRef result = run_in_modes(run_callable.get(), {name, callable, run_args, run_kwargs, origin}, once, warned);
+  const PyRef run_callable =
+      for_absent_gpu() ? chosen_for(architecture, name, callable) : PyRef::borrow(callable);
+  PyRef result =
+      run_in_modes(run_callable.get(), {name, callable, run_args, run_kwargs, origin}, once, warned);
   if (result && warned && !dispatch.stopped)
     stop("warning", name + " warns: " + text_of_warning(warned.get()));
   if (!result || dispatch.stopped) {

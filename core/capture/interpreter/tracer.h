@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/capture/interpreter/arguments.h"
-#include "core/capture/interpreter/state/film.h"
+#include "core/capture/interpreter/state/film_state.h"
 #include "core/capture/interpreter/state/frame_state.h"
 #include "core/capture/interpreter/state/graph_state.h"
 #include "core/capture/interpreter/state/guard_set.h"
@@ -76,7 +76,7 @@ class Tracer {
   ModeState modes;
   GraphState graph;
   SizeState sizes;
-  Film film;
+  FilmState film;
   bool asked_is_compiling = false;     // the program asked, and took its way for compilers
   bool broke_in_higher_order = false;  // in an operator that takes functions, which PyTorch would compile
 

@@ -76,7 +76,7 @@ std::string type_text(const Value& v) {
 
 }  // namespace
 
-Film::Before begin_step(Tracer& t, VirtualFrame& f, const Instruction& in, bool entered) {
+FilmState::Before begin_step(Tracer& t, VirtualFrame& f, const Instruction& in, bool entered) {
   f.step = static_cast<int32_t>(t.film.steps.size());
   StepRecord step;
   step.code = reinterpret_cast<PyObject*>(f.code);
@@ -89,8 +89,8 @@ Film::Before begin_step(Tracer& t, VirtualFrame& f, const Instruction& in, bool 
   return {f.stack, f.locals};
 }
 
-void end_step(Tracer& t, VirtualFrame& f, const Instruction& in, const Film::Before& before) {
-  Film::Change& change = t.film.changes[static_cast<size_t>(f.step)];
+void end_step(Tracer& t, VirtualFrame& f, const Instruction& in, const FilmState::Before& before) {
+  FilmState::Change& change = t.film.changes[static_cast<size_t>(f.step)];
   const size_t shorter = std::min(before.stack.size(), f.stack.size());
   size_t same = 0;
   while (same < shorter && before.stack[same] == f.stack[same]) ++same;
@@ -110,7 +110,7 @@ void end_step(Tracer& t, VirtualFrame& f, const Instruction& in, const Film::Bef
     step.event = "const";
 }
 
-static std::string film_text(Tracer& t, Value* v, const Film::NodeNames& names) {
+static std::string film_text(Tracer& t, Value* v, const FilmState::NodeNames& names) {
   v = resolve(v);
   if (v->kind == Kind::Cell && !v->items.empty() && v->items[0]) return film_text(t, v->items[0], names);
   if (v->kind == Kind::Tensor && t.lowering().is_traced(v->obj))
@@ -119,7 +119,7 @@ static std::string film_text(Tracer& t, Value* v, const Film::NodeNames& names) 
   return shortened(describe(t, v), kTextLimit);
 }
 
-static std::string film_value(Tracer& t, Value* v, const Film::NodeNames& names) {
+static std::string film_value(Tracer& t, Value* v, const FilmState::NodeNames& names) {
   if (!v) return R"({"kind":"null","text":"NULL","type":"","source":""})";
   v = resolve(v);
   return "{\"kind\":\"" + std::string(kind_text(*v)) + "\",\"text\":" + json_text(film_text(t, v, names)) +
@@ -130,7 +130,7 @@ static std::string film_value(Tracer& t, Value* v, const Film::NodeNames& names)
 // `captured` may be null: nothing was recorded.
 std::vector<StepRecord> finish_film(Tracer& t, const ir::Graph* captured, const std::vector<Guard>& guards) {
   if (!t.options.record_steps) return {};
-  Film::NodeNames names;
+  FilmState::NodeNames names;
   const auto within = [&](int32_t step) {
     return step >= 0 && static_cast<size_t>(step) < t.film.steps.size();
   };
@@ -154,7 +154,7 @@ std::vector<StepRecord> finish_film(Tracer& t, const ir::Graph* captured, const 
     step.text = guards[i].source ? guards[i].source->text() : guards[i].expected;
   }
   for (size_t i = 0; i < t.film.steps.size(); ++i) {
-    const Film::Change& change = t.film.changes[i];
+    const FilmState::Change& change = t.film.changes[i];
     std::string push, store;
     for (Value* v : change.push) push += (push.empty() ? "" : ",") + film_value(t, v, names);
     for (const auto& [name, v] : change.store)

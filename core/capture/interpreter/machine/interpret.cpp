@@ -158,7 +158,7 @@ Value* execute(Tracer& t, VirtualFrame& f, bool* yielded) {
   t.frames.current = &f;
   ++t.frames.depth;
   const auto& instructions = f.bytecode->instructions();
-  Film::Before before;
+  FilmState::Before before;
   bool entered = true;
   while (true) {
     if (outermost && t.frames.executed == t.frames.stop_at) throw Reached{};

@@ -23,7 +23,7 @@ bool binds_as_method(PyTypeObject* type) {
 }
 
 // A descriptor, and how it was reached: type.name, or self.name where self is no nullptr.
-struct Reached {
+struct FoundDescriptor {
   PyObject* descriptor;
   Value* self;
   PyTypeObject* type;
@@ -38,16 +38,16 @@ Value* bound(Tracer& t, PyObject* function, Value* self) {
   return m;
 }
 
-Value* class_of(Tracer& t, const Reached& r) {
+Value* class_of(Tracer& t, const FoundDescriptor& r) {
   return t.pinned(reinterpret_cast<PyObject*>(r.type));
 }
 
-Value* of_static_method(Tracer& t, const Reached& r) {
+Value* of_static_method(Tracer& t, const FoundDescriptor& r) {
   Owned inner(PyObject_GetAttrString(r.descriptor, "__func__"));
   return t.pinned(inner.get());
 }
 
-Value* of_class_method(Tracer& t, const Reached& r) {
+Value* of_class_method(Tracer& t, const FoundDescriptor& r) {
   Value* cls = class_of(t, r);
   Owned inner(PyObject_GetAttrString(r.descriptor, "__func__"));
   if (!PyFunction_Check(inner.get()) && Py_TYPE(inner.get())->tp_descr_get &&
@@ -57,20 +57,20 @@ Value* of_class_method(Tracer& t, const Reached& r) {
 }
 
 // The descriptor that was found, not what the class itself answers: super() has passed over that.
-Value* of_native_class_method(Tracer& t, const Reached& r) {
+Value* of_native_class_method(Tracer& t, const FoundDescriptor& r) {
   Owned made(Py_TYPE(r.descriptor)->tp_descr_get(r.descriptor, nullptr, reinterpret_cast<PyObject*>(r.type)));
   if (!made) t.raise_python();
   return t.pinned(made.get());
 }
 
-Value* of_property(Tracer& t, const Reached& r) {
+Value* of_property(Tracer& t, const FoundDescriptor& r) {
   Owned getter(PyObject_GetAttrString(r.descriptor, "fget"));
   if (!getter || getter.get() == Py_None) t.raise(PyExc_AttributeError, "unreadable attribute " + r.name);
   return call(t, t.pinned(getter.get()), {{r.self}, {}});
 }
 
 // A field of a named tuple.
-Value* of_tuple_getter(Tracer& t, const Reached& r) {
+Value* of_tuple_getter(Tracer& t, const FoundDescriptor& r) {
   Owned reduced(PyObject_CallMethod(r.descriptor, "__reduce__", nullptr));
   if (!reduced) t.raise_python();
   const auto i = PyLong_AsSize_t(PyTuple_GET_ITEM(PyTuple_GET_ITEM(reduced.get(), 1), 0));
@@ -80,7 +80,7 @@ Value* of_tuple_getter(Tracer& t, const Reached& r) {
 }
 
 // Of an object that existed before: what lies in its slot.
-Value* of_real_slot(Tracer& t, const Reached& r) {
+Value* of_real_slot(Tracer& t, const FoundDescriptor& r) {
   Owned value(PyObject_GenericGetAttr(r.self->obj, reinterpret_cast<PyDescrObject*>(r.descriptor)->d_name));
   if (!value) {
     PyErr_Clear();
@@ -91,7 +91,7 @@ Value* of_real_slot(Tracer& t, const Reached& r) {
   return t.lazy(value.get(), t.sources().attr(r.self->source, r.name), fixed);
 }
 
-Value* of_member(Tracer& t, const Reached& r) {
+Value* of_member(Tracer& t, const FoundDescriptor& r) {
   Value* self = r.self;
   if (self->kind == Kind::Tuple && self->real) {
     Owned field(PyObject_GetAttrString(self->real, r.name.c_str()));  // torch.return_types.*
@@ -108,7 +108,7 @@ Value* of_member(Tracer& t, const Reached& r) {
   return self->obj ? of_real_slot(t, r) : nullptr;
 }
 
-Value* of_getset(Tracer& t, const Reached& r) {
+Value* of_getset(Tracer& t, const FoundDescriptor& r) {
   Value* self = r.self;
   if (Value* of_chain = chain_attr(t, self, r.name)) return of_chain;
   if (r.name == "__dict__") return instance_dict(t, self);
@@ -119,7 +119,7 @@ Value* of_getset(Tracer& t, const Reached& r) {
   stop("unsupported_value", "attribute " + r.name + " of a " + describe(t, self));
 }
 
-Value* of_cached_property(Tracer& t, const Reached& r) {
+Value* of_cached_property(Tracer& t, const FoundDescriptor& r) {
   if (!r.self) return t.pinned(r.descriptor);
   Owned named(PyObject_GetAttrString(r.descriptor, "attrname"));
   const bool kept_as_named = named && PyUnicode_Check(named.get()) && text_of(named.get()) == r.name;
@@ -139,7 +139,7 @@ PyTypeObject* cached_property_type() {
 }
 
 // By a __get__ in Python, if it has one.
-Value* of_other(Tracer& t, const Reached& r) {
+Value* of_other(Tracer& t, const FoundDescriptor& r) {
   PyTypeObject* kind = Py_TYPE(r.descriptor);
   if (kind == cached_property_type()) return of_cached_property(t, r);
   if (kind == torch_names().compiled_function || kind == torch_names().disabled_function)
@@ -154,14 +154,14 @@ bool is_function(PyObject* d) {
   return PyFunction_Check(d) || is_native_method(d) || binds_as_method(Py_TYPE(d));
 }
 
-Value* through_class(Tracer& t, const Reached& r) {
+Value* through_class(Tracer& t, const FoundDescriptor& r) {
   PyTypeObject* kind = Py_TYPE(r.descriptor);
   const bool itself = is_function(r.descriptor) || kind == &PyProperty_Type || !kind->tp_descr_get ||
                       kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type;
   return itself ? t.pinned(r.descriptor) : of_other(t, r);
 }
 
-Value* through_instance(Tracer& t, const Reached& r) {
+Value* through_instance(Tracer& t, const FoundDescriptor& r) {
   PyTypeObject* kind = Py_TYPE(r.descriptor);
   if (is_function(r.descriptor)) return bound(t, r.descriptor, r.self);
   if (PyType_IsSubtype(kind, &PyProperty_Type)) return of_property(t, r);
@@ -177,7 +177,7 @@ Value* through_instance(Tracer& t, const Reached& r) {
 }  // namespace
 
 Value* bind_descriptor(Tracer& t, PyObject* d, Value* self, PyTypeObject* type, const std::string& name) {
-  const Reached r{d, self, type, name};
+  const FoundDescriptor r{d, self, type, name};
   PyTypeObject* kind = Py_TYPE(d);
   if (kind == &PyStaticMethod_Type) return of_static_method(t, r);
   if (kind == &PyClassMethod_Type) return of_class_method(t, r);

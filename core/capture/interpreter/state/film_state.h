@@ -11,7 +11,7 @@
 
 namespace vitrine::capture {
 
-struct Film {
+struct FilmState {
   struct Before {
     Values stack, locals;
   };
