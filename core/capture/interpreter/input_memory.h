@@ -11,7 +11,7 @@
 
 namespace vitrine::capture {
 
-struct Value;
+class Value;
 
 class InputMemory {
  public:

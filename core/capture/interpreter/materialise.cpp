@@ -30,26 +30,26 @@ Value* resolve(Value* v) {
 
 Value* Tracer::look(Value* v) {
   v = resolve(v);
-  if (v->kind == Kind::Lazy) {
+  if (v->is(ValueKind::Lazy)) {
     materialise(*this, v);
     v = resolve(v);
   }
   if (pure.since >= 0) check_pure_read(*this, v);
-  if (v->kind == Kind::Tuple && v->owner && v->version != v->owner->version) {
+  if (v->is(ValueKind::Tuple) && owner_of(v) && v->version != owner_of(v)->version) {
     // A view of a dict that has changed since.
-    v->items = items_of_view(*this, v->owner, v->cls);
-    v->version = v->owner->version;
+    v->items() = items_of_view(*this, owner_of(v), v->cls);
+    v->version = owner_of(v)->version;
   }
-  if (v->kind == Kind::Symbol) {
+  if (v->is(ValueKind::Symbol)) {
     const ir::SymPlace place(sizes.symbolic->table, asked_at(*this));
-    (void)static_cast<int64_t>(v->sym);
-    v->kind = Kind::Constant;
+    (void)static_cast<int64_t>(v->as<SymbolValue>().sym);
+    become(v, ValueKind::Constant);
     v->identified = true;
   }
-  if (v->kind == Kind::Float) specialise_float(*this, v);
-  if (v->open) specialise_list(*this, v);
-  if (v->kind == Kind::Text) stop("side_effect", kTensorInText);
-  if (v->kind == Kind::Constant && !v->identified) {
+  if (v->is(ValueKind::Float)) specialise_float(*this, v);
+  if (is_open(v)) specialise_list(*this, v);
+  if (v->is(ValueKind::Text)) stop("side_effect", kTensorInText);
+  if (v->is(ValueKind::Constant) && !v->identified) {
     v->identified = true;
     if (v->source && !v->pinned) {
       const bool by_value = is_plain_constant(v->obj) || is_frozen_set_of_constants(v->obj);
@@ -78,7 +78,7 @@ void materialise(Tracer& t, Value* v) {
   PyObject* o = v->obj;
   if (is_constant_object(o)) {
     if (v->source && symbolic(t, v)) return;
-    v->kind = Kind::Constant;
+    become(v, ValueKind::Constant);
     return;
   }
   // One value an object: changes through one name are seen through the other.
@@ -97,30 +97,30 @@ void materialise(Tracer& t, Value* v) {
   } else if (Py_TYPE(o) == &PyDictProxy_Type && (v->pinned || (v->source && proxied_dict(o)))) {
     materialise_mapping_proxy(t, v);
   } else if (PyMethod_Check(o)) {
-    v->kind = Kind::Method;
+    become(v, ValueKind::Method);
     guard_type(t, v);
-    v->items = {
+    v->items() = {
         t.lazy(PyMethod_GET_FUNCTION(o), t.sources().make(SourceKind::BoundFunc, v->source, -1, ""),
                v->pinned),
         t.lazy(PyMethod_GET_SELF(o), t.sources().make(SourceKind::BoundSelf, v->source, -1, ""), v->pinned)};
   } else if (PyCell_Check(o)) {
-    v->kind = Kind::Cell;
+    become(v, ValueKind::Cell);
   } else if (torch_names().is_iterator(Py_TYPE(o))) {
     materialise_iterator(t, v);
   } else if (!enter_array(t, v)) {
-    v->kind = Kind::Object;
+    become(v, ValueKind::Object);
   }
 }
 
 // What is pinned hangs on an object that is as it was (a signature): a dict that is never written. Else it
 // shows a dict that may be another one at the next call.
 void materialise_mapping_proxy(Tracer& t, Value* v) {
-  auto shown = std::make_unique<DictState>();
-  shown->index = Owned(PyDict_New());
+  DictState shown;
+  shown.index = Owned(PyDict_New());
   const auto put = [&](PyObject* key, Value* k, Value* value) {
-    Owned at(PyLong_FromSize_t(shown->entries.size()));
-    PyDict_SetItem(shown->index.get(), key, at.get());
-    shown->entries.emplace_back(k, value);
+    Owned at(PyLong_FromSize_t(shown.entries.size()));
+    PyDict_SetItem(shown.index.get(), key, at.get());
+    shown.entries.emplace_back(k, value);
   };
   if (v->pinned) {
     Owned items(PyMapping_Items(v->obj));
@@ -135,28 +135,28 @@ void materialise_mapping_proxy(Tracer& t, Value* v) {
     Value* behind =
         t.look(t.lazy(proxied_dict(v->obj), t.sources().make(SourceKind::Proxied, v->source, -1, "")));
     for (auto& [key, value] : dict_entries(t, behind)) put(key->obj, key, value);
-    behind->dict->shown = true;
+    behind->dict().shown = true;
   }
-  v->kind = Kind::Dict;
+  become(v, ValueKind::Dict);
   v->cls = &PyDictProxy_Type;
-  v->dict = std::move(shown);
+  v->dict() = std::move(shown);
 }
 
 static void materialise_cell(Tracer& t, Value* v) {
-  if (!v->items.empty()) return;
+  if (!v->items().empty()) return;
   PyObject* contents = PyCell_GET(v->obj);
-  v->items = {contents ? t.lazy(contents, t.sources().make(SourceKind::Cell, v->source, -1, "")) : nullptr};
+  v->items() = {contents ? t.lazy(contents, t.sources().make(SourceKind::Cell, v->source, -1, "")) : nullptr};
 }
 
 Value* cell_get(Tracer& t, Value* cell) {
   cell = t.look(cell);
-  if (cell->kind != Kind::Cell) stop("unsupported_value", "a closure cell of another kind");
+  if (!cell->is(ValueKind::Cell)) stop("unsupported_value", "a closure cell of another kind");
   materialise_cell(t, cell);
   if (cell->source) check_cached_read(t, PyCell_GET(cell->obj));
   if (cell->source && !cell->mutated)
     t.guard(GuardKind::Bound, t.sources().make(SourceKind::Cell, cell->source, -1, ""), nullptr,
-            cell->items[0] != nullptr, "", nullptr, cell->items[0] ? "has a value" : "has no value");
-  return cell->items[0];
+            cell->items()[0] != nullptr, "", nullptr, cell->items()[0] ? "has a value" : "has no value");
+  return cell->items()[0];
 }
 
 void cell_set(Tracer& t, Value* cell, Value* value) {
@@ -168,7 +168,7 @@ void cell_set(Tracer& t, Value* cell, Value* value) {
   }
   materialise_cell(t, cell);
   touch(t, cell);
-  cell->items[0] = value;
+  cell->items()[0] = value;
 }
 
 }  // namespace vitrine::capture

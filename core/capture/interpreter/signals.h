@@ -9,7 +9,7 @@
 
 namespace vitrine::capture {
 
-struct Value;
+class Value;
 
 // The instruction of the outermost frame must run for real.
 struct BreakSignal {

@@ -55,7 +55,7 @@ void guard_weakly(Tracer& t, const Source* source, PyObject* object, const std::
 void guard_length(Tracer& t, Value* v) {
   if (v->sized || !v->source) return;
   v->sized = true;
-  if (!v->mutated) guard_length_before(t, v, v->items.size());
+  if (!v->mutated) guard_length_before(t, v, v->items().size());
 }
 
 void guard_length_before(Tracer& t, const Value* v, size_t n) {

@@ -42,16 +42,16 @@ class Tracer {
 
   // values.cpp: making values
   PyObject* keep(PyObject* owned);
-  Value* make(Kind kind);
+  Value* make(ValueKind kind);
   Value* constant(PyObject* borrowed);
   Value* fold(PyObject* owned);  // result of a C API call; raises what it raised
   Value* none() { return constant(Py_None); }
   Value* boolean(bool b) { return constant(b ? Py_True : Py_False); }
   Value* integer(int64_t n);
   Value* text(const std::string& s);
-  Value* sequence(Kind kind, Values items, PyTypeObject* cls = nullptr);
-  Value* tuple(Values items) { return sequence(Kind::Tuple, std::move(items)); }
-  Value* list(Values items) { return sequence(Kind::List, std::move(items)); }
+  Value* sequence(ValueKind kind, Values items, PyTypeObject* cls = nullptr);
+  Value* tuple(Values items) { return sequence(ValueKind::Tuple, std::move(items)); }
+  Value* list(Values items) { return sequence(ValueKind::List, std::move(items)); }
   Value* lazy(PyObject* borrowed, const Source* source, bool pinned = false);
   Value* pinned(PyObject* borrowed);  // an object whose identity needs no guard
   Value* look(Value* v);              // inspects: guards, and gives the one value of that object

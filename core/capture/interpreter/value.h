@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/capture/objects/python.h"
@@ -15,33 +16,31 @@
 
 namespace vitrine::capture {
 
-struct Value;
+class Value;
 struct VirtualFrame;
 using Values = std::vector<Value*>;
 
-enum class Kind : uint8_t {
+enum class ValueKind : uint8_t {
   Null,      // an empty stack entry
   Lazy,      // obj and source; not looked at yet
-  Symbol,    // an int that may be another one in the next call: sym; obj: what it is now
-  Float,     // a float that may be another one: tensor; obj: what it is now; roots: what it is computed from;
-             // of one that sizes give, items: function and arguments, tensor: once the graph has it; of one
-             // that Python can compute from one root alone, parts: how (SourceKind::Derived)
-  Text,      // a str that holds numbers of tensors, symbolic_text.cpp: items
+  Symbol,    // an int that may be another one in the next call; obj: what it is now
+  Float,     // a float that may be another one; obj: what it is now
+  Text,      // a str that holds numbers of tensors, symbolic_text.cpp
   Constant,  // obj: immutable, or an object whose identity is fixed (function, class, module, enum member
              // ...)
-  Tensor,    // obj: the storage-less fake tensor; real: the tensor it stands for, if it is an input
-  Tuple,     // items; cls: tuple, torch.Size, a named tuple, ...
-  List,      // items
-  Dict,      // dict
-  Set,       // items, all constants
-  Slice,     // items: start, stop, step
-  Iterator,  // iterator
-  Function,  // a function made in the segment: function
-  Cell,      // items[0]: contents, nullptr = empty, when loaded
-  Method,    // items: function, self
-  Object,    // any other object: obj (nullptr: made in the segment), cls, attrs
-  Super,     // items: class, object
-  Generator  // generator: a suspended frame
+  Tensor,    // obj: the storage-less fake tensor
+  Tuple,     // cls: tuple, torch.Size, a named tuple, ...
+  List,      // or a deque
+  Dict,
+  Set,
+  Slice,
+  Iterator,
+  Function,  // made in the segment
+  Cell,
+  Method,
+  Object,  // any other object: obj (nullptr: made in the segment), cls, attrs
+  Super,
+  Generator
 };
 
 // Contents of a dict. A dict that existed before is loaded entry by entry until something needs them all.
@@ -106,45 +105,149 @@ struct FunctionState {
   Value* qualname = nullptr;
 };
 
-struct Value {
-  Kind kind = Kind::Null;
-  bool pinned =
-      false;  // its identity is certain without a guard (it hangs on a guarded class, or was imported)
-  bool mutated = false;      // differs from what the source gives now
-  bool typed = false;        // the type guard was emitted
-  bool identified = false;   // the identity or equality guard was emitted
-  bool sized = false;        // the length guard was emitted
-  bool open = false;         // a list of which only what was added since is known: items
-  PyObject* obj = nullptr;   // borrowed from the tracer's keep-alive list
-  PyObject* real = nullptr;  // Tensor: the real tensor
-  PyTypeObject* cls = nullptr;
-  ir::Sym sym;                // Symbol
-  Value* tensor = nullptr;    // Float
-  Values roots;               // Float
-  PyObject* parts = nullptr;  // Float
-  const Source* source = nullptr;
-  Value* forward = nullptr;  // the value that stands for the same object
+// What only values of one kind have, in the order of ValueKind.
+struct NullValue {};
+struct LazyValue {};
+struct SymbolValue {
+  ir::Sym sym;
+};
+struct FloatValue {
+  Value* tensor = nullptr;    // of one that sizes give: once the graph has it
+  Values roots;               // what it is computed from
+  Values items;               // of one that sizes give: function and arguments
+  PyObject* parts = nullptr;  // of one that Python can compute from one root alone: how (SourceKind::Derived)
+};
+struct TextValue {
   Values items;
-  std::vector<std::pair<std::string, Value*>> attrs;  // written attributes in order; a null value = deleted
-  std::unique_ptr<DictState> dict;
-  std::unique_ptr<IteratorState> iterator;
-  std::unique_ptr<FunctionState> function;
-  std::shared_ptr<VirtualFrame> generator;
-  bool inference_view = false;  // Tensor: a view of a normal tensor, made in inference mode
-  bool freed_first = false;     // Tensor: its gradient was set to None before anything was computed
-  int64_t limit = -1;           // a deque made with maxlen: so many items at most
-  bool worded = false;          // an exception: items are its args, word for word
-  std::unique_ptr<ExceptionChain> chain;
-  Value* owner = nullptr;     // Dict: it is the __dict__ of this object, writes go there
-  Value* own_dict = nullptr;  // Object: its __dict__, once it was asked for
-  int32_t shared = -1;        // number of its recipe once one was made
-  uint64_t version = 0;       // counts changes: iteration over a changed dict raises
-  // Set: a real one that came about in the same way, as it was at that version. Its order is the program's.
+};
+struct ConstantValue {};
+struct TensorValue {
+  PyObject* real = nullptr;     // the tensor it stands for, if it is an input
+  bool inference_view = false;  // a view of a normal tensor, made in inference mode
+  bool freed_first = false;     // its gradient was set to None before anything was computed
+};
+struct TupleValue {
+  Values items;
+  Value* owner = nullptr;    // a view of this dict
+  PyObject* real = nullptr;  // torch.return_types.*: answers its field names
+};
+struct ListValue {
+  Values items;
+  bool open = false;   // only what was added since is known: items
+  int64_t limit = -1;  // a deque made with maxlen: so many items at most
+};
+struct DictValue : DictState {
+  Value* owner = nullptr;  // it is the __dict__ of this object, writes go there
+};
+struct SetValue {
+  Values items;  // all constants
+  // A real one that came about in the same way, as it was at that version. Its order is the program's.
   Owned twin;
   uint64_t twin_version = 0;
-  std::vector<std::pair<const char*, PyObject*>> changes;  // Set from before: methods called, and with what
+  std::vector<std::pair<const char*, PyObject*>> changes;  // from before: methods called, and with what
   uint64_t changes_version = 0;                            // behind the last of them
 };
+struct SliceValue {
+  Values items;  // start, stop, step
+};
+struct CellValue {
+  Values items;  // the contents, nullptr = empty, when loaded
+};
+struct MethodValue {
+  Values items;  // function, self
+};
+struct ObjectValue {
+  Values items;         // its parts, where it is of a class that the interpreter knows
+  bool worded = false;  // an exception: items are its args, word for word
+  std::unique_ptr<ExceptionChain> chain;
+  Owned stand_in;  // of one made here: hashed by identity in its place
+};
+struct SuperValue {
+  Values items;            // class, object
+  Value* owner = nullptr;  // no value of the program: the exception that a frame handles
+};
+struct GeneratorValue {
+  std::shared_ptr<VirtualFrame> frame;  // suspended
+};
+
+class Value {
+ public:
+  ValueKind kind() const { return static_cast<ValueKind>(content_.index()); }
+  bool is(ValueKind kind) const { return this->kind() == kind; }
+
+  // What it has as a value of this kind. One of another kind is a mistake of ours: an internal error.
+  template <class T>
+  T& as() {
+    if (T* held = std::get_if<T>(&content_)) return *held;
+    wrong_kind();
+  }
+  template <class T>
+  const T& as() const {
+    if (const T* held = std::get_if<T>(&content_)) return *held;
+    wrong_kind();
+  }
+  template <class T>
+  const T* if_is() const {
+    return std::get_if<T>(&content_);
+  }
+  Values& items();  // of every kind that has some
+  const Values& items() const;
+  const Values& items_if_any() const;  // empty where its kind has none
+  DictState& dict() { return as<DictValue>(); }
+  const DictState& dict() const { return as<DictValue>(); }
+  IteratorState& iterator() { return as<IteratorState>(); }
+  const IteratorState& iterator() const { return as<IteratorState>(); }
+  FunctionState& function() { return as<FunctionState>(); }
+  const FunctionState& function() const { return as<FunctionState>(); }
+  std::shared_ptr<VirtualFrame>& generator() { return as<GeneratorValue>().frame; }
+  const std::shared_ptr<VirtualFrame>& generator() const { return as<GeneratorValue>().frame; }
+
+  bool pinned =
+      false;  // its identity is certain without a guard (it hangs on a guarded class, or was imported)
+  bool mutated = false;     // differs from what the source gives now
+  bool typed = false;       // the type guard was emitted
+  bool identified = false;  // the identity or equality guard was emitted
+  bool sized = false;       // the length guard was emitted
+  int32_t shared = -1;      // number of its recipe once one was made
+  uint64_t version = 0;     // counts changes: iteration over a changed dict raises
+  PyObject* obj = nullptr;  // borrowed from the tracer's keep-alive list
+  PyTypeObject* cls = nullptr;
+  const Source* source = nullptr;
+  Value* forward = nullptr;                           // the value that stands for the same object
+  std::vector<std::pair<std::string, Value*>> attrs;  // written attributes in order; a null value = deleted
+  Value* own_dict = nullptr;                          // its __dict__, once it was asked for
+
+ private:
+  friend void become(Value* v, ValueKind kind);
+  [[noreturn]] void wrong_kind() const;
+
+  using Content =
+      std::variant<NullValue, LazyValue, SymbolValue, FloatValue, TextValue, ConstantValue, TensorValue,
+                   TupleValue, ListValue, DictValue, SetValue, SliceValue, IteratorState, FunctionState,
+                   CellValue, MethodValue, ObjectValue, SuperValue, GeneratorValue>;
+  static_assert(std::variant_size_v<Content> == static_cast<size_t>(ValueKind::Generator) + 1);
+  Content content_;
+};
+
+// The one way to another kind. What it had as one of its kind before is gone, what all kinds have stays.
+void become(Value* v, ValueKind kind);
+
+// What a value of any kind has of these; nothing where its kind has none.
+Value* owner_of(const Value* v);    // the object whose __dict__ it is, the dict that it is a view of
+PyObject* real_of(const Value* v);  // the real tensor, the torch.return_types.*
+ExceptionChain* chain_if_any(Value* v);
+inline bool is_freed_first(const Value* v) {
+  const auto* tensor = v->if_is<TensorValue>();
+  return tensor && tensor->freed_first;
+}
+inline bool is_open(const Value* v) {
+  const auto* list = v->if_is<ListValue>();
+  return list && list->open;
+}
+inline bool is_worded(const Value* v) {
+  const auto* object = v->if_is<ObjectValue>();
+  return object && object->worded;
+}
 
 // Whether its class may be one of the program's, with operators of its own: objects, and lists, tuples,
 // dicts, sets.
@@ -152,7 +255,7 @@ bool may_have_methods(const Value* v);
 
 // A tuple itself, of no class derived from it, and no view of a dict.
 inline bool is_plain_tuple(const Value* v) {
-  return v->kind == Kind::Tuple && v->cls == &PyTuple_Type && !v->owner;
+  return v->is(ValueKind::Tuple) && v->cls == &PyTuple_Type && !owner_of(v);
 }
 
 // constants.cpp. Types whose values are compared by value: an equal object of the same type behaves the same

@@ -31,8 +31,8 @@ PyObject* view_of_dict(bool of_keys, PyObject* list) {
 
 PyTypeObject* type_of(Tracer& t, Value* v) {
   v = resolve(v);
-  if (v->kind == Kind::Symbol || v->kind == Kind::Float || v->kind == Kind::Text) return v->cls;
-  if (v->kind == Kind::Lazy && v->obj && (is_plain_constant(v->obj) || is_identity_constant(v->obj))) {
+  if (v->is(ValueKind::Symbol) || v->is(ValueKind::Float) || v->is(ValueKind::Text)) return v->cls;
+  if (v->is(ValueKind::Lazy) && v->obj && (is_plain_constant(v->obj) || is_identity_constant(v->obj))) {
     // The type of a number is enough for isinstance(): its value stays open.
     if (!v->typed && !v->pinned && v->source && (!is_identity_constant(v->obj) || made_anew(t, v))) {
       v->typed = true;
@@ -43,21 +43,21 @@ PyTypeObject* type_of(Tracer& t, Value* v) {
     if (v->typed) return Py_TYPE(v->obj);
   }
   v = t.look(v);
-  switch (v->kind) {
-    case Kind::Function:
+  switch (v->kind()) {
+    case ValueKind::Function:
       return &PyFunction_Type;
-    case Kind::Method:
+    case ValueKind::Method:
       return v->cls ? v->cls : &PyMethod_Type;
-    case Kind::Cell:
+    case ValueKind::Cell:
       return &PyCell_Type;
-    case Kind::Slice:
+    case ValueKind::Slice:
       return &PySlice_Type;
-    case Kind::Object:
+    case ValueKind::Object:
       guard_type(t, v);
       return v->cls;
-    case Kind::Generator:
+    case ValueKind::Generator:
       return &PyGen_Type;
-    case Kind::Iterator:
+    case ValueKind::Iterator:
       if (PyTypeObject* cls = v->cls ? v->cls : ops_of(v).cls) return cls;
       stop("unsupported_value", "the type of an iterator");
     default:
@@ -67,16 +67,16 @@ PyTypeObject* type_of(Tracer& t, Value* v) {
 
 PyObject* const_object(Tracer& t, Value* v) {
   v = t.look(v);
-  return v->kind == Kind::Constant ? v->obj : nullptr;
+  return v->is(ValueKind::Constant) ? v->obj : nullptr;
 }
 
 int64_t int_of(Tracer& t, Value* v, const char* what) {
-  if (t.look(v)->kind == Kind::Tensor)
+  if (t.look(v)->is(ValueKind::Tensor))
     if (Value* known = known_number(t, t.look(v), "__index__")) v = known;
   if (Value* own = own_method(t, v, "__index__")) v = own;
   PyObject* o = const_object(t, v);
   if (!o) {
-    if (resolve(v)->kind == Kind::Tensor) stop("scalar_read", std::string("a tensor used as ") + what);
+    if (resolve(v)->is(ValueKind::Tensor)) stop("scalar_read", std::string("a tensor used as ") + what);
     stop("unsupported_value", std::string("not an integer constant: ") + what);
   }
   if (!PyIndex_Check(o)) t.raise(PyExc_TypeError, std::string(what) + " must be an integer");
@@ -92,19 +92,19 @@ int64_t int_of(Tracer& t, Value* v, const char* what) {
 
 bool is_none(Tracer& t, Value* v) {
   v = resolve(v);
-  if (v->kind == Kind::Symbol || v->kind == Kind::Float || v->kind == Kind::Text) return false;
-  if (v->kind == Kind::Lazy && v->obj && v->source &&
+  if (v->is(ValueKind::Symbol) || v->is(ValueKind::Float) || v->is(ValueKind::Text)) return false;
+  if (v->is(ValueKind::Lazy) && v->obj && v->source &&
       torch_api::is_tensor(v->obj)) {  // nor does it become an input
     guard_type(t, v);
     return false;
   }
-  if (v->kind == Kind::Lazy && v->obj != Py_None && !is_plain_constant(v->obj)) {
+  if (v->is(ValueKind::Lazy) && v->obj != Py_None && !is_plain_constant(v->obj)) {
     if (!made_anew(t, v)) v = t.look(v);
     type_of(t, v);
     return false;
   }
   // Not None is less than a value: a number that is only compared with None keeps its value open.
-  if (v->kind == Kind::Lazy && v->obj != Py_None) {
+  if (v->is(ValueKind::Lazy) && v->obj != Py_None) {
     type_of(t, v);
     return false;
   }
@@ -114,16 +114,16 @@ bool is_none(Tracer& t, Value* v) {
 PyObject* constant_tree(Tracer& t, Value* v) {
   const Nested nested(t.frames.nesting);
   v = t.look(v);
-  switch (v->kind) {
-    case Kind::Constant:
+  switch (v->kind()) {
+    case ValueKind::Constant:
       Py_INCREF(v->obj);
       return v->obj;
-    case Kind::Slice:
-    case Kind::Tuple:
-    case Kind::List:
-    case Kind::Set:
+    case ValueKind::Slice:
+    case ValueKind::Tuple:
+    case ValueKind::List:
+    case ValueKind::Set:
       break;
-    case Kind::Dict: {
+    case ValueKind::Dict: {
       if (v->cls != &PyDict_Type) return nullptr;
       Owned dict(PyDict_New());
       for (auto [key, value] : dict_entries(t, v)) {
@@ -135,20 +135,20 @@ PyObject* constant_tree(Tracer& t, Value* v) {
     default:
       return nullptr;
   }
-  const bool view = v->kind == Kind::Tuple && v->owner && v->cls != &PyDictValues_Type;
-  const bool builtin = view || v->kind == Kind::Slice || v->cls == &PyTuple_Type || v->cls == &PyList_Type ||
+  const bool view = v->is(ValueKind::Tuple) && owner_of(v) && v->cls != &PyDictValues_Type;
+  const bool builtin = view || v->is(ValueKind::Slice) || v->cls == &PyTuple_Type || v->cls == &PyList_Type ||
                        v->cls == &PySet_Type || v->cls == torch_names().size;
-  if (!builtin || (v->kind == Kind::Set && v->cls != &PySet_Type)) return nullptr;
+  if (!builtin || (v->is(ValueKind::Set) && v->cls != &PySet_Type)) return nullptr;
   guard_length(t, v);
   Owned list(PyList_New(0));
-  for (Value* item : v->items) {
+  for (Value* item : v->items()) {
     Owned o(constant_tree(t, item));
     if (!o || PyList_Append(list.get(), o.get()) < 0) return nullptr;
   }
   if (view) return view_of_dict(v->cls == &PyDictKeys_Type, list.get());
-  if (v->kind == Kind::List) return list.release();
-  if (v->kind == Kind::Set) return real_set(t, v, list.get());
-  if (v->kind == Kind::Slice)
+  if (v->is(ValueKind::List)) return list.release();
+  if (v->is(ValueKind::Set)) return real_set(t, v, list.get());
+  if (v->is(ValueKind::Slice))
     return PySlice_New(PyList_GET_ITEM(list.get(), 0), PyList_GET_ITEM(list.get(), 1),
                        PyList_GET_ITEM(list.get(), 2));
   Owned tuple(PyList_AsTuple(list.get()));
@@ -158,48 +158,48 @@ PyObject* constant_tree(Tracer& t, Value* v) {
 
 std::string describe(Tracer& t, Value* v) {
   v = resolve(v);
-  switch (v->kind) {
-    case Kind::Null:
+  switch (v->kind()) {
+    case ValueKind::Null:
       return "NULL";
-    case Kind::Lazy:
+    case ValueKind::Lazy:
       return v->source ? v->source->text() : "?";
-    case Kind::Symbol:
-      return t.sizes.symbolic->table.text(v->sym);
-    case Kind::Float:
-      if (!v->items.empty()) return size_float_text(t, v);
+    case ValueKind::Symbol:
+      return t.sizes.symbolic->table.text(v->as<SymbolValue>().sym);
+    case ValueKind::Float:
+      if (!v->items().empty()) return size_float_text(t, v);
       return v->source ? v->source->text() : "a computed float";
-    case Kind::Text:
+    case ValueKind::Text:
       return "text of a tensor";
-    case Kind::Constant:
+    case ValueKind::Constant:
       return PyModule_Check(v->obj) || PyType_Check(v->obj) || PyCallable_Check(v->obj)
                  ? constant_source(t, v->obj)->text()
                  : repr_of(v->obj, 60);
-    case Kind::Tensor:
+    case ValueKind::Tensor:
       return torch_api::type_of(v->obj).text();
-    case Kind::Tuple:
-      return std::string(v->cls->tp_name) + " of " + std::to_string(v->items.size());
-    case Kind::List:
-      if (v->open) return "list";
-      return "list of " + std::to_string(v->items.size());
-    case Kind::Dict:
+    case ValueKind::Tuple:
+      return std::string(v->cls->tp_name) + " of " + std::to_string(v->items().size());
+    case ValueKind::List:
+      if (is_open(v)) return "list";
+      return "list of " + std::to_string(v->items().size());
+    case ValueKind::Dict:
       return v->cls->tp_name;
-    case Kind::Set:
-      return "set of " + std::to_string(v->items.size());
-    case Kind::Slice:
+    case ValueKind::Set:
+      return "set of " + std::to_string(v->items().size());
+    case ValueKind::Slice:
       return "slice";
-    case Kind::Iterator:
+    case ValueKind::Iterator:
       return "iterator";
-    case Kind::Function:
-      return text_of(v->function->code->co_qualname);
-    case Kind::Cell:
+    case ValueKind::Function:
+      return text_of(v->function().code->co_qualname);
+    case ValueKind::Cell:
       return "cell";
-    case Kind::Method:
-      return describe(t, v->items[0]);
-    case Kind::Object:
+    case ValueKind::Method:
+      return describe(t, v->items()[0]);
+    case ValueKind::Object:
       return std::string(v->cls->tp_name) + " object";
-    case Kind::Super:
+    case ValueKind::Super:
       return "super()";
-    case Kind::Generator:
+    case ValueKind::Generator:
       return "generator";
   }
   return "?";

@@ -21,12 +21,12 @@ PyObject* Tracer::keep(PyObject* owned) {
   return values.keep(owned);
 }
 
-Value* Tracer::make(Kind kind) {
+Value* Tracer::make(ValueKind kind) {
   return values.make(kind);
 }
 
 Value* Tracer::constant(PyObject* borrowed) {
-  Value* v = make(Kind::Constant);
+  Value* v = make(ValueKind::Constant);
   Py_INCREF(borrowed);
   v->obj = keep(borrowed);
   v->cls = Py_TYPE(borrowed);
@@ -51,7 +51,7 @@ Value* Tracer::fold(PyObject* owned) {
       Py_INCREF(item);
       items.push_back(fold(item));
     }
-    return sequence(is_tuple ? Kind::Tuple : Kind::List, std::move(items), Py_TYPE(owned));
+    return sequence(is_tuple ? ValueKind::Tuple : ValueKind::List, std::move(items), Py_TYPE(owned));
   }
   if (PyDict_CheckExact(owned)) {
     Value* dict = new_dict(*this);
@@ -66,13 +66,13 @@ Value* Tracer::fold(PyObject* owned) {
     return dict;
   }
   if (PySet_Check(owned)) {
-    Value* set = make(Kind::Set);
+    Value* set = make(ValueKind::Set);
     set->cls = Py_TYPE(owned);
     Owned iterator(PyObject_GetIter(owned));
-    while (PyObject* item = PyIter_Next(iterator.get())) set->items.push_back(fold(item));
-    set->changes_version = ~uint64_t{0};
+    while (PyObject* item = PyIter_Next(iterator.get())) set->items().push_back(fold(item));
+    set->as<SetValue>().changes_version = ~uint64_t{0};
     if (effects.sets_in_order && PySet_CheckExact(owned) && Py_REFCNT(owned) == 1)
-      set->twin = Owned(hold.release());
+      set->as<SetValue>().twin = Owned(hold.release());
     return set;
   }
   stop("unsupported_value", with_article(Py_TYPE(owned)->tp_name) + " made by a builtin");
@@ -92,14 +92,14 @@ Value* Tracer::text(const std::string& s) {
   return constant(interned);
 }
 
-Value* Tracer::sequence(Kind kind, Values items, PyTypeObject* cls) {
+Value* Tracer::sequence(ValueKind kind, Values items, PyTypeObject* cls) {
   Value* v = make(kind);
-  v->items = std::move(items);
-  v->cls = cls                   ? cls
-           : kind == Kind::Tuple ? &PyTuple_Type
-           : kind == Kind::List  ? &PyList_Type
-           : kind == Kind::Set   ? &PySet_Type
-                                 : nullptr;
+  v->items() = std::move(items);
+  v->cls = cls                        ? cls
+           : kind == ValueKind::Tuple ? &PyTuple_Type
+           : kind == ValueKind::List  ? &PyList_Type
+           : kind == ValueKind::Set   ? &PySet_Type
+                                      : nullptr;
   v->typed = v->sized = true;
   return v;
 }
@@ -112,7 +112,7 @@ static bool may_be_absent(SourceKind kind) {
 }
 
 Value* Tracer::lazy(PyObject* borrowed, const Source* source, bool pinned) {
-  Value* v = make(Kind::Lazy);
+  Value* v = make(ValueKind::Lazy);
   Py_INCREF(borrowed);
   v->obj = keep(borrowed);
   v->cls = Py_TYPE(borrowed);

@@ -29,19 +29,20 @@ static void guard_apart(Tracer& t, bool storages, std::vector<const Source*> cha
 
 // An object that the trace changes is one that its other objects are not.
 void guard_aliases(Tracer& t) {
-  using Like = std::pair<Kind, PyTypeObject*>;  // only such objects can be one
+  using Like = std::pair<ValueKind, PyTypeObject*>;  // only such objects can be one
   struct Group {
     std::vector<const Source*> changed, others;
   };
   std::map<Like, Group> groups;
   std::unordered_set<const Value*> seen;
   for (const Value* changed : t.effects.mutated) {
-    if (changed->pinned || changed->kind == Kind::Iterator || !changed->source) continue;
-    if (seen.insert(changed).second) groups[{changed->kind, changed->cls}].changed.push_back(changed->source);
+    if (changed->pinned || changed->is(ValueKind::Iterator) || !changed->source) continue;
+    if (seen.insert(changed).second)
+      groups[{changed->kind(), changed->cls}].changed.push_back(changed->source);
   }
   for (const auto& [object, other] : t.values.by_object) {
     if (resolve(other) != other || other->pinned || !other->source || seen.contains(other)) continue;
-    const auto group = groups.find({other->kind, other->cls});
+    const auto group = groups.find({other->kind(), other->cls});
     if (group == groups.end() || !seen.insert(other).second) continue;
     group->second.others.push_back(other->source);
   }
@@ -52,7 +53,7 @@ void guard_aliases(Tracer& t) {
 void guard_storages(Tracer& t) {
   std::unordered_map<const Source*, PyObject*> fake_tensors;
   for (const auto& [traced, value] : t.values.by_tensor)
-    if (value->real) fake_tensors.emplace(value->source, traced);
+    if (real_of(value)) fake_tensors.emplace(value->source, traced);
   std::vector<const Source*> written, read;
   for (const Source* source : t.graph.inputs) {
     const auto found = fake_tensors.find(source);
@@ -63,8 +64,8 @@ void guard_storages(Tracer& t) {
 }
 
 void note_memory(Tracer& t, Value* input) {
-  const void* storage = torch_api::storage_id(torch_api::handle_of(input->real));
-  t.graph.input_memory.add(input, extent_of(input->real), storage);
+  const void* storage = torch_api::storage_id(torch_api::handle_of(real_of(input)));
+  t.graph.input_memory.add(input, extent_of(real_of(input)), storage);
 }
 
 namespace {
@@ -88,7 +89,7 @@ void check_storages(Tracer& t) {
 void check_storage_of(Tracer& t, const Value* v) {
   if (!t.lowering().effects().writes_inputs) return;
   const Value* other = t.graph.input_memory.in(torch_api::storage_id(torch_api::handle_of(v->obj)));
-  if (other && other->real != v->obj && t.lowering().is_written(other->obj)) refuse(v, other);
+  if (other && real_of(other) != v->obj && t.lowering().is_written(other->obj)) refuse(v, other);
 }
 
 }  // namespace vitrine::capture

@@ -75,14 +75,14 @@ void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effec
       e.value.children.push_back(make.constant(key.get()));
       if (value) e.value.children.push_back(make.make(value));
     }
-    e.frees_first = v->freed_first && name == "grad";
+    e.frees_first = is_freed_first(v) && name == "grad";
     out.push_back(std::move(e));
   }
 }
 
 // A cell that the frame itself has just made: nothing else had it when the segment began.
 bool is_cell_of_frame(Tracer& t, const Value* v) {
-  if (v->kind != Kind::Cell || !v->source || v->source->kind != SourceKind::Local) return false;
+  if (!v->is(ValueKind::Cell) || !v->source || v->source->kind != SourceKind::Local) return false;
   const Bytecode& bytecode = *t.frames.bytecode_of(reinterpret_cast<PyCodeObject*>(t.frames.live.code()));
   const auto begin = bytecode.instructions().begin(), at = begin + bytecode.index_of(t.frames.live.pc());
   const auto makes_it = [&](const Instruction& in) {

@@ -13,8 +13,8 @@ namespace vitrine::capture {
 void let_go(Tracer& t, VirtualFrame& f, Value* v) {
   if (!v || &f != &t.frames.root) return;
   v = resolve(v);
-  PyObject* o = v->real ? v->real : v->obj;
-  if (!o || !v->source || v->kind == Kind::Constant || held_elsewhere(t, v->source)) return;
+  PyObject* o = real_of(v) ? real_of(v) : v->obj;
+  if (!o || !v->source || v->is(ValueKind::Constant) || held_elsewhere(t, v->source)) return;
   if (has_finalizer(o))
     stop("unsupported_value", "an object is let go whose end is noticed: " + describe(t, v));
   t.effects.let_go.insert(o);
@@ -24,8 +24,8 @@ void let_go(Tracer& t, VirtualFrame& f, Value* v) {
 void check_taken(Tracer& t, const Values& items) {
   for (Value* v : items) {
     v = resolve(v);
-    const bool alone = v->source && v->source->kind == SourceKind::Stack && v->obj && !v->real;
-    if (alone && v->kind != Kind::Constant && has_finalizer(v->obj))
+    const bool alone = v->source && v->source->kind == SourceKind::Stack && v->obj && !real_of(v);
+    if (alone && !v->is(ValueKind::Constant) && has_finalizer(v->obj))
       stop("unsupported_value", "an object whose end is noticed is put into a container: " + describe(t, v));
   }
 }
@@ -40,7 +40,7 @@ bool held_elsewhere(Tracer& t, const Source* source) {
     if (at->base || (at->kind != SourceKind::Local && at->kind != SourceKind::Stack)) continue;
     const Values& held = at->kind == SourceKind::Local ? t.frames.initial_locals : t.frames.initial_stack;
     Value* root = resolve(held[static_cast<size_t>(at->index)]);
-    if (t.effects.let_go.count(root->real ? root->real : root->obj)) return false;
+    if (t.effects.let_go.count(real_of(root) ? real_of(root) : root->obj)) return false;
   }
   return t.effects.global_writes.empty();
 }
@@ -52,14 +52,14 @@ bool lets_go(Tracer& t, Value* v) {
   std::unordered_set<PyObject*> kept;
   const auto keep = [&](Value* item) {
     item = resolve(item);
-    kept.insert(item->real ? item->real : item->obj);
+    kept.insert(real_of(item) ? real_of(item) : item->obj);
   };
-  for (Value* item : v->items)
+  for (Value* item : v->items_if_any())
     if (item) keep(item);
-  if (v->kind == Kind::Dict)
-    for (const auto& [key, value] : v->dict->entries)
+  if (v->is(ValueKind::Dict))
+    for (const auto& [key, value] : v->dict().entries)
       if (key) keep(key), keep(value);
-  if (v->kind == Kind::Cell) return !kept.contains(PyCell_GET(v->obj));
+  if (v->is(ValueKind::Cell)) return !kept.contains(PyCell_GET(v->obj));
   const auto lacks = [&](PyObject* o) { return !kept.contains(o); };
   if (PyList_Check(v->obj)) {
     PyObject** items = reinterpret_cast<PyListObject*>(v->obj)->ob_item;
@@ -72,7 +72,7 @@ bool lets_go(Tracer& t, Value* v) {
 }
 
 bool is_container(const Value* v) {
-  return v->kind == Kind::List || v->kind == Kind::Set || v->kind == Kind::Dict || v->kind == Kind::Cell;
+  return v->is(ValueKind::List) || v->is(ValueKind::Set) || v->is(ValueKind::Dict) || v->is(ValueKind::Cell);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ void note_change(Tracer& t, Value* v) {
 }
 
 void check_overwritten(Tracer& t, Value* v, const std::string& name) {
-  PyObject* object = v->real ? v->real : v->obj;
+  PyObject* object = real_of(v) ? real_of(v) : v->obj;
   if (!object || !v->source || name == "grad") return;
   Owned key(PyUnicode_InternFromString(name.c_str()));
   if (has_finalizer_under(object, key.get()))
@@ -101,7 +101,7 @@ void check_replaced(Tracer& t, PyObject* before, const Source* source, const std
 
 void check_let_go(Tracer& t, Value* v) {
   // A symbolic list has only grown.
-  if (!v->obj || !v->source || v->source->kind == SourceKind::Constant || !is_container(v) || v->open ||
+  if (!v->obj || !v->source || v->source->kind == SourceKind::Constant || !is_container(v) || is_open(v) ||
       !lets_go(t, v))
     return;
   if (const auto found = t.effects.noticed.find(v); found != t.effects.noticed.end()) {

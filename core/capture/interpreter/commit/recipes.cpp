@@ -37,12 +37,12 @@ PyObject* native_base(PyTypeObject* cls) {
 
 void check_leaves_as_key(const Value* key) {
   if (is_kept_as(key, "Identity")) return;
-  if (key->kind == Kind::Object && !key->obj && key->cls->tp_hash != PyBaseObject_Type.tp_hash)
+  if (key->is(ValueKind::Object) && !key->obj && key->cls->tp_hash != PyBaseObject_Type.tp_hash)
     stop("unsupported_value", with_article(key->cls->tp_name) + " made here leaves the segment as a key");
 }
 
 bool is_kept_as(const Value* v, const char* name) {
-  return v->kind == Kind::Object && !v->obj && std::string_view(v->cls->tp_name) == name &&
+  return v->is(ValueKind::Object) && !v->obj && std::string_view(v->cls->tp_name) == name &&
          reinterpret_cast<PyObject*>(v->cls) ==
              find_object(std::string("vitrine._polyfills.made_inside.") + name);
 }
@@ -140,7 +140,7 @@ Recipe RecipeMaker::make(Value* v) {
 }
 
 Recipe RecipeMaker::made(Value* v) {
-  if (v->kind == Kind::Iterator) return iterator(v);
+  if (v->is(ValueKind::Iterator)) return iterator(v);
   const TypeOps& type = ops_of(v);
   if (!type.recipe) stop("unsupported_value", with_article(describe(t_, v)) + " leaves the segment");
   return type.recipe(t_, *this, v);
@@ -148,12 +148,12 @@ Recipe RecipeMaker::made(Value* v) {
 
 Recipe RecipeMaker::iterator(Value* v) {
   const TypeOps& type = ops_of(v);
-  const IteratorState& s = *v->iterator;
+  const IteratorState& s = v->iterator();
   if (s.done) return type.exhausted(t_, *this, v);
   const Value* walked = s.children.empty() ? nullptr : resolve(s.children[0]);
   if (walked && walked->cls == torch_names().deque && walked->mutated)  // which it would find changed
     stop("unsupported_value", "an iterator over a deque that changed leaves the segment");
-  if (const Value* dict = iterated_dict(s); dict && dict->dict->keys_changed != s.walked)
+  if (const Value* dict = iterated_dict(s); dict && dict->dict().keys_changed != s.walked)
     stop("unsupported_value", "an iterator over a dict that changed leaves the segment");
   if (!type.recipe) stop("unsupported_value", "an iterator leaves the segment");
   return type.recipe(t_, *this, v);

@@ -50,11 +50,11 @@ class BackwardRequest {
   // A tensor or a sequence of these, as a tuple.
   Values tensors(Parameter p, bool may_lack = false) const {
     Value* v = get(p);
-    const bool many = v->kind == Kind::Tuple || v->kind == Kind::List;
+    const bool many = v->is(ValueKind::Tuple) || v->is(ValueKind::List);
     Values out = many ? unpack(t_, v) : Values{v};
     for (Value*& each : out) {
       each = t_.look(each);
-      if (each->kind == Kind::Tensor || (may_lack && is_none(t_, each))) continue;
+      if (each->is(ValueKind::Tensor) || (may_lack && is_none(t_, each))) continue;
       run_for_real(with_article(describe(t_, each)) + " is given to it");
     }
     return out;
@@ -116,7 +116,7 @@ static Values leaves_behind(Tracer& t, const std::string& name, const Values& ou
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(found.get()); ++i) {
     const auto at = t.values.by_tensor.find(PyList_GET_ITEM(found.get(), i));
     Value* leaf = at == t.values.by_tensor.end() ? nullptr : resolve(at->second);
-    const bool entered = leaf && leaf->real && leaf->source;
+    const bool entered = leaf && real_of(leaf) && leaf->source;
     if (!entered && !(leaf && t.lowering().is_made_leaf(leaf->obj)))
       for_real("autograd's graph began before this point");
     if (entered) guard_leaf(t, name, leaf);
@@ -127,7 +127,7 @@ static Values leaves_behind(Tracer& t, const std::string& name, const Values& ou
 
 // It must stay a leaf that nobody listens to.
 void guard_leaf(Tracer& t, const std::string& name, Value* leaf) {
-  if (has_hooks(leaf->real))
+  if (has_hooks(real_of(leaf)))
     stop("real_backward",
          name + ": the backward pass runs for real, for a hook is registered on " + leaf->source->text());
   t.guard(GuardKind::PlainLeaf, leaf->source, nullptr, 0, "", nullptr, "a leaf without hooks");
@@ -159,7 +159,7 @@ static void accumulate(Tracer& t, const std::string& name, const Values& outputs
     before.push_back(t.look(read_grad(t, leaf)));
     fresh.push_back(is_none(t, before.back()));
     if (fresh.back()) continue;
-    if (before.back()->kind != Kind::Tensor || torch_api::requires_grad(before.back()->obj))
+    if (!before.back()->is(ValueKind::Tensor) || torch_api::requires_grad(before.back()->obj))
       stop("real_backward", name + ": the backward pass runs for real, for a gradient requires grad");
   }
   const Values found = unpack(t, gradients(t, name, outputs, tangents, leaves, fresh, retain));
@@ -207,11 +207,11 @@ Value* autograd_grad(Tracer& t, const Arguments& a) {
   const Values tangents = r.tangents({2, "grad_outputs"}, outputs.size());
   // Run for real, it needs the way from a result of the region to another: a region's own node has none.
   t.graph.differentiates_again =
-      std::any_of(inputs.begin(), inputs.end(), [](const Value* input) { return !input->real; });
+      std::any_of(inputs.begin(), inputs.end(), [](const Value* input) { return !real_of(input); });
   leaves_behind(t, r.name(), outputs, tangents);
   for (Value* input : inputs) {
     if (!torch_api::requires_grad(input->obj)) r.run_for_real("an input does not require grad");
-    if (input->real) guard_leaf(t, r.name(), input);
+    if (real_of(input)) guard_leaf(t, r.name(), input);
   }
   const std::vector<bool> fresh(inputs.size(), false);
   Value* found = gradients(t, r.name(), outputs, tangents, inputs, fresh, r.flag({3, "retain_graph"}));

@@ -64,18 +64,18 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
   if (array_kind(t, need(t, a, 0)) == ArrayKind::Scalar)
     stop("scalar_read", "what one of NumPy's numbers is an instance of");
   PyTypeObject* type = type_of(t, need(t, a, 0));
-  Values all = classes->kind == Kind::Tuple ? unpack(t, classes) : Values{classes};
+  Values all = classes->is(ValueKind::Tuple) ? unpack(t, classes) : Values{classes};
   for (size_t i = 0; i < all.size(); ++i) {
     Value* one = t.look(all[i]);
-    if (one->kind == Kind::Tuple) {
-      all.insert(all.end(), one->items.begin(), one->items.end());
+    if (one->is(ValueKind::Tuple)) {
+      all.insert(all.end(), one->items().begin(), one->items().end());
       continue;
     }
     PyObject* o = const_object(t, one);
     if (o && Py_TYPE(o) == torch_names().union_type) {
       Owned arguments(PyObject_GetAttrString(o, "__args__"));
       Value* members = t.fold(arguments.release());
-      all.insert(all.end(), members->items.begin(), members->items.end());
+      all.insert(all.end(), members->items().begin(), members->items().end());
       continue;
     }
     if (!o || !PyType_Check(o)) stop("unsupported_builtin", "isinstance() with " + describe(t, one));
@@ -104,9 +104,9 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
     // A metaclass may answer by itself (abstract classes, Parameter): asked about the class, which is pure.
     Value* open = symbolic_float(t, need(t, a, 0));
     Value* first = open ? open : peek(t, need(t, a, 0));
-    PyObject* real = first->kind == Kind::Tensor     ? (first->real ? first->real : first->obj)
-                     : first->kind == Kind::Constant ? first->obj
-                                                     : first->obj;
+    PyObject* real = first->is(ValueKind::Tensor)     ? (real_of(first) ? real_of(first) : first->obj)
+                     : first->is(ValueKind::Constant) ? first->obj
+                                                      : first->obj;
     const int yes =
         real ? PyObject_IsInstance(real, o) : PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), o);
     if (yes < 0) t.raise_python();
@@ -137,10 +137,10 @@ Value* builtin_hasattr(Tracer& t, const Arguments& a) {
 }
 
 void check_super(Tracer& t, Value* v) {
-  PyObject* after = const_object(t, v->items[0]);
-  if (!after || !PyType_Check(after)) stop("unsupported_value", "super() of " + describe(t, v->items[0]));
+  PyObject* after = const_object(t, v->items()[0]);
+  if (!after || !PyType_Check(after)) stop("unsupported_value", "super() of " + describe(t, v->items()[0]));
   auto* cls = reinterpret_cast<PyTypeObject*>(after);
-  Value* self = t.look(v->items[1]);
+  Value* self = t.look(v->items()[1]);
   PyObject* object = const_object(t, self);
   const bool holds =
       (object && PyType_Check(object) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), cls)) ||
@@ -149,10 +149,10 @@ void check_super(Tracer& t, Value* v) {
 }
 
 Value* builtin_super(Tracer& t, const Arguments& a) {
-  Value* v = t.make(Kind::Super);
+  Value* v = t.make(ValueKind::Super);
   if (a.positional.size() > 2 || !a.keyword.empty()) stop("exception", "super() of other arguments");
   if (a.positional.size() == 2) {
-    v->items = {a.positional[0], a.positional[1]};
+    v->items() = {a.positional[0], a.positional[1]};
     check_super(t, v);
     return v;
   }
@@ -163,22 +163,22 @@ Value* builtin_super(Tracer& t, const Arguments& a) {
       cls = cell_get(t, f.locals[i]);
   if (!cls || f.code->co_argcount == 0 || !f.locals[0]) t.raise(PyExc_RuntimeError, "super(): no arguments");
   Value* self = resolve(f.locals[0]);
-  if (self->kind == Kind::Cell || (self->kind == Kind::Lazy && PyCell_Check(self->obj)))
+  if (self->is(ValueKind::Cell) || (self->is(ValueKind::Lazy) && PyCell_Check(self->obj)))
     self = cell_get(t, self);
-  v->items = {cls, self};
+  v->items() = {cls, self};
   check_super(t, v);
   return v;
 }
 
-Value* make_sequence(Tracer& t, const Arguments& a, Kind kind) {
+Value* make_sequence(Tracer& t, const Arguments& a, ValueKind kind) {
   if (Value* given = a.positional.empty() ? nullptr : t.look(a.positional[0]);
-      given && kind == Kind::Tuple && is_plain_tuple(given))
+      given && kind == ValueKind::Tuple && is_plain_tuple(given))
     return given;
   return t.sequence(kind, a.positional.empty() ? Values{} : listed(t, a.positional[0]));
 }
 
 Value* make_set(Tracer& t, const Arguments& a) {
-  Value* set = t.sequence(Kind::Set, {});
+  Value* set = t.sequence(ValueKind::Set, {});
   if (a.positional.empty()) return set;
   set_insert_all(t, set, a.positional[0]);
   set->mutated = false;
@@ -216,11 +216,11 @@ Value* number(Tracer& t, const Arguments& a, const char* type) {
     if (Value* open = pythons_float(t, reinterpret_cast<PyObject*>(&PyFloat_Type), a.positional)) return open;
   if (!a.positional.empty()) {
     Value* v = t.look(a.positional[0]);
-    if (v->kind == Kind::Tensor && a.positional.size() == 1 && a.keyword.empty())
+    if (v->is(ValueKind::Tensor) && a.positional.size() == 1 && a.keyword.empty())
       if (Value* known = known_number(t, v, (std::string("__") + type + "__").c_str())) return known;
-    if (v->kind == Kind::Tensor)
+    if (v->is(ValueKind::Tensor))
       stop("scalar_read", std::string(type) + "() reads the value of a tensor (" + describe(t, v) + ")");
-    if (v->kind == Kind::Object && std::string(type) != "complex")
+    if (v->is(ValueKind::Object) && std::string(type) != "complex")
       if (PyObject* m = python_method(t, type_of(t, v), (std::string("__") + type + "__").c_str()))
         return exactly(t, call_special(t, v, m, {}), type);
   }
@@ -232,7 +232,7 @@ Value* builtin_abs(Tracer& t, const Arguments& a) {
     return truth(t, compare(t, Py_GE, open, t.integer(0))) ? open : unary(t, "neg", open);
   if (Value* open = pythons_float(t, find_object("builtins.abs"), {a.positional[0]})) return open;
   Value* v = t.look(need(t, a, 0));
-  if (v->kind == Kind::Tensor) return unary(t, "abs", v);
+  if (v->is(ValueKind::Tensor)) return unary(t, "abs", v);
   if (Value* own = own_method(t, v, "__abs__")) return own;
   return fold_call(t, find_object("builtins.abs"), a);
 }
@@ -244,14 +244,14 @@ Value* builtin_pow(Tracer& t, const Arguments& a) {
 
 Value* builtin_divmod(Tracer& t, const Arguments& a) {
   for (Value* v : a.positional)
-    if (peek(t, v)->kind == Kind::Object) {
+    if (peek(t, v)->is(ValueKind::Object)) {
       Value* own = v == a.positional[0] ? own_method(t, v, "__divmod__", {need(t, a, 1)}) : nullptr;
       if (own && const_object(t, own) != Py_NotImplemented) return own;
       stop("unsupported_builtin", "divmod() of " + describe(t, v));
     }
   bool known = true;
   for (Value* v : {need(t, a, 0), need(t, a, 1)}) {
-    const bool constant = peek(t, v)->kind == Kind::Constant;
+    const bool constant = peek(t, v)->is(ValueKind::Constant);
     known &= constant;
     if (!constant && !symbolic(t, v) && !symbolic_float(t, v))
       stop("unsupported_builtin", "divmod() of " + describe(t, v));
@@ -297,16 +297,16 @@ bool is_member(const Source* source) {
 // What is there before and behind the segment, or is made in it once: all but numbers, texts, and what
 // CPython makes anew each time it is asked for.
 bool has_identity(Tracer& t, const Value* v) {
-  switch (v->kind) {
-    case Kind::Constant:
+  switch (v->kind()) {
+    case ValueKind::Constant:
       return is_identity_constant(v->obj) || v->obj == Py_None || PyBool_Check(v->obj);
-    case Kind::Tensor:
-    case Kind::List:
-    case Kind::Dict:
-    case Kind::Set:
-    case Kind::Function:
-    case Kind::Object:
-      return array_kind(t, const_cast<Value*>(v)) == ArrayKind::None && !v->owner &&
+    case ValueKind::Tensor:
+    case ValueKind::List:
+    case ValueKind::Dict:
+    case ValueKind::Set:
+    case ValueKind::Function:
+    case ValueKind::Object:
+      return array_kind(t, const_cast<Value*>(v)) == ArrayKind::None && !owner_of(v) &&
              !is_kept_as(v, "Identity");  // an int, which dies at once
     default:
       return false;
@@ -317,9 +317,9 @@ bool has_identity(Tracer& t, const Value* v) {
 // Of others it is known only to which it is equal.
 Value* builtin_id(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
-  PyObject* object = v->kind == Kind::Tensor ? v->real : v->obj;
-  if (!object || v->kind == Kind::Constant || v->kind == Kind::List || v->kind == Kind::Dict ||
-      v->kind == Kind::Set || (v->kind == Kind::Tensor && !is_member(v->source)) ||
+  PyObject* object = v->is(ValueKind::Tensor) ? real_of(v) : v->obj;
+  if (!object || v->is(ValueKind::Constant) || v->is(ValueKind::List) || v->is(ValueKind::Dict) ||
+      v->is(ValueKind::Set) || (v->is(ValueKind::Tensor) && !is_member(v->source)) ||
       (!v->source && !v->pinned)) {
     PyObject* kept = find_object("vitrine._polyfills.made_inside.Identity");
     if (!kept || !has_identity(t, v)) stop("unsupported_builtin", "call of id() on " + describe(t, v));
@@ -334,11 +334,11 @@ Value* builtin_callable(Tracer& t, const Arguments& a) {
   Value* v = resolve(need(t, a, 0));
   if (made_anew(t, v) && type_of(t, v)) return t.boolean(true);
   v = t.look(v);
-  switch (v->kind) {
-    case Kind::Function:
-    case Kind::Method:
+  switch (v->kind()) {
+    case ValueKind::Function:
+    case ValueKind::Method:
       return t.boolean(true);
-    case Kind::Constant:
+    case ValueKind::Constant:
       return t.boolean(PyCallable_Check(v->obj));
     default:
       return t.boolean(type_of(t, v)->tp_call != nullptr);
@@ -349,7 +349,7 @@ Value* builtin_str(Tracer& t, const Arguments& a) {
   if (a.positional.empty() && a.keyword.empty()) return t.text("");
   if (a.positional.size() != 1 || !a.keyword.empty()) return fold_call(t, find_object("builtins.str"), a);
   if (Value* given = peek(t, a.positional[0]);
-      given->kind == Kind::Constant && PyUnicode_CheckExact(given->obj))
+      given->is(ValueKind::Constant) && PyUnicode_CheckExact(given->obj))
     return given;
   return t.text(str_of(t, a.positional[0], false));
 }
@@ -420,7 +420,7 @@ constexpr BuiltinRow kRows[] = {
         {"builtins.len",
          [](T& t, const A& a) {
            Value* v = t.look(need(t, a, 0));
-           if (v->kind == Kind::Tensor) return tensor_method(t, v, "__len__", nullptr, {});
+           if (v->is(ValueKind::Tensor)) return tensor_method(t, v, "__len__", nullptr, {});
            return len(t, v);
          }},
     {"builtins.range", [](T& t, const A& a) { return fold_call(t, find_object("builtins.range"), a); }},
@@ -429,7 +429,7 @@ constexpr BuiltinRow kRows[] = {
        Values p = a.positional;
        if (p.size() == 1) p.insert(p.begin(), t.none());
        if (p.size() == 2) p.push_back(t.none());
-       return t.sequence(Kind::Slice, p);
+       return t.sequence(ValueKind::Slice, p);
      }},
     {"builtins.abs", builtin_abs},
     {"builtins.id", builtin_id},
@@ -445,8 +445,8 @@ constexpr BuiltinRow kRows[] = {
        return t.none();
      }},
     {"builtins.callable", builtin_callable},
-    {"builtins.tuple", [](T& t, const A& a) { return make_sequence(t, a, Kind::Tuple); }},
-    {"builtins.list", [](T& t, const A& a) { return make_sequence(t, a, Kind::List); }},
+    {"builtins.tuple", [](T& t, const A& a) { return make_sequence(t, a, ValueKind::Tuple); }},
+    {"builtins.list", [](T& t, const A& a) { return make_sequence(t, a, ValueKind::List); }},
     {"builtins.dict", make_dict},
     {"builtins.dict.fromkeys", dict_from_keys},
     {"builtins.set", make_set},

@@ -109,7 +109,7 @@ PyObject* result_of(const Cache& c, PyObject* entry) {
 void check_cache_keys(const std::vector<CacheHit>& before, Value* function, size_t positional,
                       const Values& objects) {
   for (Value* v : objects)
-    if (v->kind == Kind::Constant && PyObject_Hash(v->obj) == -1) {
+    if (v->is(ValueKind::Constant) && PyObject_Hash(v->obj) == -1) {
       PyErr_Clear();
       stop("exception", "a cached function is given what has no hash");
     }
@@ -135,7 +135,7 @@ static bool cache_arguments(Tracer& t, const Arguments& a, Values* objects) {
   for (const auto& [key, value] : a.keyword) given.push_back(value);
   for (Value* v : given) {
     v = t.look(v);
-    if (v->kind == Kind::Object && v->obj && v->source && v->cls->tp_hash == PyBaseObject_Type.tp_hash) {
+    if (v->is(ValueKind::Object) && v->obj && v->source && v->cls->tp_hash == PyBaseObject_Type.tp_hash) {
       objects->push_back(v);
       continue;
     }
@@ -166,7 +166,7 @@ static Value* cached_result(Tracer& t, Value* function, const Arguments& a) {
   PyObject* result = result_of(cache, entry);
   if (!result) return nullptr;
   for (Value* v : objects)
-    if (v->kind == Kind::Object && !v->pinned)
+    if (v->is(ValueKind::Object) && !v->pinned)
       t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(t, v));
   const Source* held =
       t.sources().make(SourceKind::Constant, nullptr, -1, describe(t, function) + ".cache", cache.entries);
@@ -234,7 +234,7 @@ Value* call_cached(Tracer& t, Value* function, Arguments a) {
     if (t.pure.cached_since < 0) t.pure.cached_since = t.values.count();
     result = t.look(call(t, load_attr(t, function, "__wrapped__"), a));
   }
-  if (result->kind != Kind::Constant) stop_uncached("returns an object");
+  if (!result->is(ValueKind::Constant)) stop_uncached("returns an object");
   note_cached_call(t, function, a, std::move(objects));
   t.pure.not_cached.resize(known);  // nothing ended here
   return result;

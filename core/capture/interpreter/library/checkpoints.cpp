@@ -24,7 +24,7 @@ constexpr const char* kName = "torch.utils.checkpoint";
 
 bool wants_gradient(Tracer& t, Value* v) {
   v = t.look(v);
-  return v->kind == Kind::Tensor && torch_api::requires_grad(v->obj);
+  return v->is(ValueKind::Tensor) && torch_api::requires_grad(v->obj);
 }
 
 // checkpoint(function, *args, use_reentrant, preserve_rng_state, ..., **kwargs) of whatever else than what is
@@ -97,10 +97,10 @@ Value* call_checkpointed(Tracer& t, Value* function, const Arguments& a, bool re
   // Results of an autograd.Function: all that is floating requires a gradient, what was there gets a new
   // name.
   Values results{result};
-  if (result->kind == Kind::Tuple) results = unpack(t, result);
+  if (result->is(ValueKind::Tuple)) results = unpack(t, result);
   for (Value* v : results) {
     v = t.look(v);
-    if (v->kind != Kind::Tensor || memory.contains(torch_api::storage_id(torch_api::handle_of(v->obj))) ||
+    if (!v->is(ValueKind::Tensor) || memory.contains(torch_api::storage_id(torch_api::handle_of(v->obj))) ||
         (ir::is_float(torch_api::type_of(v->obj).dtype) && !torch_api::requires_grad(v->obj)))
       stop("unsupported_builtin",
            std::string(kName) + " with use_reentrant=True gives what is no new tensor with a gradient");

@@ -30,29 +30,30 @@ Value* chosen_tensor(Tracer& t, Value* predicate, Value* a, Value* b) {
 Value* chosen(Tracer& t, Value* predicate, Value* a, Value* b) {
   a = t.look(a);
   b = t.look(b);
-  if (a->kind == Kind::Tensor && b->kind == Kind::Tensor) return chosen_tensor(t, predicate, a, b);
-  const bool sequences = a->kind == b->kind && a->cls == b->cls && a->items.size() == b->items.size() &&
+  if (a->is(ValueKind::Tensor) && b->is(ValueKind::Tensor)) return chosen_tensor(t, predicate, a, b);
+  const bool sequences = a->kind() == b->kind() && a->cls == b->cls &&
+                         a->items_if_any().size() == b->items_if_any().size() &&
                          (a->cls == &PyTuple_Type || a->cls == &PyList_Type) && !a->obj && !b->obj;
   if (!sequences)
     stop("data_dependent_branch",
          "the branches of torch.cond give a " + describe(t, a) + " and a " + describe(t, b), kHint);
   Values items;
-  for (size_t i = 0; i < a->items.size(); ++i)
-    items.push_back(chosen(t, predicate, a->items[i], b->items[i]));
-  return t.sequence(a->kind, std::move(items));
+  for (size_t i = 0; i < a->items_if_any().size(); ++i)
+    items.push_back(chosen(t, predicate, a->items_if_any()[i], b->items_if_any()[i]));
+  return t.sequence(a->kind(), std::move(items));
 }
 
 Value* cond(Tracer& t, const Arguments& a) {
   Value* predicate = t.look(need(t, a, 0, "pred"));
   Value *if_true = need(t, a, 1, "true_fn"), *if_false = need(t, a, 2, "false_fn");
   const Arguments operands = spread(t, need(t, a, 3, "operands", t.tuple({})), nullptr);
-  if (predicate->kind == Kind::Constant) return call(t, truth(t, predicate) ? if_true : if_false, operands);
-  if (predicate->kind != Kind::Tensor)
+  if (predicate->is(ValueKind::Constant)) return call(t, truth(t, predicate) ? if_true : if_false, operands);
+  if (!predicate->is(ValueKind::Tensor))
     stop("data_dependent_branch", "torch.cond by a " + describe(t, predicate));
   if (torch_api::type_of(predicate->obj).numel() != 1)
     stop("exception", "torch.cond by a tensor of more or less than one element");
   for (Value* operand : operands.positional)
-    if (t.look(operand)->kind != Kind::Tensor)
+    if (!t.look(operand)->is(ValueKind::Tensor))
       stop("data_dependent_branch", "torch.cond with a " + describe(t, operand) + " as operand", kHint);
   Value* one = tensor_method(t, predicate, "reshape", nullptr, {{t.tuple({})}, {}});
   one = tensor_method(t, one, "bool", nullptr, {});

@@ -26,10 +26,10 @@ using A = Arguments;
 
 // Autograd around the call would go through what PyTorch has differentiated here.
 void check_not_followed(T& t, Value* result, const std::string& name) {
-  if (result->kind == Kind::Tensor && torch_api::requires_grad(result->obj))
+  if (result->is(ValueKind::Tensor) && torch_api::requires_grad(result->obj))
     stop("unsupported_builtin", "the result of " + name + " requires a gradient");
-  for (Value* item : result->items) check_not_followed(t, item, name);
-  if (result->kind == Kind::Dict)
+  for (Value* item : result->items_if_any()) check_not_followed(t, item, name);
+  if (result->is(ValueKind::Dict))
     for (auto [key, value] : dict_entries(t, result)) check_not_followed(t, value, name);
 }
 

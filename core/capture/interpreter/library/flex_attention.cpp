@@ -19,7 +19,7 @@ constexpr size_t kMostIndices = 8;
 
 bool is_place(Tracer& t, Value* v) {
   v = t.look(v);
-  if (v->kind != Kind::Tensor) return false;
+  if (!v->is(ValueKind::Tensor)) return false;
   const ir::TensorType type = torch_api::type_of(v->obj);
   return type.sizes.empty() && type.dtype == ir::DType::i64;
 }
@@ -30,7 +30,7 @@ bool is_place(Tracer& t, Value* v) {
 // its value. nullptr: other indices.
 Value* get_item_at_places(Tracer& t, Value* tensor, Value* key) {
   key = t.look(key);
-  const Values places = key->kind == Kind::Tuple ? unpack(t, key) : Values{key};
+  const Values places = key->is(ValueKind::Tuple) ? unpack(t, key) : Values{key};
   if (places.empty() || places.size() > kMostIndices) return nullptr;
   for (Value* place : places)
     if (!is_place(t, place)) return nullptr;
@@ -46,7 +46,7 @@ Value* flex_attention(Tracer& t, const Arguments& a) {
   const Values& p = a.positional;
   for (size_t i = 0; i < 3; ++i) {
     const Value* v = t.look(p[i]);
-    if (v->kind != Kind::Tensor || (grad_mode(t) && torch_api::requires_grad(v->obj)))
+    if (!v->is(ValueKind::Tensor) || (grad_mode(t) && torch_api::requires_grad(v->obj)))
       stop("unsupported_operator", std::string(kName) + " of tensors that require a gradient");
   }
   const Values mask = unpack(t, p[4]);

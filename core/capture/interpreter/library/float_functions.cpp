@@ -52,14 +52,14 @@ constexpr TensorRow kTensorRows[] = {
 bool keeps_its_type(T& t, Value* v) {
   if (!has_tensor(t, v)) return false;
   v = t.look(v);
-  if (v->kind != Kind::Tensor) return false;
+  if (!v->is(ValueKind::Tensor)) return false;
   const ir::TensorType type = torch_api::type_of(v->obj);
   return type.device.is_cpu() && takes_number(type) && !is_single(type);
 }
 
 // For a symbolic float or a plain number; nullptr for anything else.
 Value* tensor_of_number(T& t, Value* v) {
-  if (Value* open = symbolic_float(t, v)) return open->tensor;
+  if (Value* open = symbolic_float(t, v)) return open->as<FloatValue>().tensor;
   if (!is_exact_number(const_object(t, t.look(v)))) return nullptr;
   Value* dtype = t.pinned(find_object("torch.float64"));
   return torch_call(t, "torch.full", find_object("torch.full"), {{t.tuple({}), v}, {{"dtype", dtype}}});
@@ -138,7 +138,7 @@ Value* filled(T& t, std::string_view name, Value* self, A a) {
 Value* as_method(T& t, const std::string& name, const A& a) {
   if (a.positional.empty() || a.find("out") || !has_tensor(t, a.positional[0])) return nullptr;
   Value* self = t.look(a.positional[0]);
-  if (self->kind != Kind::Tensor) return nullptr;
+  if (!self->is(ValueKind::Tensor)) return nullptr;
   return with_symbolic_floats(t, self, name, nullptr,
                               {{a.positional.begin() + 1, a.positional.end()}, a.keyword});
 }

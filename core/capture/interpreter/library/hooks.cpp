@@ -16,18 +16,18 @@ namespace vitrine::capture {
 
 // tensor.register_hook(hook). What it gives may be dropped, and nothing else.
 Value* register_hook(Tracer& t, Value* tensor, const Arguments& a) {
-  if (a.positional.size() != 1 || !a.keyword.empty() || tensor->real || !grad_mode(t) ||
+  if (a.positional.size() != 1 || !a.keyword.empty() || real_of(tensor) || !grad_mode(t) ||
       !torch_api::requires_grad(tensor->obj) || t.lowering().is_made_leaf(tensor->obj))
     stop("unsupported_operator", "Tensor.register_hook: hooks are registered for real");
   Value* hook = a.positional[0];
   Value* gradient = torch_call(t, "torch.zeros_like", find_object("torch.zeros_like"),
                                {{tensor}, {{"requires_grad", t.boolean(false)}}});
   Value* given = t.look(run_once_without_effects(t, hook, {{gradient}, {}}, "a hook on a tensor"));
-  if (given->kind != Kind::Tensor && !is_none(t, given))
+  if (!given->is(ValueKind::Tensor) && !is_none(t, given))
     stop("exception", "a hook on a tensor gives a " + describe(t, given));
   torch_call(t, "Tensor.register_hook", find_object("vitrine._polyfills.library.register_hook"),
              {{tensor, function_in_parts(t, hook)}, {}});
-  Value* handle = t.make(Kind::Object);
+  Value* handle = t.make(ValueKind::Object);
   handle->cls = torch_names().removable_handle;
   return handle;
 }

@@ -80,9 +80,9 @@ Value* begin_inference(Tracer& t, bool on) {
   // In a mode that PyTorch is in, another is nothing but gradients off.
   if (t.modes.inference_at_start && !on)
     stop("context_manager", "inference mode ends in another that began before");
-  Value* context = t.make(Kind::Object);
+  Value* context = t.make(ValueKind::Object);
   context->cls = torch_names().inference_context;
-  context->items = {t.boolean(on)};
+  context->items() = {t.boolean(on)};
   t.modes.open_inference.push_back({context, on, t.modes.grad_now, t.modes.inference_now});
   t.modes.inference_now = on;
   if (!t.modes.inference_at_start) t.lowering().set_inference_mode(on);
@@ -102,25 +102,25 @@ void end_inference(Tracer& t, Value* context) {
 
 Value* is_inference(Tracer& t, Value* v) {
   v = t.look(v);
-  if (v->kind != Kind::Tensor) stop("unsupported_value", "is_inference of a " + describe(t, v));
-  if (v->real) return t.fold(PyObject_CallMethod(v->real, "is_inference", nullptr));
+  if (!v->is(ValueKind::Tensor)) stop("unsupported_value", "is_inference of a " + describe(t, v));
+  if (real_of(v)) return t.fold(PyObject_CallMethod(real_of(v), "is_inference", nullptr));
   if (t.modes.inference_at_start) stop("unsupported_operator", "is_inference of a tensor made here");
   return t.boolean(t.lowering().is_inference(v->obj));
 }
 
 // A view of a normal tensor stays one, and PyTorch remembers where it was made.
 void mark_view_of_normal(Tracer& t, Value* v) {
-  v->inference_view =
+  v->as<TensorValue>().inference_view =
       t.modes.inference_now && !t.modes.inference_at_start && !t.lowering().is_inference(v->obj);
 }
 
 void check_view_of_normal(Tracer& t, const Value* v) {
-  if (v->inference_view && !t.modes.inference_now)
+  if (v->as<TensorValue>().inference_view && !t.modes.inference_now)
     stop("unsupported_operator", "a view that was made in inference mode is used outside it");
 }
 
 Recipe inference_result(Tracer& t, Value* v, Recipe r, RecipeMaker& make) {
-  if (v->inference_view)
+  if (v->as<TensorValue>().inference_view)
     stop("unsupported_value", "a view that was made in inference mode leaves the segment");
   if (t.modes.inference_at_start || !t.lowering().is_inference(v->obj)) return r;
   Recipe converted = make.call(find_object("vitrine._polyfills.library.as_inference"), {});

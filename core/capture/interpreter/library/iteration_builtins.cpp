@@ -20,7 +20,7 @@ namespace {
 
 Value* builtin_sum(Tracer& t, const Arguments& a) {
   Value* total = need(t, a, 1, "start", t.integer(0));
-  if (const Value* start = t.look(total); start->kind == Kind::Constant && PyUnicode_Check(start->obj))
+  if (const Value* start = t.look(total); start->is(ValueKind::Constant) && PyUnicode_Check(start->obj))
     t.raise(PyExc_TypeError, "sum() can't sum strings [use ''.join(seq) instead]", true);
   Value* iterator = iter(t, need(t, a, 0));
   while (Value* item = next(t, iterator)) total = binary(t, "add", total, item);
@@ -30,15 +30,15 @@ Value* builtin_sum(Tracer& t, const Arguments& a) {
 // The elements of an iterable whose order does not matter to the caller: a set's may be in any.
 Values in_any_order(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
-  return v->kind == Kind::Set && (v->cls == &PySet_Type || v->cls == &PyFrozenSet_Type) ? v->items
-                                                                                        : listed(t, v);
+  return v->is(ValueKind::Set) && (v->cls == &PySet_Type || v->cls == &PyFrozenSet_Type) ? v->items()
+                                                                                         : listed(t, v);
 }
 
 // What is walked through once: each item is used before the next is asked for.
 Value* walk_of(Tracer& t, Value* v) {
   v = t.look(v);
-  return v->kind == Kind::Set && (v->cls == &PySet_Type || v->cls == &PyFrozenSet_Type)
-             ? iter(t, t.tuple(v->items))
+  return v->is(ValueKind::Set) && (v->cls == &PySet_Type || v->cls == &PyFrozenSet_Type)
+             ? iter(t, t.tuple(v->items()))
              : iter(t, v);
 }
 
@@ -79,8 +79,9 @@ void sort_as_python(Tracer& t, Ranked& ranked) {
     return truth(t, compare(t, Py_LT, a.first, b.first));
   };
   constexpr size_t kOneRun = 64;  // CPython sorts more than that in several runs
-  const bool own = std::any_of(ranked.begin(), ranked.end(),
-                               [](const auto& each) { return resolve(each.first)->kind != Kind::Constant; });
+  const bool own = std::any_of(ranked.begin(), ranked.end(), [](const auto& each) {
+    return !resolve(each.first)->is(ValueKind::Constant);
+  });
   if (own && ranked.size() >= kOneRun) stop("unsupported_builtin", "sorted() of many objects");
   if (ranked.size() < 2) return;
   size_t run = 2;
@@ -117,7 +118,7 @@ Value* builtin_sorted(Tracer& t, const Arguments& a) {
   Values out;
   for (auto& [rank, item] : ranked) out.push_back(item);
   // Equal ranks stay in the order in which they came, which a set does not tell.
-  const bool from_set = t.look(need(t, a, 0))->kind == Kind::Set;
+  const bool from_set = t.look(need(t, a, 0))->is(ValueKind::Set);
   for (size_t i = 1; from_set && i < ranked.size(); ++i)
     if (truth(t, compare(t, Py_EQ, ranked[i - 1].first, ranked[i].first)))
       stop("unsupported_value", "a set is sorted by a key that is not unique");
@@ -128,7 +129,7 @@ Value* builtin_iter(Tracer& t, const Arguments& a) {
   if (!a.keyword.empty()) t.raise(PyExc_TypeError, "iter() takes no keyword arguments", true);
   if (a.positional.size() == 1) return iter(t, a.positional[0]);
   Value* v = new_iterator(t, IteratorKind::Callable, {need(t, a, 1)});
-  v->iterator->function = a.positional[0];
+  v->iterator().function = a.positional[0];
   return v;
 }
 
@@ -151,7 +152,7 @@ Value* with_function(Tracer& t, const Arguments& a, IteratorKind kind) {
   Values children;
   for (size_t i = 1; i < a.positional.size(); ++i) children.push_back(iter(t, a.positional[i]));
   Value* v = new_iterator(t, kind, std::move(children));
-  v->iterator->function = a.positional[0];
+  v->iterator().function = a.positional[0];
   return v;
 }
 
@@ -159,13 +160,13 @@ Value* builtin_zip(Tracer& t, const Arguments& a) {
   Values children;
   for (Value* v : a.positional) children.push_back(iter(t, v));
   Value* zip = new_iterator(t, IteratorKind::Zip, std::move(children));
-  if (Value* strict = a.find("strict")) zip->iterator->strict = truth(t, strict);
+  if (Value* strict = a.find("strict")) zip->iterator().strict = truth(t, strict);
   return zip;
 }
 
 Value* builtin_enumerate(Tracer& t, const Arguments& a) {
   Value* v = new_iterator(t, IteratorKind::Enumerate, {iter(t, need(t, a, 0))});
-  v->iterator->index = int_of(t, need(t, a, 1, "start", t.integer(0)), "a start");
+  v->iterator().index = int_of(t, need(t, a, 1, "start", t.integer(0)), "a start");
   return v;
 }
 
@@ -173,26 +174,26 @@ Value* builtin_reversed(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
   if (Value* own = own_method(t, v, "__reversed__")) return own;
   // A sequence written in Python (nn.ModuleList): its __getitem__ is asked from the end, step by step.
-  if (v->kind == Kind::Object && python_method(t, type_of(t, v), "__len__"))
+  if (v->is(ValueKind::Object) && python_method(t, type_of(t, v), "__len__"))
     if (PyObject* item = python_method(t, type_of(t, v), "__getitem__")) {
       const int64_t n = length(t, v);
       Owned backwards(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyRange_Type), "LLL",
                                             static_cast<long long>(n - 1), -1LL, -1LL));
       if (!backwards) t.raise_python();
-      Value* method = t.make(Kind::Method);
-      method->items = {t.pinned(item), v};
+      Value* method = t.make(ValueKind::Method);
+      method->items() = {t.pinned(item), v};
       method->cls = &PyMethod_Type;
       Value* steps = new_iterator(t, IteratorKind::Map, {iter(t, t.constant(backwards.get()))});
-      steps->iterator->function = method;
+      steps->iterator().function = method;
       return steps;
     }
-  if (v->kind == Kind::Constant || v->kind == Kind::Dict) v = t.tuple(unpack(t, v));
-  const bool asks_class = v->kind == Kind::Tuple && (python_method(t, type_of(t, v), "__getitem__") ||
-                                                     python_method(t, type_of(t, v), "__len__"));
-  if ((v->kind != Kind::Tuple && v->kind != Kind::List) || asks_class)
+  if (v->is(ValueKind::Constant) || v->is(ValueKind::Dict)) v = t.tuple(unpack(t, v));
+  const bool asks_class = v->is(ValueKind::Tuple) && (python_method(t, type_of(t, v), "__getitem__") ||
+                                                      python_method(t, type_of(t, v), "__len__"));
+  if ((!v->is(ValueKind::Tuple) && !v->is(ValueKind::List)) || asks_class)
     stop("unsupported_builtin", "reversed() of " + describe(t, v));
   Value* r = new_iterator(t, IteratorKind::Reversed, {v});
-  r->iterator->index = length(t, v);
+  r->iterator().index = length(t, v);
   return r;
 }
 

@@ -78,7 +78,7 @@ Value* lazy_property_of_class(Tracer& t, PyObject* function, const Arguments& a)
   if (a.positional.size() < 2 || !a.keyword.empty() || !is_none(t, a.positional[1])) return nullptr;
   PyObject* property = const_object(t, a.positional[0]);
   Value* v = t.look(a.positional[0]);
-  if (!property) property = v->kind == Kind::Object && v->pinned && !v->mutated ? v->obj : nullptr;
+  if (!property) property = v->is(ValueKind::Object) && v->pinned && !v->mutated ? v->obj : nullptr;
   Owned made(property ? PyObject_CallFunctionObjArgs(function, property, Py_None, nullptr) : nullptr);
   if (!made) return PyErr_Clear(), nullptr;
   return t.pinned(made.get());

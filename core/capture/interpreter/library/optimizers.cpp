@@ -35,7 +35,7 @@ Value* profiled_range(T& t, const A&) {
 // a Python float's precision.
 Value* step_count(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "x"));
-  return v->kind == Kind::Tensor ? tensor_method(t, v, "double", nullptr, {}) : v;
+  return v->is(ValueKind::Tensor) ? tensor_method(t, v, "double", nullptr, {}) : v;
 }
 
 // The same as a list, where eager has a list of numbers.
@@ -54,7 +54,7 @@ Value* grouped(T& t, const A& a) {
   if (lists.empty() || unpack(t, lists[0]).empty()) stop("exception", "no tensors are grouped");
   for (Value* v : unpack(t, lists[0])) {
     Value* tensor = t.look(v);
-    if (tensor->kind != Kind::Tensor) stop("exception", "a group is made of something that is no tensor");
+    if (!tensor->is(ValueKind::Tensor)) stop("exception", "a group is made of something that is no tensor");
     Value* own = t.tuple({tensor_attr(t, tensor, "device"), tensor_attr(t, tensor, "dtype")});
     if (key && !equal(t, key, own))
       stop("unsupported_builtin", "tensors of several devices or types are grouped");
@@ -66,7 +66,7 @@ Value* grouped(T& t, const A& a) {
 }
 
 bool is_list(Value* v) {
-  return v->kind == Kind::List || v->kind == Kind::Tuple;
+  return v->is(ValueKind::List) || v->is(ValueKind::Tuple);
 }
 
 // What a tensor's own method for `name` is called. The larger or smaller of equals has half of the gradient,
@@ -77,7 +77,7 @@ std::string method_for(T& t, const std::string& name, A& one) {
                                                                               {"maximum_", "clamp_min_"},
                                                                               {"minimum_", "clamp_max_"}};
   auto differentiates = [](const Value* v) {
-    return v->kind == Kind::Tensor && torch_api::requires_grad(v->obj);
+    return v->is(ValueKind::Tensor) && torch_api::requires_grad(v->obj);
   };
   for (const auto& [own, of_tensor] : kOtherNames) {
     if (name != own) continue;
@@ -85,7 +85,7 @@ std::string method_for(T& t, const std::string& name, A& one) {
       if (!symbolic_float(t, v)) v = t.look(v);
     if (std::none_of(one.positional.begin(), one.positional.end(), differentiates))
       return std::string(of_tensor);
-    if (one.positional.back()->kind != Kind::Tensor || name.ends_with("_"))
+    if (!one.positional.back()->is(ValueKind::Tensor) || name.ends_with("_"))
       stop("unsupported_operator", "torch._foreach_" + name + " that is differentiated");
   }
   return name;
@@ -96,7 +96,7 @@ std::string method_for(T& t, const std::string& name, A& one) {
 bool is_one_call(T& t, const std::string& name, const Values& tensors) {
   return name == "norm" && tensors.size() > 1 && std::all_of(tensors.begin(), tensors.end(), [&](Value* v) {
            const Value* tensor = t.look(v);
-           return tensor->kind == Kind::Tensor && torch_api::type_of(tensor->obj).device.is_cuda() &&
+           return tensor->is(ValueKind::Tensor) && torch_api::type_of(tensor->obj).device.is_cuda() &&
                   !(grad_mode(t) && torch_api::requires_grad(tensor->obj));
          });
 }
@@ -123,8 +123,9 @@ Value* for_each(T& t, const A& a, const std::string& name) {
     for (size_t k = 0; k < given.size(); ++k) {
       Value* v = is_list(given[k]) ? unpack(t, given[k])[i] : given[k];
       if (scaled && k == 3)
-        one.keyword.emplace_back(
-            "value", given[k]->kind == Kind::Tensor ? get_item(t, v, t.integer(static_cast<int64_t>(i))) : v);
+        one.keyword.emplace_back("value", given[k]->is(ValueKind::Tensor)
+                                              ? get_item(t, v, t.integer(static_cast<int64_t>(i)))
+                                              : v);
       else
         one.positional.push_back(v);
     }
@@ -139,7 +140,7 @@ Value* for_each(T& t, const A& a, const std::string& name) {
       continue;
     }
     Value* self = t.look(one.positional.at(0));
-    if (self->kind != Kind::Tensor)
+    if (!self->is(ValueKind::Tensor))
       stop("exception", "torch._foreach_" + name + " of something that is no tensor");
     const std::string method = method_for(t, name, one);
     one.positional.erase(one.positional.begin());
@@ -176,14 +177,14 @@ std::span<const BuiltinRow> optimizer_builtins() {
 Value* read_grad(Tracer& t, Value* v) {
   for (const auto& [name, value] : v->attrs)
     if (name == "grad") return value;
-  if (!v->real || !v->source) {
+  if (!real_of(v) || !v->source) {
     if (!torch_api::is_leaf(v->obj))
       stop("unsupported_operator", "the gradient of a tensor made here is read");
     return t.none();
   }
-  if (!torch_api::is_leaf(v->real))
+  if (!torch_api::is_leaf(real_of(v)))
     stop("unsupported_operator", "the gradient of a tensor that is no leaf is read");
-  Owned grad(PyObject_GetAttrString(v->real, "grad"));
+  Owned grad(PyObject_GetAttrString(real_of(v), "grad"));
   if (!grad) t.raise_python();
   return t.lazy(grad.get(), t.sources().make(SourceKind::Attr, v->source, -1, "grad"));
 }
@@ -192,14 +193,14 @@ Value* read_grad(Tracer& t, Value* v) {
 void write_grad(Tracer& t, Value* v, Value* value) {
   value = t.look(value);
   if (!is_none(t, value)) {
-    if (value->kind != Kind::Tensor) stop("exception", "a gradient is set to a " + describe(t, value));
+    if (!value->is(ValueKind::Tensor)) stop("exception", "a gradient is set to a " + describe(t, value));
     const ir::TensorType grad = torch_api::type_of(value->obj), own = torch_api::type_of(v->obj);
     if (grad.dtype != own.dtype || grad.sizes != own.sizes || value == v)
       stop("exception", "a gradient is set that does not fit");
   }
   const bool first =
       std::none_of(v->attrs.begin(), v->attrs.end(), [](auto& a) { return a.first == "grad"; });
-  if (first && is_none(t, value) && t.lowering().is_empty()) v->freed_first = true;
+  if (first && is_none(t, value) && t.lowering().is_empty()) v->as<TensorValue>().freed_first = true;
   write_attr(t, v, "grad", value);
 }
 
@@ -210,7 +211,7 @@ Value* scaled_by_tensor(Tracer& t, Value* self, const std::string& name, const A
   const bool fused = plain == "addcdiv" || plain == "addcmul";
   if (!fused && plain != "add" && plain != "sub") return nullptr;
   Value* factor = a.find(fused ? "value" : "alpha");
-  if (!factor || t.look(factor)->kind != Kind::Tensor) return nullptr;
+  if (!factor || !t.look(factor)->is(ValueKind::Tensor)) return nullptr;
   if (a.positional.size() != (fused ? 2U : 1U) || a.keyword.size() != 1)
     stop("scalar_read", "Tensor." + name + " reads a number from a tensor");
   Value* term = binary(t, "mul", factor, a.positional[0]);

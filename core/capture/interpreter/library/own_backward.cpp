@@ -29,7 +29,7 @@ Value* apply_function(Tracer& t, PyObject* builtin, const Arguments& a) {
   all.positional.insert(all.positional.begin(), t.pinned(cls));
   const bool differentiated = std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) {
     v = t.look(v);
-    return v->kind == Kind::Tensor && torch_api::requires_grad(v->obj);
+    return v->is(ValueKind::Tensor) && torch_api::requires_grad(v->obj);
   });
   if (!grad_mode(t) || !differentiated)
     return call(t, t.pinned(find_object("vitrine._polyfills.autograd_functions.apply_forward")),
@@ -38,7 +38,7 @@ Value* apply_function(Tracer& t, PyObject* builtin, const Arguments& a) {
     if (!has_tensor(t, v)) settle(t, v);
   // PyTorch reads real cells.
   if (std::any_of(t.effects.mutated.begin(), t.effects.mutated.end(),
-                  [](const Value* v) { return v->kind == Kind::Cell; }))
+                  [](const Value* v) { return v->is(ValueKind::Cell); }))
     stop("unsupported_builtin", "an autograd.Function is applied where the program has changed a closure");
   run_once_without_effects(t, t.pinned(find_object("vitrine._polyfills.autograd_functions.rehearse")), all,
                            "an autograd.Function");

@@ -60,7 +60,7 @@ Value* detected_as_causal(Tracer& t, PyObject*, const Arguments& a) {
   Value* size = need(t, a, 2, "size", t.none());
   const VirtualFrame& f = t.frame();
   PyObject* causal_mask = find_object("torch.nn.modules.transformer._generate_square_subsequent_mask");
-  if (!causal_mask || mask->kind != Kind::Tensor || torch_api::requires_grad(mask->obj) ||
+  if (!causal_mask || !mask->is(ValueKind::Tensor) || torch_api::requires_grad(mask->obj) ||
       !is_none(t, need(t, a, 1, "is_causal", t.none())) || is_none(t, size) || f.locals.empty() ||
       !f.locals[0] || !go_by_the_mask(t, f.locals[0], mask))
     return nullptr;

@@ -53,7 +53,7 @@ bool is_pure_constructor(PyObject* cls, const std::string& name) {
 bool is_given_function(T& t, const A& a) {
   const auto is_function = [&](Value* v) {
     v = resolve(v);
-    return v->kind == Kind::Function || v->kind == Kind::Method || (v->obj && PyCallable_Check(v->obj));
+    return v->is(ValueKind::Function) || v->is(ValueKind::Method) || (v->obj && PyCallable_Check(v->obj));
   };
   return std::any_of(a.positional.begin(), a.positional.end(), is_function) ||
          std::any_of(a.keyword.begin(), a.keyword.end(),
@@ -89,7 +89,7 @@ bool is_of_regular_expressions(PyObject* o) {
 }
 
 bool is_regular_expression(const Value* v) {
-  return v->kind == Kind::Object && v->obj && is_of_regular_expressions(v->obj);
+  return v->is(ValueKind::Object) && v->obj && is_of_regular_expressions(v->obj);
 }
 
 PyObject* known_object(Tracer& t, Value* v) {
@@ -110,7 +110,7 @@ Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a) {
   if (!is_pure(module, name) || is_given_function(t, a)) return nullptr;
   const auto is_walked = [&](Value* v) {
     v = t.look(v);
-    return v->kind == Kind::Iterator || v->kind == Kind::Generator;
+    return v->is(ValueKind::Iterator) || v->is(ValueKind::Generator);
   };
   if (name == "indexOf" && std::any_of(a.positional.begin(), a.positional.end(), is_walked))
     stop("unsupported_builtin", "operator.indexOf() of an iterator, which it leaves behind what it finds");
@@ -119,7 +119,7 @@ Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a) {
     return torch_call(t, "operator." + name, callable, a);
   Arguments known = a;
   for (Value*& v : known.positional) {
-    if (resolve(v)->kind != Kind::Tensor) continue;
+    if (!resolve(v)->is(ValueKind::Tensor)) continue;
     v = known_number(t, resolve(v), "__float__");
     if (!v)
       stop("scalar_read", module + "." + describe(t, t.pinned(callable)) + " reads the value of a tensor");
@@ -145,7 +145,7 @@ Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i) {
     Value* v = t.look(a.positional[i]);
-    if (v->kind == Kind::Iterator || v->kind == Kind::Generator) v = t.list(unpack(t, v));
+    if (v->is(ValueKind::Iterator) || v->is(ValueKind::Generator)) v = t.list(unpack(t, v));
     PyObject* o = constant_tree(t, v);
     if (!o) {
       PyErr_Clear();

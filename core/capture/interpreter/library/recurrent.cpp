@@ -22,9 +22,9 @@ void refuse_long_recurrence(Tracer& t, const std::string& name, const Arguments&
   if (operators > kMost) stop("limit", what, hint);
   if (!dynamic(t) || a.positional.size() <= kBatchFirst) return;
   Value* first = t.look(a.positional[kBatchFirst]);
-  const int64_t time = first->kind == Kind::Constant && first->obj == Py_True ? 1 : 0;
+  const int64_t time = first->is(ValueKind::Constant) && first->obj == Py_True ? 1 : 0;
   Value* steps = dimension(t, t.look(a.positional[0]), time);
-  if (steps->kind == Kind::Symbol) stop("limit", what + ", and the number of steps changes", hint);
+  if (steps->is(ValueKind::Symbol)) stop("limit", what + ", and the number of steps changes", hint);
 }
 
 }  // namespace vitrine::capture

@@ -39,12 +39,12 @@ Value* draw(Tracer& t, Value* generator, const std::string& method, const Argume
   if (!entered) stop("side_effect", name + " draws a number");
   t.graph.inputs.push_back(t.sources().make(SourceKind::Drawn, nullptr,
                                             static_cast<int32_t>(t.effects.draws.size()), name, key.get()));
-  Value* v = t.make(Kind::Float);
+  Value* v = t.make(ValueKind::Float);
   v->obj = t.keep(PyFloat_FromDouble(kSomeDraw));
   v->cls = &PyFloat_Type;
   // A copy, so that there is a graph where nothing else is computed.
-  v->tensor = tensor_method(t, from_python(t, t.keep(entered.take())), "clone", nullptr, {});
-  v->roots = {v};
+  v->as<FloatValue>().tensor = tensor_method(t, from_python(t, t.keep(entered.take())), "clone", nullptr, {});
+  v->as<FloatValue>().roots = {v};
   t.effects.draws.emplace_back(v, t.frames.executed);
   return v;
 }

@@ -48,7 +48,7 @@ Value* two(T& t, const A& a, F f) {
 template <bool in_place>
 Value* concatenated(T& t, const A& a) {
   Value* first = t.look(need(t, a, 0));
-  if (first->kind != Kind::List && first->kind != Kind::Tuple)
+  if (!first->is(ValueKind::List) && !first->is(ValueKind::Tuple))
     stop("unsupported_builtin", "operator.concat() of " + describe(t, first));
   return binary(t, in_place ? "iadd" : "add", first, need(t, a, 1));
 }
@@ -67,11 +67,11 @@ Value* islice(T& t, const A& a) {
     return is_none(t, x) ? otherwise : int_of(t, x, "a bound");
   };
   if (a.positional.size() == 2) {
-    v->iterator->stop = number(a.positional[1], -1);
+    v->iterator().stop = number(a.positional[1], -1);
   } else {
-    v->iterator->index = number(need(t, a, 1), 0);
-    v->iterator->stop = number(need(t, a, 2), -1);
-    if (a.positional.size() > 3) v->iterator->step = number(a.positional[3], 1);
+    v->iterator().index = number(need(t, a, 1), 0);
+    v->iterator().stop = number(need(t, a, 2), -1);
+    if (a.positional.size() > 3) v->iterator().step = number(a.positional[3], 1);
   }
   return v;
 }
@@ -79,7 +79,7 @@ Value* islice(T& t, const A& a) {
 Value* repeat(T& t, const A& a) {
   Value* v = new_iterator(t, IteratorKind::Repeat, {need(t, a, 0)});
   Value* times = need(t, a, 1, "times", t.none());
-  v->iterator->index = is_none(t, times) ? -1 : std::max<int64_t>(0, int_of(t, times, "a count"));
+  v->iterator().index = is_none(t, times) ? -1 : std::max<int64_t>(0, int_of(t, times, "a count"));
   return v;
 }
 
@@ -121,7 +121,7 @@ Value* reduce(T& t, const A& a) {
 
 // Instances whose copy is: the same class, the same attributes. `hook`: __copy__ or __deepcopy__.
 bool copies_by_attributes(T& t, Value* v, const char* hook) {
-  if (v->kind != Kind::Object || v->cls == torch_names().partial) return false;
+  if (!v->is(ValueKind::Object) || v->cls == torch_names().partial) return false;
   PyTypeObject* type = type_of(t, v);
   for (const char* name : {hook, "__reduce_ex__", "__reduce__", "__getstate__", "__setstate__",
                            "__getnewargs__", "__getnewargs_ex__", "__new__"})
@@ -135,7 +135,7 @@ bool copies_by_attributes(T& t, Value* v, const char* hook) {
 }
 
 Value* bare_instance(T& t, Value* like) {
-  Value* made = t.make(Kind::Object);
+  Value* made = t.make(ValueKind::Object);
   made->cls = like->cls;
   made->typed = true;
   return made;
@@ -150,9 +150,9 @@ void ask_for_copying(T& t, Value* v, std::initializer_list<const char*> names) {
     Value* given = attribute_if_any(t, v, name);
     if (given) given = t.look(given);
     PyObject* plain = lookup(&PyBaseObject_Type, name);
-    const bool as_object =
-        plain ? given && given->kind == Kind::Method && given->items[0]->obj == plain && given->items[1] == v
-              : !given;
+    const bool as_object = plain ? given && given->is(ValueKind::Method) && given->items()[0]->obj == plain &&
+                                       given->items()[1] == v
+                                 : !given;
     if (!as_object) stop("unsupported_builtin", std::string("a copy by a class's own ") + name);
   }
 }
@@ -175,11 +175,11 @@ Value* copy_object(T& t, Value* v, Value* copy, const std::function<Value*(Value
 
 Value* shallow_copy(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0));
-  if (v->kind == Kind::Constant) return v;
-  if (v->kind == Kind::List && v->cls == &PyList_Type) return t.list(unpack(t, v));
-  if (v->kind == Kind::Dict && v->cls == &PyDict_Type) return call_method(t, v, "copy", {});
-  if (v->kind == Kind::Tuple && v->cls == &PyTuple_Type) return v;
-  if (v->kind == Kind::Object)
+  if (v->is(ValueKind::Constant)) return v;
+  if (v->is(ValueKind::List) && v->cls == &PyList_Type) return t.list(unpack(t, v));
+  if (v->is(ValueKind::Dict) && v->cls == &PyDict_Type) return call_method(t, v, "copy", {});
+  if (v->is(ValueKind::Tuple) && v->cls == &PyTuple_Type) return v;
+  if (v->is(ValueKind::Object))
     if (PyObject* own = python_method(t, type_of(t, v), "__copy__")) return call_special(t, v, own, {});
   if (copies_by_attributes(t, v, "__copy__"))
     return copy_object(t, v, bare_instance(t, v), [](Value* value) { return value; });
@@ -196,14 +196,14 @@ Value* deep_tensor(T& t, Value* v, const std::unordered_map<Value*, Value*>& mem
                      !t.lowering().is_inference(v->obj);
   const auto memory = [](const Value* of) { return torch_api::storage_id(torch_api::handle_of(of->obj)); };
   for (const auto& [other, copy] : memo)
-    if (other->kind == Kind::Tensor && memory(other) == memory(v))
+    if (other->is(ValueKind::Tensor) && memory(other) == memory(v))
       stop("unsupported_builtin", "copy.deepcopy() of tensors that share memory");
-  Owned own(v->real ? PyObject_GenericGetDict(v->real, nullptr) : nullptr);
+  Owned own(real_of(v) ? PyObject_GenericGetDict(real_of(v), nullptr) : nullptr);
   PyErr_Clear();
   const bool bare = !own || PyDict_GET_SIZE(own.get()) == 0;
   if (!plain || !bare || !type.is_contiguous() || type.offset != 0 || !is_none(t, read_grad(t, v)))
     stop("unsupported_builtin", "copy.deepcopy() of " + describe(t, v));
-  if (v->real && v->source) {
+  if (real_of(v) && v->source) {
     const Owned nothing(PyTuple_New(0));
     t.guard(GuardKind::DictKeys, t.sources().attr(v->source, "__dict__"), nothing.get(), 0, "", nullptr,
             "has no attributes of its own");
@@ -213,28 +213,28 @@ Value* deep_tensor(T& t, Value* v, const std::unordered_map<Value*, Value*>& mem
 
 Value* deep(T& t, Value* v, std::unordered_map<Value*, Value*>& memo) {
   v = t.look(v);
-  if (v->kind == Kind::Constant || v->kind == Kind::Function) return v;
+  if (v->is(ValueKind::Constant) || v->is(ValueKind::Function)) return v;
   if (auto found = memo.find(v); found != memo.end()) return found->second;
-  if (v->kind == Kind::Tensor) {
+  if (v->is(ValueKind::Tensor)) {
     Value* copy = deep_tensor(t, v, memo);
     return memo[v] = copy;
   }
-  if (v->kind == Kind::List && v->cls == &PyList_Type) {
+  if (v->is(ValueKind::List) && v->cls == &PyList_Type) {
     Value* copy = memo[v] = t.list({});
-    for (Value* item : unpack(t, v)) copy->items.push_back(deep(t, item, memo));
+    for (Value* item : unpack(t, v)) copy->items().push_back(deep(t, item, memo));
     return copy;
   }
-  if (v->kind == Kind::Dict && v->cls == &PyDict_Type) {
+  if (v->is(ValueKind::Dict) && v->cls == &PyDict_Type) {
     Value* copy = memo[v] = new_dict(t);
     for (auto [key, value] : dict_entries(t, v)) dict_set(t, copy, key, deep(t, value, memo));
     return copy;
   }
-  if (v->kind == Kind::Set && v->cls == &PySet_Type) {
+  if (v->is(ValueKind::Set) && v->cls == &PySet_Type) {
     Value* items = t.list({});
-    for (Value* item : unpack(t, v)) items->items.push_back(deep(t, item, memo));
+    for (Value* item : unpack(t, v)) items->items().push_back(deep(t, item, memo));
     return memo[v] = call(t, t.pinned(reinterpret_cast<PyObject*>(&PySet_Type)), {{items}, {}});
   }
-  if (v->kind == Kind::Tuple && v->cls == &PyTuple_Type) {
+  if (v->is(ValueKind::Tuple) && v->cls == &PyTuple_Type) {
     Values items;
     bool changed = false;
     for (Value* item : unpack(t, v)) {
@@ -284,7 +284,7 @@ Value* exit_stack_exit(T& t, const A& a) {
 
 Value* namespace_of(T& t, const A& a) {
   if (!a.positional.empty()) stop("unsupported_builtin", "types.SimpleNamespace() of a mapping");
-  Value* v = t.make(Kind::Object);
+  Value* v = t.make(ValueKind::Object);
   v->cls = reinterpret_cast<PyTypeObject*>(find_object("types.SimpleNamespace"));
   v->typed = true;
   for (const auto& [name, value] : a.keyword) write_attr(t, v, name, value);
@@ -317,8 +317,9 @@ Value* known_logger(T& t, const A& a) {
 // Answers by class alone; the class does not change (it is watched).
 Value* on_class(T& t, const A& a, const char* function) {
   Value* v = t.look(need(t, a, 0));
-  PyObject* cls =
-      v->kind == Kind::Constant && PyType_Check(v->obj) ? v->obj : reinterpret_cast<PyObject*>(type_of(t, v));
+  PyObject* cls = v->is(ValueKind::Constant) && PyType_Check(v->obj)
+                      ? v->obj
+                      : reinterpret_cast<PyObject*>(type_of(t, v));
   pin_type(t, reinterpret_cast<PyTypeObject*>(cls));
   Owned result(PyObject_CallOneArg(find_object(function), cls));
   if (!result) t.raise_python();
@@ -351,11 +352,11 @@ PyObject* made_for_real(T& t, Value* f) {
 Value* signature(T& t, const A& a) {
   Value* f = t.look(need(t, a, 0));
   Value* self = nullptr;
-  if (f->kind == Kind::Method) {
-    self = t.look(f->items[1]);
-    f = t.look(f->items[0]);
+  if (f->is(ValueKind::Method)) {
+    self = t.look(f->items()[1]);
+    f = t.look(f->items()[0]);
   }
-  Owned made(f->kind == Kind::Function && f->attrs.empty() ? made_for_real(t, f) : nullptr);
+  Owned made(f->is(ValueKind::Function) && f->attrs.empty() ? made_for_real(t, f) : nullptr);
   PyObject* o = made ? made.get() : const_object(t, f);
   if (!o || !PyFunction_Check(o) || a.positional.size() != 1 || !a.keyword.empty())
     stop("unsupported_builtin", "inspect.signature() of " + describe(t, f));

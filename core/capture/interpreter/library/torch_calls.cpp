@@ -189,13 +189,13 @@ bool follows_sizes(PyObject* o) {
 bool has_tensor(Tracer& t, Value* v) {
   const Nested nested(t.frames.nesting);
   v = resolve(v);
-  if (v->kind == Kind::Lazy) {
+  if (v->is(ValueKind::Lazy)) {
     if (torch_api::is_tensor(v->obj)) return true;
     if (!PyTuple_Check(v->obj) && !PyList_Check(v->obj)) return false;
     v = t.look(v);
   }
-  if (v->kind == Kind::Tensor) return true;
-  for (Value* item : v->items)
+  if (v->is(ValueKind::Tensor)) return true;
+  for (Value* item : v->items_if_any())
     if (item && has_tensor(t, item)) return true;
   return false;
 }
@@ -213,7 +213,7 @@ Value* from_python(Tracer& t, PyObject* o) {
     if (auto found = t.values.by_tensor.find(o); found != t.values.by_tensor.end()) return found->second;
     if (!t.lowering().is_traced(o))
       stop("unsupported_operator", "the call made a tensor outside the recording");
-    Value* v = t.make(Kind::Tensor);
+    Value* v = t.make(ValueKind::Tensor);
     Py_INCREF(o);
     v->obj = t.keep(o);
     v->cls = Py_TYPE(o);
@@ -230,10 +230,10 @@ Value* from_python(Tracer& t, PyObject* o) {
     Values items;
     for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i)
       items.push_back(from_python(t, is_tuple ? PyTuple_GET_ITEM(o, i) : PyList_GET_ITEM(o, i)));
-    Value* v = t.sequence(is_tuple ? Kind::Tuple : Kind::List, std::move(items), Py_TYPE(o));
+    Value* v = t.sequence(is_tuple ? ValueKind::Tuple : ValueKind::List, std::move(items), Py_TYPE(o));
     if (Py_TYPE(o) != &PyTuple_Type && Py_TYPE(o) != &PyList_Type) {
       Py_INCREF(o);
-      v->real = t.keep(o);  // torch.return_types.*: answers its field names
+      v->as<TupleValue>().real = t.keep(o);  // torch.return_types.*: answers its field names
     }
     return v;
   }
@@ -281,12 +281,12 @@ Value* torch_call(Tracer& t, const std::string& name, PyObject* callable, const 
   }
   if ((name == "torch.is_conj" || name == "torch.resolve_conj") &&
       std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) {
-        return t.look(v)->kind == Kind::Tensor && t.lowering().is_conjugated(t.look(v)->obj);
+        return t.look(v)->is(ValueKind::Tensor) && t.lowering().is_conjugated(t.look(v)->obj);
       }))
     stop("unsupported_operator", name + "() of a tensor that is conjugated when it is read");
   if (name == "Tensor.detach_" || name == "torch.detach_")
     for (Value* v : a.positional)
-      if (t.look(v)->real) stop("unsupported_operator", name + "() of an input, which may be a view");
+      if (real_of(t.look(v))) stop("unsupported_operator", name + "() of an input, which may be a view");
   // They are chosen where nothing overrides PyTorch's functions, as a run among fake tensors does.
   if (t.pure.since >= 0 && t.graph.checkpoint.number < 0 &&
       (name == "torch._native_multi_head_attention" || name == "torch._transformer_encoder_layer_fwd"))
@@ -347,8 +347,8 @@ Value* enter_tensor(Tracer& t, Value* v) {
   check_storage_of(t, v);
   auto entered = t.lowering().input(real, kind, v->source->path());
   if (!entered) stop("unsupported_value", entered.error().what, entered.error().hint);
-  v->kind = Kind::Tensor;
-  v->real = real;
+  become(v, ValueKind::Tensor);
+  v->as<TensorValue>().real = real;
   v->obj = t.keep(entered.take());
   v->cls = Py_TYPE(real);
   t.values.by_tensor[v->obj] = v;

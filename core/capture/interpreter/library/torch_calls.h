@@ -6,7 +6,7 @@
 namespace vitrine::capture {
 
 inline bool is_tensor(Value* v) {
-  return v->kind == Kind::Tensor;
+  return v->is(ValueKind::Tensor);
 }
 bool has_tensor(Tracer& t, Value* v);  // deep
 Value* torch_call(Tracer& t, const std::string& name, PyObject* callable, const Arguments& arguments);

@@ -66,7 +66,7 @@ Value* attention(T& t, const A& a) {
   for (auto& [name, value] : given.keyword)
     if (name == "attn_mask") mask = &value;
   Value* tensor = mask ? t.look(*mask) : nullptr;
-  if (tensor && tensor->kind == Kind::Tensor) {
+  if (tensor && tensor->is(ValueKind::Tensor)) {
     const torch_api::TensorView v = torch_api::view(torch_api::handle_of(tensor->obj));
     const int64_t last = v.ndim - 1;
     if (v.device_type == torch_api::kCudaDevice && last >= 0 && v.sizes[last] > 1 && v.strides[last] == 0)
@@ -115,7 +115,7 @@ Value* has_function(T& t, const A& a) {
 // is eager's from its begin on.
 Value* check_all(T& t, const A& a) {
   Value* holds = t.look(need(t, a, 1, "cond"));
-  if (holds->kind != Kind::Tensor) stop("exception", "a check of something that is no tensor");
+  if (!holds->is(ValueKind::Tensor)) stop("exception", "a check of something that is no tensor");
   const ir::TensorType type = torch_api::type_of(holds->obj);
   if (type.dtype != ir::DType::b1 || !may_check(t, type))
     stop("scalar_read", "a check reads the value of a tensor (" + describe(t, holds) + ")");
@@ -130,7 +130,7 @@ Value* itself(T& t, const A& a) {
 Value* is_tensor(T& t, const A& a) {
   const PyTypeObject* type = type_of(t, need(t, a, 0, "obj"));
   if (type == &PyFloat_Type || type == &PyLong_Type) return t.boolean(false);  // whatever number it is
-  return t.boolean(t.look(need(t, a, 0))->kind == Kind::Tensor);
+  return t.boolean(t.look(need(t, a, 0))->is(ValueKind::Tensor));
 }
 
 Value* set_grad(T& t, const A& a) {
@@ -140,7 +140,7 @@ Value* set_grad(T& t, const A& a) {
 
 // torch.Size(iterable of numbers)
 Value* size(T& t, const A& a) {
-  return t.sequence(Kind::Tuple, a.positional.empty() ? Values{} : unpack(t, a.positional[0]),
+  return t.sequence(ValueKind::Tuple, a.positional.empty() ? Values{} : unpack(t, a.positional[0]),
                     torch_names().size);
 }
 
@@ -148,11 +148,11 @@ Value* size(T& t, const A& a) {
 Value* fix_sizes(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "tensor"));
   Value* index = need(t, a, 1, "index", t.none());
-  if (v->kind != Kind::Tensor)
+  if (!v->is(ValueKind::Tensor))
     stop("disabled", "mark_static of something that is no tensor",
          "Give it a tensor, before the compiled function.");
   if (is_none(t, index)) return settle(t, tensor_attr(t, v, "shape")), t.none();
-  for (Value* d : t.look(index)->kind == Kind::Constant ? Values{index} : unpack(t, index))
+  for (Value* d : t.look(index)->is(ValueKind::Constant) ? Values{index} : unpack(t, index))
     settle(t, tensor_method(t, v, "size", nullptr, Arguments{{d}, {}}));
   return t.none();
 }
@@ -161,7 +161,7 @@ Value* fix_sizes(T& t, const A& a) {
 template <const char* const& Name>
 Value* metadata(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "input"));
-  if (v->kind == Kind::Tensor) return tensor_method(t, v, Name, nullptr, {});
+  if (v->is(ValueKind::Tensor)) return tensor_method(t, v, Name, nullptr, {});
   return fold_call(t, find_object(std::string("torch.") + Name), a);
 }
 constexpr const char* kFloating = "is_floating_point";
@@ -175,7 +175,7 @@ Value* shares_type(T& t, const A& a) {
   PyObject* const function =
       kept_function.get([] { return find_object("torch._has_compatible_shallow_copy_type"); });
   const Value *to = t.look(need(t, a, 0, "self")), *from = t.look(need(t, a, 1, "from"));
-  if (to->kind != Kind::Tensor || from->kind != Kind::Tensor) return fold_call(t, function, a);
+  if (!to->is(ValueKind::Tensor) || !from->is(ValueKind::Tensor)) return fold_call(t, function, a);
   return t.fold(PyObject_CallFunctionObjArgs(function, to->obj, from->obj, nullptr));
 }
 
@@ -200,7 +200,7 @@ Value* by_old_constructor(T& t, const A& a) {
     return symbolic(t, v) || (o && PyLong_CheckExact(o));
   };
   const Value* first = t.look(rest.positional[0]);
-  const bool sequence = first->kind == Kind::List || first->kind == Kind::Tuple;
+  const bool sequence = first->is(ValueKind::List) || first->is(ValueKind::Tuple);
   const bool sizes = sequence ? first->cls == torch_names().size
                               : std::all_of(rest.positional.begin(), rest.positional.end(), is_size);
   const bool known = sequence ? rest.positional.size() == 1 : sizes;
@@ -224,8 +224,8 @@ VITRINE_OLD_CONSTRUCTORS(X)
 Value* one_hot(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "tensor"));
   Value* classes = need(t, a, 1, "num_classes", t.integer(-1));
-  const bool known = v->kind == Kind::Tensor && torch_api::type_of(v->obj).dtype == ir::DType::i64 &&
-                     t.look(classes)->kind == Kind::Constant && PyLong_CheckExact(t.look(classes)->obj) &&
+  const bool known = v->is(ValueKind::Tensor) && torch_api::type_of(v->obj).dtype == ir::DType::i64 &&
+                     t.look(classes)->is(ValueKind::Constant) && PyLong_CheckExact(t.look(classes)->obj) &&
                      int_of(t, classes, "a number of classes") > 0;
   if (!known)
     return torch_call(t, "torch.nn.functional.one_hot", find_object("torch.nn.functional.one_hot"), a);
@@ -237,8 +237,8 @@ template <const char* Name>
 Value* max_pool1d(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "input"));
   Value* indices = t.look(need(t, a, 6, "return_indices", t.boolean(false)));
-  const bool alone = v->kind == Kind::Tensor && torch_api::type_of(v->obj).device.is_cpu() &&
-                     indices->kind == Kind::Constant && indices->obj == Py_False;
+  const bool alone = v->is(ValueKind::Tensor) && torch_api::type_of(v->obj).device.is_cpu() &&
+                     indices->is(ValueKind::Constant) && indices->obj == Py_False;
   if (!alone || (grad_mode(t) && torch_api::requires_grad(v->obj)))
     return torch_call(t, Name, find_object(Name), a);
   return call(t, t.pinned(find_object("vitrine._polyfills.library.max_pool1d")), a);
@@ -281,9 +281,9 @@ Value* compile_inside(T& t, const A& a) {
   Value* seen = resolve(model);
   seen = made_anew(t, seen) ? seen : t.look(model);
   PyObject* o = seen->obj;
-  const bool known = is_none(t, model) || seen->kind == Kind::Function || seen->kind == Kind::Method ||
+  const bool known = is_none(t, model) || seen->is(ValueKind::Function) || seen->is(ValueKind::Method) ||
                      (o && PyFunction_Check(o)) ||
-                     (seen->kind == Kind::Object && torch_names().is_module(type_of(t, seen)));
+                     (seen->is(ValueKind::Object) && torch_names().is_module(type_of(t, seen)));
   PyObject* make = find_object("vitrine._polyfills.made_inside.compiled");
   if (!known || !make || a.positional.size() > 1)
     stop("unsupported_builtin", std::string(Path) + "() of " + describe(t, model),
@@ -489,7 +489,7 @@ Value* literal(Tracer& t, PyObject* maker, const Arguments& a) {
   if (!made) t.raise_python();
   auto traced = t.lowering().constant(made.get());
   if (!traced) stop("unsupported_operator", traced.error().what, traced.error().hint);
-  Value* v = t.make(Kind::Tensor);
+  Value* v = t.make(ValueKind::Tensor);
   v->obj = t.keep(traced.take());
   v->cls = torch_names().tensor;
   t.values.by_tensor[v->obj] = v;

@@ -34,24 +34,24 @@ Value* one_sample(Tracer& t, Value* v, Value* d) {
   v = t.look(v);
   if (is_none(t, d)) return v;
   d = t.look(d);
-  const bool nested = d->kind == Kind::Tuple || d->kind == Kind::List;
-  if (v->kind == Kind::Tensor && d->kind == Kind::Constant && PyLong_CheckExact(d->obj))
+  const bool nested = d->is(ValueKind::Tuple) || d->is(ValueKind::List);
+  if (v->is(ValueKind::Tensor) && d->is(ValueKind::Constant) && PyLong_CheckExact(d->obj))
     return one_of_tensor(t, v, d);
-  if (v->kind == Kind::Dict && v->cls == &PyDict_Type && d->kind == Kind::Constant) {
+  if (v->is(ValueKind::Dict) && v->cls == &PyDict_Type && d->is(ValueKind::Constant)) {
     Value* sample = new_dict(t);
     for (auto [key, value] : dict_entries(t, v)) dict_set(t, sample, key, one_sample(t, value, d));
     return sample;
   }
-  if ((v->kind != Kind::Tuple || v->cls != &PyTuple_Type) &&
-      (v->kind != Kind::List || v->cls != &PyList_Type))
+  if ((!v->is(ValueKind::Tuple) || v->cls != &PyTuple_Type) &&
+      (!v->is(ValueKind::List) || v->cls != &PyList_Type))
     stop("unsupported_builtin", "torch.vmap over a " + describe(t, v));
   guard_length(t, v);
-  if (nested && d->items.size() != v->items.size())
+  if (nested && d->items().size() != v->items().size())
     stop("exception", "torch.vmap with dimensions for other arguments");
   Values items;
-  for (size_t i = 0; i < v->items.size(); ++i)
-    items.push_back(one_sample(t, v->items[i], nested ? d->items[i] : d));
-  return t.sequence(v->kind, std::move(items));
+  for (size_t i = 0; i < v->items().size(); ++i)
+    items.push_back(one_sample(t, v->items()[i], nested ? d->items()[i] : d));
+  return t.sequence(v->kind(), std::move(items));
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ void check_pure_read(Tracer& t, const Value* v) {
   if (std::any_of(t.pure.lent.begin(), t.pure.lent.end(),
                   [&](const PureCalls::Lent& lent) { return lent.dict == v; }))
     return;
-  if (v->mutated && v->source && v->kind != Kind::Cell && v->kind != Kind::Iterator)
+  if (v->mutated && v->source && !v->is(ValueKind::Cell) && !v->is(ValueKind::Iterator))
     stop("unsupported_builtin",
          "what torch.vmap or torch.func is given reads an object that the program has changed");
 }
@@ -77,13 +77,13 @@ void check_pure_global(Tracer& t, const std::string& key) {
 // A function that is read through may change a dict that was there before, if it puts all back in the end, as
 // torch.func.functional_call does with a module's parameters. false: v is nothing of the kind.
 bool lend(Tracer& t, Value* v) {
-  if (!t.pure.lends || v->kind != Kind::Dict || v->owner || !PyType_IsSubtype(v->cls, &PyDict_Type))
+  if (!t.pure.lends || !v->is(ValueKind::Dict) || owner_of(v) || !PyType_IsSubtype(v->cls, &PyDict_Type))
     return false;
   if (std::any_of(t.pure.lent.begin(), t.pure.lent.end(),
                   [&](const PureCalls::Lent& lent) { return lent.dict == v; }))
     return true;
   dict_complete(t, v);
-  t.pure.lent.push_back({v, v->dict->entries, v->mutated});
+  t.pure.lent.push_back({v, v->dict().entries, v->mutated});
   return true;
 }
 
@@ -96,7 +96,7 @@ static void take_back(Tracer& t, size_t first) {
   };
   for (; t.pure.lent.size() > first; t.pure.lent.pop_back()) {
     const PureCalls::Lent& lent = t.pure.lent.back();
-    if (present(lent.dict->dict->entries) != present(lent.entries))
+    if (present(lent.dict->dict().entries) != present(lent.entries))
       stop("unsupported_value", "a mapped function changes what it did not make");
     if (!lent.mutated) std::erase(t.effects.mutated, lent.dict);
     lent.dict->mutated = lent.mutated;
@@ -132,7 +132,7 @@ Value* call_without_effects(Tracer& t, Value* function, const Arguments& sample,
   bool changed = t.effects.global_writes.size() != globals || t.effects.draws.size() != draws ||
                  (!may_draw && t.lowering().effects().draws != drawn);
   for (const auto& [traced, value] : t.values.by_tensor)
-    if (written.contains(traced) || value->real)  // what it has met first is there since before, too
+    if (written.contains(traced) || real_of(value))  // what it has met first is there since before, too
       changed = changed || t.lowering().times_written(traced) != written[traced];
   if (changed) stop("unsupported_builtin", what + " writes to a tensor, or draws random numbers");
   return result;
@@ -155,7 +155,7 @@ bool stays(const Value* v) {
 // anything else stays what it is. A part, see function_in_parts().
 static Value* itself(Tracer& t, Value* v) {
   v = peek(t, v);
-  if (v->kind != Kind::Object || !v->obj || !v->source) return t.tuple({t.text("value"), v});
+  if (!v->is(ValueKind::Object) || !v->obj || !v->source) return t.tuple({t.text("value"), v});
   const bool weak = PyType_SUPPORTS_WEAKREFS(Py_TYPE(v->obj));
   if (!v->pinned) guard_weakly(t, v->source, v->obj, "is " + describe(t, v));
   if (!weak) return t.tuple({t.text("value"), t.constant(v->obj)});
@@ -168,16 +168,16 @@ static Value* itself(Tracer& t, Value* v) {
 // told apart from it.
 Value* function_in_parts(Tracer& t, Value* f) {
   f = t.look(f);
-  if (f->kind == Kind::Object && f->cls == torch_names().partial) {
+  if (f->is(ValueKind::Object) && f->cls == torch_names().partial) {
     Value* keywords = load_attr(t, f, "keywords");
     return t.tuple({t.text("partial"), function_in_parts(t, load_attr(t, f, "func")), load_attr(t, f, "args"),
                     keywords});
   }
-  if (f->kind == Kind::Constant && !PyFunction_Check(f->obj)) return t.tuple({t.text("value"), f});
-  if (f->kind == Kind::Method)
-    return t.tuple({t.text("method"), function_in_parts(t, f->items[0]), itself(t, f->items[1])});
-  if (f->kind == Kind::Object && python_method(t, f->cls, "__call__")) return itself(t, f);
-  if (f->kind != Kind::Function && f->kind != Kind::Constant)
+  if (f->is(ValueKind::Constant) && !PyFunction_Check(f->obj)) return t.tuple({t.text("value"), f});
+  if (f->is(ValueKind::Method))
+    return t.tuple({t.text("method"), function_in_parts(t, f->items()[0]), itself(t, f->items()[1])});
+  if (f->is(ValueKind::Object) && python_method(t, f->cls, "__call__")) return itself(t, f);
+  if (!f->is(ValueKind::Function) && !f->is(ValueKind::Constant))
     stop("unsupported_builtin", "torch.vmap or torch.func of a " + describe(t, f));
   const FunctionState state = function_state(t, f);
   Values closure;
@@ -185,9 +185,9 @@ Value* function_in_parts(Tracer& t, Value* f) {
     Value* held = cell_get(t, cell);
     if (!held) stop("unsupported_builtin", "torch.vmap or torch.func of a function with an empty cell");
     held = peek(t, held);
-    const bool callable = held->kind == Kind::Function || held->kind == Kind::Method ||
-                          (held->kind == Kind::Constant && PyFunction_Check(held->obj)) ||
-                          (held->kind == Kind::Object && held->cls == torch_names().partial);
+    const bool callable = held->is(ValueKind::Function) || held->is(ValueKind::Method) ||
+                          (held->is(ValueKind::Constant) && PyFunction_Check(held->obj)) ||
+                          (held->is(ValueKind::Object) && held->cls == torch_names().partial);
     closure.push_back(callable      ? function_in_parts(t, held)
                       : stays(held) ? itself(t, held)
                                     : t.tuple({t.text("value"), held}));
@@ -209,8 +209,8 @@ Value* vmap(Tracer& t, const Arguments& a) {
     stop("unsupported_builtin", "torch.vmap that draws random numbers, or in chunks");
   Value* arguments = t.tuple(Values(p.begin() + kFirst, p.end()));
   Value* sample = one_sample(t, arguments, p[1]);
-  if (t.look(p[1])->kind == Kind::Constant && is_none(t, p[1])) stop("exception", "torch.vmap over nothing");
-  run_once_without_effects(t, p[0], {t.look(sample)->items, a.keyword}, "what torch.vmap maps");
+  if (t.look(p[1])->is(ValueKind::Constant) && is_none(t, p[1])) stop("exception", "torch.vmap over nothing");
+  run_once_without_effects(t, p[0], {t.look(sample)->items(), a.keyword}, "what torch.vmap maps");
   Value* keywords = new_dict(t);
   for (const auto& [key, value] : a.keyword) dict_set(t, keywords, t.text(key), value);
   Arguments all;

@@ -52,11 +52,12 @@ void note_changed_filters(Tracer& t) {
 bool ignores_warning(Tracer& t, Value* message, Value* category) {
   const Value* said = t.look(message);
   PyObject* cls = is_none(t, category) ? PyExc_UserWarning : const_object(t, category);
-  if (!cls || !PyType_Check(cls) || said->kind != Kind::Constant || !PyUnicode_Check(said->obj)) return false;
+  if (!cls || !PyType_Check(cls) || !said->is(ValueKind::Constant) || !PyUnicode_Check(said->obj))
+    return false;
   Value* filters = t.look(load_attr(t, t.pinned(find_object("warnings")), "filters"));
-  if (filters->kind != Kind::List || length(t, filters) == 0) return false;
+  if (!filters->is(ValueKind::List) || length(t, filters) == 0) return false;
   Value* first = t.look(get_item(t, filters, t.integer(0)));
-  if (first->kind != Kind::Tuple || length(t, first) != 5) return false;
+  if (!first->is(ValueKind::Tuple) || length(t, first) != 5) return false;
   PyObject *action = const_object(t, get_item(t, first, t.integer(0))),
            *of = const_object(t, get_item(t, first, t.integer(2))),
            *line = const_object(t, get_item(t, first, t.integer(4)));

@@ -86,7 +86,8 @@ static void stop_at_disallowed(Tracer& t, PyObject* function, const Arguments& a
 // A function that a def or lambda inside another function makes at each run of it, and that the program was
 // given: which one it is does not matter, only what it does. Library code and marks on it go by the object.
 bool made_anew(const Tracer& t, const Value* v) {
-  if (v->kind != Kind::Lazy || !v->obj || !PyFunction_Check(v->obj) || !v->source || v->pinned) return false;
+  if (!v->is(ValueKind::Lazy) || !v->obj || !PyFunction_Check(v->obj) || !v->source || v->pinned)
+    return false;
   const SourceKind kind = v->source->kind;
   if (kind != SourceKind::Local && kind != SourceKind::Stack && kind != SourceKind::Cell &&
       kind != SourceKind::Item)
@@ -123,7 +124,7 @@ static Value* call_known_object(Tracer& t, PyObject* o, Arguments& a) {
   check_under_default_device(t, o);
   if (Value* open = call_with_symbolic_float(t, name, a)) return open;
   const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
-  if (!method || t.look(a.positional[0])->kind != Kind::Tensor) return torch_call(t, name, o, a);
+  if (!method || !t.look(a.positional[0])->is(ValueKind::Tensor)) return torch_call(t, name, o, a);
   Value* self = t.look(a.positional[0]);
   a.positional.erase(a.positional.begin());
   return tensor_method(t, self, name.substr(7), o, std::move(a));
@@ -133,7 +134,7 @@ Value* call(Tracer& t, Value* f, Arguments a) {
   f = resolve(f);
   if (made_anew(t, f)) return call_anew(t, f, std::move(a));
   f = t.look(f);
-  if (f->kind == Kind::Constant)
+  if (f->is(ValueKind::Constant))
     if (Value* result = call_known_object(t, f->obj, a)) return result;
   const TypeOps& type = ops_of(f);
   if (!type.call) stop("unsupported_value", "a call of " + describe(t, f));
@@ -194,7 +195,7 @@ Value* call_module(Tracer& t, Value* v, Arguments a) {
 
 // Code, closure and defaults of a function constant, or of one made in the segment.
 FunctionState function_state(Tracer& t, Value* f) {
-  if (f->kind == Kind::Function) return *f->function;
+  if (f->is(ValueKind::Function)) return f->function();
   FunctionState state;
   auto* function = reinterpret_cast<PyFunctionObject*>(f->obj);
   const Source* base = f->source ? f->source : constant_source(t, f->obj);
@@ -232,7 +233,7 @@ FunctionState function_state(Tracer& t, Value* f) {
 Value* call_function(Tracer& t, Value* f, Arguments a) {
   FunctionState state = function_state(t, f);
   PyObject* name = state.code->co_qualname;
-  if (f->kind != Kind::Function) name = reinterpret_cast<PyFunctionObject*>(f->obj)->func_qualname;
+  if (!f->is(ValueKind::Function)) name = reinterpret_cast<PyFunctionObject*>(f->obj)->func_qualname;
   for (const auto& [key, value] : f->attrs)
     if (PyObject* written = key == "__qualname__" && value ? const_object(t, value) : nullptr) name = written;
   Values bound = bind_arguments(t, state.code, text_of(name), state.defaults, state.kwdefaults, a);
@@ -261,8 +262,8 @@ Value* inline_code(Tracer& t, PyCodeObject* code, PyObject* globals, const Sourc
   frame->closure = std::move(closure);
   frame->module = module.empty() ? t.frame().module : module;
   if (code->co_flags & CO_GENERATOR) {
-    Value* generator = t.make(Kind::Generator);
-    generator->generator = std::move(frame);
+    Value* generator = t.make(ValueKind::Generator);
+    generator->generator() = std::move(frame);
     t.frames.generators.push_back(generator);
     return generator;
   }
@@ -299,7 +300,7 @@ Value* inline_code(Tracer& t, PyCodeObject* code, PyObject* globals, const Sourc
 
 Values bind_arguments(Tracer& t, PyCodeObject* code, const std::string& name, Value* defaults,
                       Value* kwdefaults, const Arguments& a) {
-  if (defaults && resolve(defaults)->kind != Kind::Tuple && is_none(t, defaults)) defaults = nullptr;
+  if (defaults && !resolve(defaults)->is(ValueKind::Tuple) && is_none(t, defaults)) defaults = nullptr;
   const auto refuse = [&] { raise_unbound(t, code, name, defaults, kwdefaults, a); };
   const auto names = code->co_localsplusnames;
   const int positional = code->co_argcount, keyword_only = code->co_kwonlyargcount;
@@ -353,7 +354,7 @@ Arguments spread(Tracer& t, Value* positional, Value* keyword) {
   if (positional) a.positional = listed(t, positional);
   if (keyword) {
     keyword = t.look(keyword);
-    if (keyword->kind != Kind::Dict) {
+    if (!keyword->is(ValueKind::Dict)) {
       Value* dict = new_dict(t);
       dict_update(t, dict, keyword);
       keyword = dict;

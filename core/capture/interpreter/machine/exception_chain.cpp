@@ -11,13 +11,14 @@ namespace vitrine::capture {
 namespace {
 
 bool is_exception(const Value* v) {
-  return v->kind == Kind::Object && v->cls &&
+  return v->is(ValueKind::Object) && v->cls &&
          PyType_IsSubtype(v->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException));
 }
 
 ExceptionChain& chain_of(Value* exception) {
-  if (!exception->chain) exception->chain = std::make_unique<ExceptionChain>();
-  return *exception->chain;
+  auto& chain = exception->as<ObjectValue>().chain;
+  if (!chain) chain = std::make_unique<ExceptionChain>();
+  return *chain;
 }
 
 bool is_of_chain(const std::string& name) {
@@ -29,7 +30,8 @@ bool is_of_chain(const std::string& name) {
 // What the innermost handler of this frame handles; nullptr: it is not in one.
 Value* handled_now(const VirtualFrame& f) {
   for (size_t i = f.stack.size(); i-- > 0;)
-    if (f.stack[i] && f.stack[i]->kind == Kind::Super && f.stack[i]->owner) return f.stack[i]->owner;
+    if (f.stack[i] && f.stack[i]->is(ValueKind::Super) && f.stack[i]->as<SuperValue>().owner)
+      return f.stack[i]->as<SuperValue>().owner;
   return nullptr;
 }
 
@@ -50,10 +52,10 @@ void chain_context(Value* raised, Value* handled) {
   if (handled == raised) return;
   constexpr int kLongest = 1000;  // a chain that the program itself has closed has no end
   Value* at = handled;
-  for (int i = 0; at && at->chain && at->chain->context && i < kLongest; ++i) {
-    Value* next = resolve(at->chain->context);
+  for (int i = 0; at && chain_if_any(at) && chain_if_any(at)->context && i < kLongest; ++i) {
+    Value* next = resolve(chain_if_any(at)->context);
     if (next == raised) {
-      at->chain->context = nullptr;
+      chain_if_any(at)->context = nullptr;
       break;
     }
     at = next;
@@ -88,7 +90,7 @@ bool set_chain_attr(Tracer& t, Value* v, const std::string& name, Value* value) 
   ExceptionChain& chain = chain_of(v);
   value = t.look(value);
   if (name == "__suppress_context__") {
-    if (value->kind != Kind::Constant || !PyBool_Check(value->obj))
+    if (!value->is(ValueKind::Constant) || !PyBool_Check(value->obj))
       stop("custom_setter", "__suppress_context__ is set to " + describe(t, value));
     chain.suppressed = value->obj == Py_True;
     return true;

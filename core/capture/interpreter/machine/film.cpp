@@ -30,47 +30,47 @@ const char* kind_of_object(PyObject* o) {
 }
 
 const char* kind_text(const Value& v) {
-  switch (v.kind) {
-    case Kind::Null:
+  switch (v.kind()) {
+    case ValueKind::Null:
       return "null";
-    case Kind::Symbol:
-    case Kind::Float:
-    case Kind::Text:
+    case ValueKind::Symbol:
+    case ValueKind::Float:
+    case ValueKind::Text:
       return "constant";
-    case Kind::Lazy:
-    case Kind::Constant:
+    case ValueKind::Lazy:
+    case ValueKind::Constant:
       return kind_of_object(v.obj);
-    case Kind::Tensor:
+    case ValueKind::Tensor:
       return "tensor";
-    case Kind::Tuple:
+    case ValueKind::Tuple:
       return "tuple";
-    case Kind::List:
+    case ValueKind::List:
       return "list";
-    case Kind::Dict:
+    case ValueKind::Dict:
       return "dict";
-    case Kind::Set:
+    case ValueKind::Set:
       return "set";
-    case Kind::Slice:
+    case ValueKind::Slice:
       return "slice";
-    case Kind::Iterator:
+    case ValueKind::Iterator:
       return "iterator";
-    case Kind::Function:
-    case Kind::Method:
-    case Kind::Super:
+    case ValueKind::Function:
+    case ValueKind::Method:
+    case ValueKind::Super:
       return "function";
-    case Kind::Cell:
+    case ValueKind::Cell:
       return "cell";
-    case Kind::Object:
+    case ValueKind::Object:
       return v.cls && torch_names().is_module(v.cls) ? "module" : "object";
-    case Kind::Generator:
+    case ValueKind::Generator:
       return "generator";
   }
   return "object";
 }
 
 std::string type_text(const Value& v) {
-  if (v.kind == Kind::Tensor) return torch_api::type_of(v.obj).text();
-  if (v.kind == Kind::Lazy && torch_api::is_tensor(v.obj)) return torch_api::type_of(v.obj).text();
+  if (v.is(ValueKind::Tensor)) return torch_api::type_of(v.obj).text();
+  if (v.is(ValueKind::Lazy) && torch_api::is_tensor(v.obj)) return torch_api::type_of(v.obj).text();
   return v.cls ? v.cls->tp_name : "";
 }
 
@@ -105,15 +105,16 @@ void end_step(Tracer& t, VirtualFrame& f, const Instruction& in, const FilmState
     change.store.emplace_back(text_of(f.bytecode->name(in.arg)), before.stack.back());
   StepRecord& step = t.film.steps[static_cast<size_t>(f.step)];
   const bool folds = change.pop > 0 && change.push.size() == 1 && change.push[0];
-  if (step.event.empty() && folds && resolve(change.push[0])->kind == Kind::Constant &&
+  if (step.event.empty() && folds && resolve(change.push[0])->is(ValueKind::Constant) &&
       !resolve(change.push[0])->source)
     step.event = "const";
 }
 
 static std::string film_text(Tracer& t, Value* v, const FilmState::NodeNames& names) {
   v = resolve(v);
-  if (v->kind == Kind::Cell && !v->items.empty() && v->items[0]) return film_text(t, v->items[0], names);
-  if (v->kind == Kind::Tensor && t.lowering().is_traced(v->obj))
+  if (v->is(ValueKind::Cell) && !v->items().empty() && v->items()[0])
+    return film_text(t, v->items()[0], names);
+  if (v->is(ValueKind::Tensor) && t.lowering().is_traced(v->obj))
     if (auto name = names.find(t.lowering().captured_ref(v->obj).node); name != names.end())
       return name->second;
   return shortened(describe(t, v), kTextLimit);

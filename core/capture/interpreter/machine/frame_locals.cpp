@@ -40,7 +40,7 @@ Value* locals_of_frame(Tracer& t) {
   for (size_t i = 0; i < f.locals.size(); ++i) {
     guard_bound(t, f, static_cast<int>(i));
     Value* v = f.locals[i] ? resolve(f.locals[i]) : nullptr;
-    if (v && (v->kind == Kind::Cell || (v->kind == Kind::Lazy && PyCell_Check(v->obj)))) v = cell_get(t, v);
+    if (v && (v->is(ValueKind::Cell) || (v->is(ValueKind::Lazy) && PyCell_Check(v->obj)))) v = cell_get(t, v);
     if (v) dict_set(t, dict, t.text(text_of(f.bytecode->local_name(static_cast<int>(i)))), v);
   }
   dict->mutated = false;

@@ -82,7 +82,7 @@ struct Running {
 }  // namespace
 
 Value* resume(Tracer& t, Value* v, Value* sent, Value** returned) {
-  VirtualFrame& frame = *v->generator;
+  VirtualFrame& frame = *v->generator();
   if (frame.running) t.raise(PyExc_ValueError, "generator already executing", true);
   if (frame.position < 0) return nullptr;
   if (frame.position == 0) frame.began = t.frames.executed;
@@ -109,7 +109,7 @@ Value* resume(Tracer& t, Value* v, Value* sent, Value** returned) {
 static Value* throw_below(Tracer& t, VirtualFrame& frame, RaiseSignal& signal) {
   Value* below = generator_of(frame.stack.back());
   if (!below) {  // other iterators made here have no throw()
-    if (t.look(frame.stack.back())->kind != Kind::Iterator)
+    if (!t.look(frame.stack.back())->is(ValueKind::Iterator))
       stop("generator", "an exception is thrown into a generator that yields from an object");
     return nullptr;
   }
@@ -135,7 +135,7 @@ static Value* throw_below(Tracer& t, VirtualFrame& frame, RaiseSignal& signal) {
 // Raises in the generator, at the yield where it waits. nullptr: it has finished; `returned` (may be null)
 // receives what its return gave.
 Value* throw_into(Tracer& t, Value* v, Value* exception, Value** returned) {
-  VirtualFrame& frame = *v->generator;
+  VirtualFrame& frame = *v->generator();
   RaiseSignal signal;
   signal.exception = exception;
   signal.text = exception->cls->tp_name;
@@ -171,9 +171,9 @@ Value* throw_into(Tracer& t, Value* v, Value* exception, Value** returned) {
 
 Value* generator_of(Value* v) {
   v = resolve(v);
-  if (v->kind == Kind::Iterator && v->iterator->kind == IteratorKind::Generator)
-    v = resolve(v->iterator->children[0]);
-  return v->kind == Kind::Generator ? v : nullptr;
+  if (v->is(ValueKind::Iterator) && v->iterator().kind == IteratorKind::Generator)
+    v = resolve(v->iterator().children[0]);
+  return v->is(ValueKind::Generator) ? v : nullptr;
 }
 
 // The trace ends before a generator that would be closed when it dies has begun: when that is, is CPython's
@@ -181,8 +181,8 @@ Value* generator_of(Value* v) {
 void check_generators(Tracer& t) {
   const VirtualFrame* first = nullptr;
   for (const Value* v : t.frames.generators)
-    if ((!first || v->generator->began < first->began) && closes_when_let_go(t, *v->generator))
-      first = v->generator.get();
+    if ((!first || v->generator()->began < first->began) && closes_when_let_go(t, *v->generator()))
+      first = v->generator().get();
   if (!first) return;
   t.frames.ends_by = first->began;
   stop("generator",
@@ -208,7 +208,7 @@ Value* generator_method(Tracer& t, Value* v, const std::string& name, const Argu
     return item;
   }
   if (name == "send" && a.positional.size() == 1) {
-    if (v->generator->position == 0 && !is_none(t, a.positional[0]))
+    if (v->generator()->position == 0 && !is_none(t, a.positional[0]))
       t.raise(PyExc_TypeError, "can't send non-None value to a just-started generator", true);
     Value* returned = nullptr;
     Value* item = resume(t, v, a.positional[0], &returned);
@@ -217,14 +217,15 @@ Value* generator_method(Tracer& t, Value* v, const std::string& name, const Argu
   }
   if (name == "throw" && !a.positional.empty()) {
     Value* exception = t.look(a.positional[0]);
-    if (a.positional.size() > 1 && t.look(a.positional[1])->kind == Kind::Object) exception = a.positional[1];
+    if (a.positional.size() > 1 && t.look(a.positional[1])->is(ValueKind::Object))
+      exception = a.positional[1];
     if (PyObject* type = const_object(t, exception); type && PyType_Check(type)) {
       Arguments with;
       if (a.positional.size() > 1 && !is_none(t, a.positional[1])) with.positional = {a.positional[1]};
       exception = construct(t, reinterpret_cast<PyTypeObject*>(type), std::move(with));
     }
     exception = t.look(exception);
-    if (exception->kind != Kind::Object || exception->obj || !exception->cls)
+    if (!exception->is(ValueKind::Object) || exception->obj || !exception->cls)
       stop("generator", with_article(describe(t, exception)) + " is thrown into a generator",
            "Keep generators that exceptions are thrown into outside of the compiled function.");
     Value* returned = nullptr;
@@ -233,8 +234,8 @@ Value* generator_method(Tracer& t, Value* v, const std::string& name, const Argu
     return item;
   }
   if (name == "close" && a.positional.empty()) {
-    if (v->generator->position <= 0) {
-      v->generator->position = -1;
+    if (v->generator()->position <= 0) {
+      v->generator()->position = -1;
       return t.none();
     }
     try {

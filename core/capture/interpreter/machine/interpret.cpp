@@ -229,10 +229,10 @@ void leave_handler(Tracer& t, VirtualFrame& f) {
 void Tracer::raise(PyObject* type, const std::string& message, bool worded) {
   RaiseSignal signal;
   signal.text = std::string(reinterpret_cast<PyTypeObject*>(type)->tp_name) + ": " + message;
-  signal.exception = make(Kind::Object);
+  signal.exception = make(ValueKind::Object);
   signal.exception->cls = reinterpret_cast<PyTypeObject*>(type);
-  signal.exception->items = {text(message)};
-  signal.exception->worded = worded;
+  signal.exception->items() = {text(message)};
+  signal.exception->as<ObjectValue>().worded = worded;
   set_context(*this, signal.exception);
   throw signal;
 }

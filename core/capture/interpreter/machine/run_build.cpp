@@ -43,7 +43,7 @@ Flow runBuildList(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runBuildSet(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Value* set = t.sequence(Kind::Set, {});
+  Value* set = t.sequence(ValueKind::Set, {});
   for (Value* item : pop_many(f, in.arg)) set_insert(t, set, item);
   push(f, set);
   return Flow::Next;
@@ -74,7 +74,7 @@ Flow runBuildString(Tracer& t, VirtualFrame& f, const Instruction& in) {
 Flow runBuildSlice(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Values parts = pop_many(f, in.arg);
   if (parts.size() == 2) parts.push_back(t.none());
-  push(f, t.sequence(Kind::Slice, std::move(parts)));
+  push(f, t.sequence(ValueKind::Slice, std::move(parts)));
   return Flow::Next;
 }
 
@@ -82,7 +82,7 @@ Flow runListAppend(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* item = pop(f);
   Value* list = t.look(peek(f, in.arg));
   touch(t, list);
-  list->items.push_back(item);
+  list->items().push_back(item);
   return Flow::Next;
 }
 
@@ -103,7 +103,7 @@ Flow runListExtend(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Values items = listed(t, pop(f));
   Value* list = t.look(peek(f, in.arg));
   touch(t, list);
-  list->items.insert(list->items.end(), items.begin(), items.end());
+  list->items().insert(list->items().end(), items.begin(), items.end());
   return Flow::Next;
 }
 
@@ -115,7 +115,7 @@ Flow runSetUpdate(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 // `**` takes mappings alone, where dict.update() takes pairs too.
 void need_mapping(Tracer& t, Value* more) {
-  if (more->kind != Kind::Dict && !lookup(type_of(t, more), "keys"))
+  if (!more->is(ValueKind::Dict) && !lookup(type_of(t, more), "keys"))
     stop("unsupported_value", "** of " + describe(t, more));
 }
 
@@ -131,7 +131,7 @@ Flow runDictMerge(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* dict = t.look(peek(f, in.arg));
   Value* extra = more;
   need_mapping(t, more);
-  if (more->kind != Kind::Dict || python_method(t, type_of(t, more), "__iter__")) {
+  if (!more->is(ValueKind::Dict) || python_method(t, type_of(t, more), "__iter__")) {
     extra = new_dict(t);
     dict_update(t, extra, more);
   }
@@ -144,7 +144,7 @@ Flow runDictMerge(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 Flow runListToTuple(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* list = t.look(pop(f));
-  push(f, t.tuple(list->items));
+  push(f, t.tuple(list->items()));
   return Flow::Next;
 }
 
@@ -191,11 +191,11 @@ Flow runMatchSequence(Tracer& t, VirtualFrame& f, const Instruction&) {
 // Pushes the values of all the keys, or None when one is missing.
 Flow runMatchKeys(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value *keys = t.look(peek(f, 1)), *subject = t.look(peek(f, 2));
-  if (subject->kind != Kind::Dict || subject->cls != &PyDict_Type || keys->kind != Kind::Tuple)
+  if (!subject->is(ValueKind::Dict) || subject->cls != &PyDict_Type || !keys->is(ValueKind::Tuple))
     stop("unsupported_value", with_article(describe(t, subject)) + " is matched by its keys");
   Values found;
   std::set<PyObject*> asked;
-  for (Value* key : keys->items) {
+  for (Value* key : keys->items()) {
     for (PyObject* other : asked)
       if (same_key(t, other, key_object(t, key))) stop("exception", "a match that asks for one key twice");
     asked.insert(key_object(t, key));
@@ -215,7 +215,7 @@ Flow runMatchKeys(Tracer& t, VirtualFrame& f, const Instruction&) {
 Flow runMatchClass(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value *names = t.look(pop(f)), *cls = t.look(pop(f)), *subject = pop(f);
   PyObject* type = const_object(t, cls);
-  if (!type || !PyType_Check(type) || names->kind != Kind::Tuple)
+  if (!type || !PyType_Check(type) || !names->is(ValueKind::Tuple))
     stop("unsupported_value", "a match with " + describe(t, cls));
   bool known = false;
   Arguments test{{subject, cls}, {}};
@@ -235,7 +235,7 @@ Flow runMatchClass(Tracer& t, VirtualFrame& f, const Instruction& in) {
   if (in.arg > 0) {
     Value* positional = get_attr(t, cls, "__match_args__");
     if (positional) {
-      if (t.look(positional)->kind != Kind::Tuple) stop("exception", "a __match_args__ that is no tuple");
+      if (!t.look(positional)->is(ValueKind::Tuple)) stop("exception", "a __match_args__ that is no tuple");
       const Values args = unpack(t, positional);
       if (static_cast<int>(args.size()) < in.arg)
         stop("exception", "a match with too many positional patterns");
@@ -250,7 +250,7 @@ Flow runMatchClass(Tracer& t, VirtualFrame& f, const Instruction& in) {
       stop("exception", "a match with positional patterns of " + describe(t, cls));
     }
   }
-  for (Value* name : names->items)
+  for (Value* name : names->items())
     if (matched) matched = bind(str_of(t, name, false));
   push(f, matched ? t.tuple(std::move(found)) : t.none());
   return Flow::Next;
@@ -262,10 +262,9 @@ Flow runMakeFunction(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* annotations = in.arg & 4 ? pop(f) : nullptr;
   Value* kwdefaults = in.arg & 2 ? pop(f) : nullptr;
   Value* defaults = in.arg & 1 ? pop(f) : nullptr;
-  Value* v = t.make(Kind::Function);
+  Value* v = t.make(ValueKind::Function);
   v->cls = &PyFunction_Type;
-  v->function = std::make_unique<FunctionState>();
-  FunctionState& state = *v->function;
+  FunctionState& state = v->function();
   state.code = reinterpret_cast<PyCodeObject*>(code);
   state.globals = f.globals;
   state.globals_owner = f.globals_owner;

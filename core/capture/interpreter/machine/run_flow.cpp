@@ -116,7 +116,7 @@ Flow runYield(Tracer& t, VirtualFrame& f, const Instruction&) {
 
 Flow runYieldFromIter(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* from = t.look(pop(f));
-  push(f, from->kind == Kind::Generator ? from : iter(t, from));
+  push(f, from->is(ValueKind::Generator) ? from : iter(t, from));
   return Flow::Next;
 }
 
@@ -127,7 +127,7 @@ Flow runSend(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* receiver = t.look(peek(f, 1));
   Value* returned = nullptr;
   Value* item = nullptr;
-  if (receiver->kind == Kind::Generator)
+  if (receiver->is(ValueKind::Generator))
     item = resume(t, receiver, sent, &returned);
   else if (is_none(t, sent))
     item = next(t, receiver, &returned);
@@ -183,7 +183,7 @@ Flow runImportName(Tracer& t, VirtualFrame& f, const Instruction& in) {
     for (int64_t i = 1; i < level; ++i) package = package.substr(0, package.rfind('.'));
     name = name.empty() ? package : package + "." + name;
   }
-  const bool from = names->kind != Kind::Constant || names->obj != Py_None;
+  const bool from = !names->is(ValueKind::Constant) || names->obj != Py_None;
   const std::string wanted = from || level > 0 ? name : name.substr(0, name.find('.'));
   Owned full(PyUnicode_FromString(name.c_str())), key(PyUnicode_FromString(wanted.c_str()));
   Owned imported(PyImport_GetModule(full.get())), module(PyImport_GetModule(key.get()));
@@ -219,20 +219,20 @@ Flow runImportFrom(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 Flow runBeforeWith(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* manager = t.look(pop(f));
-  if (manager->kind == Kind::Constant && Py_TYPE(manager->obj) == torch_names().device) {
+  if (manager->is(ValueKind::Constant) && Py_TYPE(manager->obj) == torch_names().device) {
     const auto [leave, device] = enter_default_device(t, manager);
     push(f, leave);
     push(f, device);
     return Flow::Next;
   }
-  if (manager->kind != Kind::Object) stop("context_manager", "with " + describe(t, manager));
+  if (!manager->is(ValueKind::Object)) stop("context_manager", "with " + describe(t, manager));
   PyTypeObject* type = type_of(t, manager);
   PyObject *enter = lookup(type, "__enter__"), *leave = lookup(type, "__exit__");
   if (!enter || !leave || !PyFunction_Check(enter) || !PyFunction_Check(leave))
     stop("context_manager", "with " + describe(t, manager));
   pin_type(t, type);
-  Value* exit = t.make(Kind::Method);
-  exit->items = {t.pinned(leave), manager};
+  Value* exit = t.make(ValueKind::Method);
+  exit->items() = {t.pinned(leave), manager};
   exit->cls = &PyMethod_Type;
   push(f, exit);
   push(f, call_special(t, manager, enter, {}));
@@ -243,10 +243,10 @@ Flow runBeforeWith(Tracer& t, VirtualFrame& f, const Instruction&) {
 // breaks.
 Flow runWithExceptStart(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* exception = t.look(peek(f, 1));
-  if (exception->kind != Kind::Object || !exception->cls)
+  if (!exception->is(ValueKind::Object) || !exception->cls)
     stop("context_manager", "a context manager is left by an exception");
   Value* type = t.pinned(reinterpret_cast<PyObject*>(exception->cls));
-  Value* traceback = t.make(Kind::Super);
+  Value* traceback = t.make(ValueKind::Super);
   traceback->cls = &PyTraceBack_Type;
   Arguments a;
   a.positional = {type, exception, traceback};
@@ -258,16 +258,17 @@ Flow runRaise(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* cause = in.arg == 2 ? pop(f) : nullptr;
   Value* exception = in.arg == 0 ? handled_now(f) : t.look(pop(f));
   if (!exception) stop("exception", "an exception is raised again");
-  if (exception->kind == Kind::Constant && PyType_Check(exception->obj))
+  if (exception->is(ValueKind::Constant) && PyType_Check(exception->obj))
     exception = t.look(construct(t, reinterpret_cast<PyTypeObject*>(exception->obj), {}));
-  if (exception->obj) stop("exception", "an exception that exists already is raised");
+  if (exception->obj || !exception->is(ValueKind::Object))
+    stop("exception", "an exception that exists already is raised");
   if (cause) set_cause(t, exception, cause);
   if (in.arg > 0) set_context(t, exception);
   RaiseSignal signal;
   signal.exception = exception;
   signal.text = exception->cls ? exception->cls->tp_name : "exception";
-  if (!exception->items.empty())
-    if (PyObject* o = const_object(t, exception->items[0]); o && PyUnicode_Check(o))
+  if (!exception->items().empty())
+    if (PyObject* o = const_object(t, exception->items()[0]); o && PyUnicode_Check(o))
       signal.text += ": " + text_of(o);
   throw signal;
 }
@@ -291,8 +292,8 @@ Flow runStopIterationError(Tracer& t, VirtualFrame& f, const Instruction&) {
 Flow runPushExcInfo(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* exception = pop(f);
   enter_handler(t, f);
-  Value* handled = t.make(Kind::Super);  // the exception handled so far: not a value of the program
-  handled->owner = exception;
+  Value* handled = t.make(ValueKind::Super);  // the exception handled so far: not a value of the program
+  handled->as<SuperValue>().owner = exception;
   push(f, handled);
   push(f, exception);
   return Flow::Next;
@@ -308,7 +309,7 @@ Flow runCheckExcMatch(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* wanted = t.look(pop(f));
   Value* exception = t.look(peek(f, 1));
   bool match = false;
-  for (Value* one : wanted->kind == Kind::Tuple ? wanted->items : Values{wanted}) {
+  for (Value* one : wanted->is(ValueKind::Tuple) ? wanted->items() : Values{wanted}) {
     PyObject* type = const_object(t, one);
     if (!type || !PyType_Check(type) || !exception->cls)
       stop("exception", "an exception is matched with " + describe(t, one));

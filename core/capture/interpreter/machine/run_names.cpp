@@ -20,8 +20,8 @@ Flow runNop(Tracer&, VirtualFrame&, const Instruction&) {
 }
 
 Flow runMakeCell(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Value* cell = t.make(Kind::Cell);
-  cell->items = {f.locals[static_cast<size_t>(in.arg)]};
+  Value* cell = t.make(ValueKind::Cell);
+  cell->items() = {f.locals[static_cast<size_t>(in.arg)]};
   f.locals[static_cast<size_t>(in.arg)] = cell;
   return Flow::Next;
 }
@@ -138,11 +138,11 @@ Flow runLoadAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 // function, self for a method bound here; NULL, value otherwise.
 static void push_method(Tracer& t, VirtualFrame& f, Value* v) {
-  const bool bound = v->kind == Kind::Method && !v->source && v->items[1];
+  const bool bound = v->is(ValueKind::Method) && !v->source && v->items()[1];
   // One of NumPy's arrays has other methods where it is real: they go together.
-  if (bound && array_kind(t, v->items[1]) == ArrayKind::None) {
-    push(f, v->items[0]);
-    push(f, v->items[1]);
+  if (bound && array_kind(t, v->items()[1]) == ArrayKind::None) {
+    push(f, v->items()[0]);
+    push(f, v->items()[1]);
   } else {
     push(f, nullptr);
     push(f, v);
@@ -259,7 +259,7 @@ Flow runSubscript(Tracer& t, VirtualFrame& f, const Instruction&) {
 static Value* pop_slice(Tracer& t, VirtualFrame& f) {
   Values parts = pop_many(f, 2);
   parts.push_back(t.none());
-  return t.sequence(Kind::Slice, std::move(parts));
+  return t.sequence(ValueKind::Slice, std::move(parts));
 }
 
 Flow runLoadSlice(Tracer& t, VirtualFrame& f, const Instruction&) {

@@ -9,9 +9,9 @@ ValueStore::~ValueStore() {
   for (PyObject* o : alive_) Py_DECREF(o);
 }
 
-Value* ValueStore::make(Kind kind) {
+Value* ValueStore::make(ValueKind kind) {
   made_.push_back(std::make_unique<Value>());
-  made_.back()->kind = kind;
+  become(made_.back().get(), kind);
   return made_.back().get();
 }
 

@@ -16,7 +16,7 @@ class ValueStore {
   ValueStore(const ValueStore&) = delete;
   ValueStore& operator=(const ValueStore&) = delete;
 
-  Value* make(Kind kind);
+  Value* make(ValueKind kind);
   // How many there are: what is made from now on is made_since() it.
   int64_t count() const { return static_cast<int64_t>(made_.size()); }
   bool made_since(int64_t count, const Value* v) const;

@@ -33,10 +33,10 @@ bool is_number(PyObject* o) {
 
 // nullptr: it is none, or comes of several, or of none that the frame has.
 Value* only_root(const Value* v) {
-  if (v->kind != Kind::Float || !v->items.empty() || v->roots.empty()) return nullptr;
-  for (const Value* root : v->roots)
-    if (root != v->roots[0]) return nullptr;
-  return v->roots[0]->source ? v->roots[0] : nullptr;
+  if (!v->is(ValueKind::Float) || !v->items().empty() || v->as<FloatValue>().roots.empty()) return nullptr;
+  for (const Value* root : v->as<FloatValue>().roots)
+    if (root != v->as<FloatValue>().roots[0]) return nullptr;
+  return v->as<FloatValue>().roots[0]->source ? v->as<FloatValue>().roots[0] : nullptr;
 }
 
 // "operator.mul(..., 2.0)" with the float's own name in its place.
@@ -61,12 +61,12 @@ PyObject* derived_parts(Tracer& t, PyObject* function, const Values& arguments) 
   PyTuple_SET_ITEM(parts.get(), 0, Py_NewRef(function));
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Value* v = arguments[i];
-    PyObject* part = v->kind == Kind::Constant && is_number(v->obj) ? v->obj : nullptr;
-    if (v->kind == Kind::Float) {
+    PyObject* part = v->is(ValueKind::Constant) && is_number(v->obj) ? v->obj : nullptr;
+    if (v->is(ValueKind::Float)) {
       const Value* own = only_root(v);
       if (!own || (root && root != own)) return nullptr;
       root = own;
-      part = v == own ? Py_Ellipsis : v->parts;
+      part = v == own ? Py_Ellipsis : v->as<FloatValue>().parts;
     }
     if (!part) return nullptr;
     PyTuple_SET_ITEM(parts.get(), static_cast<Py_ssize_t>(i) + 1, Py_NewRef(part));
@@ -90,7 +90,7 @@ Value* derived_float(Tracer& t, PyObject* function, const Values& arguments) {
     given.push_back(open ? open : resolve(a));
     if (!open && !is_number(given.back()->obj)) return nullptr;
   }
-  const auto is_open = [](const Value* v) { return v->kind == Kind::Float; };
+  const auto is_open = [](const Value* v) { return v->is(ValueKind::Float); };
   if (std::none_of(given.begin(), given.end(), is_open)) return nullptr;
   for (Value*& each : given)
     if (!is_open(each)) each = t.look(each);
@@ -113,13 +113,13 @@ Value* pythons_float(Tracer& t, PyObject* function, const Values& arguments) {
 
 // The tensor that stands for it in the graph. false: the graph takes none.
 bool enter_derived_float(Tracer& t, Value* v) {
-  const Source* source = derived_source(t, v->roots[0], v->parts);
+  const Source* source = derived_source(t, v->as<FloatValue>().roots[0], v->as<FloatValue>().parts);
   Owned real(torch_api::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
   if (!real) t.raise_python();
   auto entered = t.lowering().input(real.get(), ir::NodeKind::placeholder, source->text());
   if (!entered) return false;
   t.graph.inputs.push_back(source);
-  v->tensor = from_python(t, t.keep(entered.take()));
+  v->as<FloatValue>().tensor = from_python(t, t.keep(entered.take()));
   return true;
 }
 
@@ -127,7 +127,7 @@ bool enter_derived_float(Tracer& t, Value* v) {
 // length.
 static const Source* source_of_float(Tracer& t, const Value* v) {
   Value* root = only_root(v);
-  PyObject* parts = v == root ? Py_Ellipsis : v->parts;
+  PyObject* parts = v == root ? Py_Ellipsis : v->as<FloatValue>().parts;
   return root && parts ? derived_source(t, root, parts) : nullptr;
 }
 

@@ -48,7 +48,8 @@ namespace {
 
 // The tensor that stands for a symbolic float beside one of this type.
 Value* beside(Tracer& t, Value* open, const ir::TensorType& type) {
-  return is_single(type) ? tensor_method(t, open->tensor, "float", nullptr, {}) : open->tensor;
+  return is_single(type) ? tensor_method(t, open->as<FloatValue>().tensor, "float", nullptr, {})
+                         : open->as<FloatValue>().tensor;
 }
 
 }  // namespace
@@ -56,12 +57,15 @@ Value* beside(Tracer& t, Value* open, const ir::TensorType& type) {
 Value* symbolic_float(Tracer& t, Value* v) {
   v = resolve(v);
   if (t.pure.since >= 0 && v->source) {  // PyTorch will read this number itself
-    if (v->kind == Kind::Float) t.look(v);
+    if (v->is(ValueKind::Float)) t.look(v);
     return nullptr;
   }
-  if (v->kind == Kind::Float)
-    return v->tensor || (v->items.empty() ? enter_derived_float(t, v) : enter_size_float(t, v)) ? v : nullptr;
-  if (v->kind != Kind::Lazy || !v->obj || !v->source || v->pinned || !PyFloat_CheckExact(v->obj))
+  if (v->is(ValueKind::Float))
+    return v->as<FloatValue>().tensor ||
+                   (v->items().empty() ? enter_derived_float(t, v) : enter_size_float(t, v))
+               ? v
+               : nullptr;
+  if (!v->is(ValueKind::Lazy) || !v->obj || !v->source || v->pinned || !PyFloat_CheckExact(v->obj))
     return nullptr;
   if (!t.options.sizes || t.options.dynamic == DynamicMode::Never || t.options.as_if) return nullptr;
   const double now = PyFloat_AS_DOUBLE(v->obj);
@@ -73,45 +77,48 @@ Value* symbolic_float(Tracer& t, Value* v) {
   if (!entered) return nullptr;
   guard_type(t, v);
   t.graph.inputs.push_back(v->source);
-  v->kind = Kind::Float;
+  become(v, ValueKind::Float);
   v->cls = &PyFloat_Type;
-  v->tensor = from_python(t, t.keep(entered.take()));
-  v->roots = {v};
+  v->as<FloatValue>().tensor = from_python(t, t.keep(entered.take()));
+  v->as<FloatValue>().roots = {v};
   return v;
 }
 
 // It is from now on what it is at this call.
 void specialise_float(Tracer& t, Value* v) {
-  for (const Value* root : v->roots) refuse_to_look(t, root);
-  for (Value* root : v->roots) {
-    if (root->kind != Kind::Float && root != v) continue;
-    if (root->items.empty())
+  const Values roots = v->as<FloatValue>().roots;  // they may be itself, which becomes another kind
+  for (const Value* root : roots) refuse_to_look(t, root);
+  for (Value* root : roots) {
+    if (!root->is(ValueKind::Float) && root != v) continue;
+    if (root->items().empty())
       t.guard(GuardKind::ConstEquals, root->source, root->obj, 0, "", nullptr, "== " + repr_of(root->obj));
     else
       fix_size_float(t, root);
-    root->kind = Kind::Constant;
+    become(root, ValueKind::Constant);
     root->identified = true;
   }
-  v->kind = Kind::Constant;
+  become(v, ValueKind::Constant);
   v->identified = true;
 }
 
 // A float computed from open ones. now: new reference, what it is at this call. parts: of its Value.
 Value* computed_float(Tracer& t, PyObject* now, Value* tensor, const Values& from, PyObject* parts) {
-  Value* v = t.make(Kind::Float);
+  Value* v = t.make(ValueKind::Float);
   v->obj = t.keep(now);
   v->cls = &PyFloat_Type;
-  v->tensor = tensor;
-  v->parts = parts;
-  for (Value* f : from) v->roots.insert(v->roots.end(), f->roots.begin(), f->roots.end());
+  v->as<FloatValue>().tensor = tensor;
+  v->as<FloatValue>().parts = parts;
+  for (Value* f : from)
+    v->as<FloatValue>().roots.insert(v->as<FloatValue>().roots.end(), f->as<FloatValue>().roots.begin(),
+                                     f->as<FloatValue>().roots.end());
   return v;
 }
 
 // A symbolic float that is not zero stays so.
 static bool is_not_zero(Tracer& t, Value* v) {
-  if (v->items.size() == 2 && v->items[1]->kind == Kind::Symbol)  // float(n)
-    return v->items[0]->obj == reinterpret_cast<PyObject*>(&PyFloat_Type) &&
-           truth(t, compare(t, Py_NE, v->items[1], t.integer(0)));
+  if (v->items_if_any().size() == 2 && v->items_if_any()[1]->is(ValueKind::Symbol))  // float(n)
+    return v->items_if_any()[0]->obj == reinterpret_cast<PyObject*>(&PyFloat_Type) &&
+           truth(t, compare(t, Py_NE, v->items_if_any()[1], t.integer(0)));
   if (PyFloat_AS_DOUBLE(v->obj) == 0.0) return false;
   Value* answer = float_compare(t, Py_NE, v, t.constant(t.keep(PyFloat_FromDouble(0.0))));
   return answer && truth(t, answer);
@@ -126,7 +133,7 @@ Value* float_binary(Tracer& t, const std::string& name, bool in_place, Value* a,
   const bool arithmetic = name == "add" || name == "sub" || name == "mul" || name == "truediv";
   Value* other = x && y ? nullptr : t.look(x ? b : a);
   PyObject* function = torch_names().operator_function(in_place && !x ? "i" + name : name);
-  if (other && other->kind == Kind::Tensor) {
+  if (other && other->is(ValueKind::Tensor)) {
     const ir::TensorType type = torch_api::type_of(other->obj);
     const bool power = name == "pow" && type.dtype == ir::DType::f64 && !in_place;
     if ((!arithmetic && !power) || !takes_number(type)) return nullptr;
@@ -138,8 +145,9 @@ Value* float_binary(Tracer& t, const std::string& name, bool in_place, Value* a,
   PyObject *left = x ? x->obj : other->obj, *right = y ? y->obj : other->obj;
   Owned now(PyObject_CallFunctionObjArgs(torch_names().operator_function(name), left, right, nullptr));
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
-  Value* tensor = torch_call(t, "operator." + name, torch_names().operator_function(name),
-                             {{x ? x->tensor : other, y ? y->tensor : other}, {}});
+  Value* tensor =
+      torch_call(t, "operator." + name, torch_names().operator_function(name),
+                 {{x ? x->as<FloatValue>().tensor : other, y ? y->as<FloatValue>().tensor : other}, {}});
   PyObject* parts = derived_parts(t, torch_names().operator_function(name), {x ? x : other, y ? y : other});
   return computed_float(t, now.release(), tensor, x && y ? Values{x, y} : Values{x ? x : y}, parts);
 }
@@ -149,7 +157,7 @@ Value* float_beside_tensor(Tracer& t, const std::string& comparison, Value* a, V
   Value *x = symbolic_float(t, a), *y = symbolic_float(t, b);
   if (!x == !y) return nullptr;
   Value* tensor = t.look(x ? b : a);
-  if (tensor->kind != Kind::Tensor) return nullptr;
+  if (!tensor->is(ValueKind::Tensor)) return nullptr;
   const ir::TensorType type = torch_api::type_of(tensor->obj);
   if (!takes_number(type)) return nullptr;
   Value* number = beside(t, x ? x : y, type);
@@ -161,7 +169,7 @@ Value* float_negated(Tracer& t, Value* a) {
   Value* x = symbolic_float(t, a);
   if (!x) return nullptr;
   PyObject* function = torch_names().operator_function("neg");
-  Value* tensor = torch_call(t, "operator.neg", function, {{x->tensor}, {}});
+  Value* tensor = torch_call(t, "operator.neg", function, {{x->as<FloatValue>().tensor}, {}});
   return computed_float(t, PyFloat_FromDouble(-PyFloat_AS_DOUBLE(x->obj)), tensor, {x},
                         derived_parts(t, function, {x}));
 }
@@ -181,7 +189,7 @@ Value* with_symbolic_floats(Tracer& t, Value* self, const std::string& name, PyO
     Value* open = symbolic_float(t, v);
     if (!open) {
       Value* tensor = has_tensor(t, v) ? t.look(v) : nullptr;
-      if (!tensor || tensor->kind != Kind::Tensor) return;
+      if (!tensor || !tensor->is(ValueKind::Tensor)) return;
       const ir::TensorType other = torch_api::type_of(tensor->obj);
       fine = fine && takes_number(other) && other.dtype == type.dtype;
       return;
@@ -195,7 +203,7 @@ Value* with_symbolic_floats(Tracer& t, Value* self, const std::string& name, PyO
   if (plain == "lerp" && type.device.is_cuda()) return nullptr;  // wants its weight beside the others
   if (plain == "lerp" && type.dtype != ir::DType::f64)
     for (Value*& v : given.positional)
-      if (t.look(v)->kind == Kind::Tensor && torch_api::type_of(t.look(v)->obj).sizes.empty())
+      if (t.look(v)->is(ValueKind::Tensor) && torch_api::type_of(t.look(v)->obj).sizes.empty())
         v = tensor_method(t, t.look(v), "float", nullptr, {});
   return tensor_method(t, self, name, callable, std::move(given));
 }

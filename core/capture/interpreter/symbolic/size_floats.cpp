@@ -32,11 +32,11 @@ constexpr int64_t kMostExact = int64_t{1} << 52;
 constexpr int kMostBits = 20;  // of a factor's denominator
 
 bool is_size_float(const Value* v) {
-  return v->kind == Kind::Float && !v->items.empty();
+  return v->is(ValueKind::Float) && !v->items().empty();
 }
 
 bool is_plain_number(const Value* v) {
-  const bool may_be = v->kind == Kind::Constant || (v->kind == Kind::Lazy && v->source);
+  const bool may_be = v->is(ValueKind::Constant) || (v->is(ValueKind::Lazy) && v->source);
   return may_be && v->obj && (PyFloat_CheckExact(v->obj) || PyLong_CheckExact(v->obj));
 }
 
@@ -81,14 +81,14 @@ std::optional<Quotient> combined(const std::string& name, const Quotient& a, con
 const char* const kCombining[] = {"mul", "truediv", "add", "sub"};
 
 std::optional<Quotient> quotient_of(const Value* v) {
-  if (v->kind == Kind::Symbol) return Quotient{v->sym};
-  if (v->kind == Kind::Constant) return of_constant(v->obj);
+  if (v->is(ValueKind::Symbol)) return Quotient{v->as<SymbolValue>().sym};
+  if (v->is(ValueKind::Constant)) return of_constant(v->obj);
   if (!is_size_float(v)) return {};
-  const PyObject* function = v->items[0]->obj;
-  if (function == reinterpret_cast<PyObject*>(&PyFloat_Type)) return quotient_of(v->items[1]);
+  const PyObject* function = v->items()[0]->obj;
+  if (function == reinterpret_cast<PyObject*>(&PyFloat_Type)) return quotient_of(v->items()[1]);
   for (const char* name : kCombining) {
-    if (function != torch_names().operator_function(name) || v->items.size() != 3) continue;
-    const auto a = quotient_of(v->items[1]), b = quotient_of(v->items[2]);
+    if (function != torch_names().operator_function(name) || v->items().size() != 3) continue;
+    const auto a = quotient_of(v->items()[1]), b = quotient_of(v->items()[2]);
     return a && b ? combined(name, *a, *b) : std::nullopt;
   }
   return {};
@@ -116,16 +116,16 @@ Value* size_float(Tracer& t, PyObject* function, const Values& arguments) {
   Owned now(PyObject_CallObject(function, numbers.get()));
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
   for (Value*& each : given) {
-    if (each->kind == Kind::Symbol || is_size_float(each)) continue;
+    if (each->is(ValueKind::Symbol) || is_size_float(each)) continue;
     if (symbolic_float(t, each)) return nullptr;  // of another kind: a learning rate
     each = t.look(each);
   }
-  Value* v = t.make(Kind::Float);
+  Value* v = t.make(ValueKind::Float);
   v->obj = t.keep(now.release());
   v->cls = &PyFloat_Type;
-  v->items = {t.pinned(function)};
-  v->items.insert(v->items.end(), given.begin(), given.end());
-  v->roots = {v};
+  v->items() = {t.pinned(function)};
+  v->items().insert(v->items().end(), given.begin(), given.end());
+  v->as<FloatValue>().roots = {v};
   return v;
 }
 
@@ -181,10 +181,10 @@ Value* quotient_integer(Tracer& t, const std::string& function, Value* number) {
 // How vitrine._sizes.rounded computes it: a number, or a tuple of a function and what it is given.
 Owned size_float_parts(Tracer& t, Value* v) {
   if (!is_size_float(v)) return Owned(to_python(t, v));
-  Owned parts(PyTuple_New(static_cast<Py_ssize_t>(v->items.size())));
-  PyTuple_SET_ITEM(parts.get(), 0, Py_NewRef(v->items[0]->obj));
-  for (size_t i = 1; i < v->items.size(); ++i)
-    PyTuple_SET_ITEM(parts.get(), static_cast<Py_ssize_t>(i), size_float_parts(t, v->items[i]).release());
+  Owned parts(PyTuple_New(static_cast<Py_ssize_t>(v->items().size())));
+  PyTuple_SET_ITEM(parts.get(), 0, Py_NewRef(v->items()[0]->obj));
+  for (size_t i = 1; i < v->items().size(); ++i)
+    PyTuple_SET_ITEM(parts.get(), static_cast<Py_ssize_t>(i), size_float_parts(t, v->items()[i]).release());
   return parts;
 }
 
@@ -215,20 +215,20 @@ Value* asked_symbol(Tracer& t, PyObject* function, PyObject* args, const std::st
 // another is no plain int, or the result is no int.
 Value* integer_of_sizes(Tracer& t, PyObject* function, const Values& arguments) {
   if (t.pure.since >= 0 || t.options.as_if) return nullptr;
-  Value* of = t.make(Kind::Float);  // never seen by the program: for its text
-  of->items = {t.pinned(function)};
+  Value* of = t.make(ValueKind::Float);  // never seen by the program: for its text
+  of->items() = {t.pinned(function)};
   bool any = false;
   for (Value* a : arguments) {
     Value* open = symbolic(t, a);
     Value* given = open ? open : resolve(a);
     if (!open && (!is_plain_number(given) || !PyLong_CheckExact(given->obj))) return nullptr;
     any = any || open;
-    of->items.push_back(open ? open : t.look(given));
+    of->items().push_back(open ? open : t.look(given));
   }
   if (!any) return nullptr;
   Owned args(PyTuple_New(static_cast<Py_ssize_t>(arguments.size())));
   for (size_t i = 0; i < arguments.size(); ++i)
-    PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), to_python(t, of->items[i + 1]));
+    PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), to_python(t, of->items()[i + 1]));
   return asked_symbol(t, function, args.get(), size_float_text(t, of));
 }
 
@@ -242,14 +242,14 @@ bool enter_size_float(Tracer& t, Value* v) {
   t.graph.inputs.push_back(t.sources().make(SourceKind::Computed, nullptr,
                                             static_cast<int32_t>(t.sizes.computed.size()), name, Py_None));
   t.sizes.computed.push_back(v);
-  v->tensor = from_python(t, t.keep(entered.take()));
+  v->as<FloatValue>().tensor = from_python(t, t.keep(entered.take()));
   return true;
 }
 
 // The sizes it comes of are what they are now.
 void fix_size_float(Tracer& t, Value* v) {
-  for (Value* each : v->items)
-    if (each->kind == Kind::Symbol || is_size_float(each)) t.look(each);
+  for (Value* each : v->items())
+    if (each->is(ValueKind::Symbol) || is_size_float(each)) t.look(each);
 }
 
 // "s0 ** 0.5", "1 / (s0 + 1)", "math.sqrt(s0)"
@@ -262,10 +262,10 @@ std::string size_float_text(Tracer& t, Value* v) {
     return text.find(' ') == text.npos ? text : "(" + text + ")";
   };
   for (const auto& [name, sign] : kSigns)
-    if (v->items[0]->obj == torch_names().operator_function(name) && v->items.size() == 3)
-      return part(v->items[1]) + sign + part(v->items[2]);
-  std::string text = describe(t, v->items[0]) + "(";
-  for (size_t i = 1; i < v->items.size(); ++i) text += (i > 1 ? ", " : "") + describe(t, v->items[i]);
+    if (v->items()[0]->obj == torch_names().operator_function(name) && v->items().size() == 3)
+      return part(v->items()[1]) + sign + part(v->items()[2]);
+  std::string text = describe(t, v->items()[0]) + "(";
+  for (size_t i = 1; i < v->items().size(); ++i) text += (i > 1 ? ", " : "") + describe(t, v->items()[i]);
   return text + ")";
 }
 

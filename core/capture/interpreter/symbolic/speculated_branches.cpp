@@ -71,8 +71,8 @@ bool always_raises(const Bytecode& bytecode, int first) {
 // Whether v is true, where the instruction jumps if that is `jumps_if`.
 bool branches(Tracer& t, VirtualFrame& f, const Instruction& in, Value* v, bool jumps_if) {
   const Value* tensor = resolve(v);
-  if (tensor->kind == Kind::Lazy && torch_api::is_tensor(tensor->obj)) tensor = t.look(v);
-  const bool may = tensor->kind == Kind::Tensor && t.options.speculates && t.pure.since < 0 &&
+  if (tensor->is(ValueKind::Lazy) && torch_api::is_tensor(tensor->obj)) tensor = t.look(v);
+  const bool may = tensor->is(ValueKind::Tensor) && t.options.speculates && t.pure.since < 0 &&
                    (t.options.checks_behind_writes || !t.lowering().effects().writes_inputs);
   if (!may || known_number(t, t.look(v), "__bool__")) return truth(t, v);
   const bool raises_there = always_raises(*f.bytecode, f.bytecode->index_of(in.target));

@@ -13,20 +13,20 @@ namespace vitrine::capture {
 
 Value* symbolic_list(Tracer& t, Value* v) {
   v = resolve(v);
-  if (v->kind == Kind::Lazy && v->obj && v->source && PyList_CheckExact(v->obj)) {
+  if (v->is(ValueKind::Lazy) && v->obj && v->source && PyList_CheckExact(v->obj)) {
     materialise(t, v);
     v = resolve(v);
   }
-  return v->open ? v : nullptr;
+  return is_open(v) ? v : nullptr;
 }
 
 void specialise_list(Tracer& t, Value* v) {
-  const Values added = std::move(v->items);
-  v->items = items_before(t, v);
-  guard_length_before(t, v, v->items.size());
-  v->open = false;
+  const Values added = std::move(v->items());
+  v->items() = items_before(t, v);
+  guard_length_before(t, v, v->items().size());
+  v->as<ListValue>().open = false;
   v->sized = true;
-  v->items.insert(v->items.end(), added.begin(), added.end());
+  v->items().insert(v->items().end(), added.begin(), added.end());
 }
 
 Value* method_of_symbolic_list(Tracer& t, Value* v, const std::string& name) {
@@ -42,7 +42,7 @@ Value* add_to_symbolic_list(Tracer& t, PyObject* method, const Arguments& a) {
   Value* list = method == lookup(&PyList_Type, "append") ? symbolic_list(t, a.positional[0]) : nullptr;
   if (!list) return nullptr;
   touch(t, list);
-  list->items.push_back(a.positional[1]);
+  list->items().push_back(a.positional[1]);
   return t.none();
 }
 
@@ -51,10 +51,10 @@ Value* extend_symbolic_list(Tracer& t, Value* list, Value* by) {
   list = symbolic_list(t, list);
   if (!list) return nullptr;
   by = t.look(by);
-  const bool plain = (by->kind == Kind::List && by->cls == &PyList_Type) || is_plain_tuple(by);
-  if (!plain || !list->open) return nullptr;
+  const bool plain = (by->is(ValueKind::List) && by->cls == &PyList_Type) || is_plain_tuple(by);
+  if (!plain || !is_open(list)) return nullptr;
   touch(t, list);
-  list->items.insert(list->items.end(), by->items.begin(), by->items.end());
+  list->items().insert(list->items().end(), by->items().begin(), by->items().end());
   return list;
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMostNumbers = 64;
 
 bool is_sequence(const Value* v) {
-  return (v->kind == Kind::List || v->kind == Kind::Tuple) &&
+  return (v->is(ValueKind::List) || v->is(ValueKind::Tuple)) &&
          (v->cls == &PyList_Type || v->cls == &PyTuple_Type);
 }
 
@@ -32,16 +32,16 @@ struct Numbers {
 bool survey(Tracer& t, Value* v, Numbers& out, std::vector<size_t>& shape, size_t depth) {
   v = resolve(v);
   if (is_sequence(v)) {
-    if (depth == shape.size() && out.count == 0) shape.push_back(v->items.size());
-    if (depth >= shape.size() || shape[depth] != v->items.size() || v->items.empty()) return false;
-    return std::all_of(v->items.begin(), v->items.end(),
+    if (depth == shape.size() && out.count == 0) shape.push_back(v->items().size());
+    if (depth >= shape.size() || shape[depth] != v->items().size() || v->items().empty()) return false;
+    return std::all_of(v->items().begin(), v->items().end(),
                        [&](Value* each) { return survey(t, each, out, shape, depth + 1); });
   }
   if (depth != shape.size() || ++out.count > kMostNumbers) return false;
   if (symbolic_float(t, v)) return out.open = out.floats = true;
   if (symbolic(t, v)) return out.open = true;
   const Value* known = resolve(v);
-  if (known->kind != Kind::Constant && known->kind != Kind::Lazy) return false;
+  if (!known->is(ValueKind::Constant) && !known->is(ValueKind::Lazy)) return false;
   const bool is_float = known->obj && PyFloat_CheckExact(known->obj);
   out.floats = out.floats || is_float;
   return is_float || (known->obj && PyLong_CheckExact(known->obj));
@@ -52,11 +52,11 @@ Value* stacked(Tracer& t, Value* v, const Arguments& like) {
   v = resolve(v);
   if (is_sequence(v)) {
     Values parts;
-    for (Value* each : v->items) parts.push_back(stacked(t, each, like));
+    for (Value* each : v->items()) parts.push_back(stacked(t, each, like));
     return torch_call(t, "torch.stack", find_object("torch.stack"), {{t.list(parts)}, {}});
   }
   if (Value* open = symbolic_float(t, v))
-    return tensor_method(t, open->tensor, "to", nullptr, {{like.find("dtype")}, {}});
+    return tensor_method(t, open->as<FloatValue>().tensor, "to", nullptr, {{like.find("dtype")}, {}});
   Value* number = symbolic(t, v);
   return torch_call(t, "torch.full", find_object("torch.full"),
                     {{t.tuple({}), number ? number : t.look(v)}, like.keyword});

@@ -32,27 +32,27 @@ bool can_write(ir::DType dtype, const std::string& form) {
 
 // v: what is written; items of the result: the number as it is now, and the format.
 Value* symbolic_text(Tracer& t, Value* v, Value* spec) {
-  if (resolve(v)->kind == Kind::Text) return spec ? nullptr : resolve(v);
+  if (resolve(v)->is(ValueKind::Text)) return spec ? nullptr : resolve(v);
   v = t.look(v);
-  if (v->kind != Kind::Tensor || v->cls != torch_names().tensor) return nullptr;
+  if (!v->is(ValueKind::Tensor) || v->cls != torch_names().tensor) return nullptr;
   const ir::TensorType type = torch_api::type_of(v->obj);
   if (!type.sizes.empty() || torch_api::requires_grad(v->obj)) return nullptr;
   if (torch_api::is_replaced_in_tensor("__format__")) return nullptr;
   Value* form = t.text(spec ? str_of(t, spec, false) : "");
   if (type.dtype == ir::DType::other || !can_write(type.dtype, str_of(t, form, false))) return nullptr;
-  Value* open = t.make(Kind::Text);
+  Value* open = t.make(ValueKind::Text);
   open->cls = &PyUnicode_Type;
-  open->items = {tensor_method(t, v, "clone", nullptr, {}), form};
+  open->items() = {tensor_method(t, v, "clone", nullptr, {}), form};
   return open;
 }
 
 Value* joined_text(Tracer& t, const Values& parts) {
   bool open = false;
-  for (Value* part : parts) open = open || resolve(part)->kind == Kind::Text;
+  for (Value* part : parts) open = open || resolve(part)->is(ValueKind::Text);
   if (open) {
-    Value* whole = t.make(Kind::Text);
+    Value* whole = t.make(ValueKind::Text);
     whole->cls = &PyUnicode_Type;
-    whole->items = parts;
+    whole->items() = parts;
     return whole;
   }
   std::string whole;

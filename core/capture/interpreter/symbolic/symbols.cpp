@@ -36,8 +36,8 @@ bool fits(PyObject* o, int64_t* n) {
 // A symbol, or an int of 64 bits, as an operand; nothing for other values.
 std::optional<ir::Sym> symbol_of(const Value& v) {
   int64_t n = 0;
-  if (v.kind == Kind::Symbol) return v.sym;
-  if (v.kind == Kind::Constant && fits(v.obj, &n)) return ir::Sym(n);
+  if (v.is(ValueKind::Symbol)) return v.as<SymbolValue>().sym;
+  if (v.is(ValueKind::Constant) && fits(v.obj, &n)) return ir::Sym(n);
   return std::nullopt;
 }
 
@@ -56,20 +56,20 @@ bool dynamic(const Tracer& t) {
 Value* symbol_value(Tracer& t, const ir::Sym& sym) {
   Value* v = t.integer(sym.hint());
   if (!sym.symbolic()) return v;
-  v->kind = Kind::Symbol;
-  v->sym = sym;
+  become(v, ValueKind::Symbol);
+  v->as<SymbolValue>().sym = sym;
   return v;
 }
 
 Value* symbolic(Tracer& t, Value* v) {
   v = resolve(v);
   if (t.pure.since >= 0 && v->source) {  // PyTorch will read this number itself
-    if (v->kind == Kind::Symbol) t.look(v);
+    if (v->is(ValueKind::Symbol)) t.look(v);
     return nullptr;
   }
-  if (v->kind == Kind::Lazy && v->obj && v->source && !v->pinned && PyLong_CheckExact(v->obj))
+  if (v->is(ValueKind::Lazy) && v->obj && v->source && !v->pinned && PyLong_CheckExact(v->obj))
     open_integer(t, v);
-  return v->kind == Kind::Symbol ? v : nullptr;
+  return v->is(ValueKind::Symbol) ? v : nullptr;
 }
 
 Value* peek(Tracer& t, Value* v) {
@@ -108,8 +108,8 @@ void open_integer(Tracer& t, Value* v) {
   if ((!change.changed && !always) || is_static_member(t, v->source)) return;
   t.guard(GuardKind::TypeIs, v->source, reinterpret_cast<PyObject*>(&PyLong_Type), 0, "", nullptr, "a int");
   Symbolic::Input input{v->source, false, {static_cast<int32_t>(t.sizes.symbolic->table.symbols().size())}};
-  v->sym = t.sizes.symbolic->table.integer(v->source->path(), n);
-  v->kind = Kind::Symbol;
+  become(v, ValueKind::Symbol);
+  v->as<SymbolValue>().sym = t.sizes.symbolic->table.integer(v->source->path(), n);
   v->typed = true;
   t.sizes.symbolic->inputs.push_back(std::move(input));
   t.sizes.symbolic->origins.push_back(
@@ -279,7 +279,7 @@ Value* size_question(Tracer& t, Value* tensor, const std::string& name, const Ar
     }
     Values all;
     for (int64_t d = 0; d < n; ++d) all.push_back(one(d));
-    return t.sequence(Kind::Tuple, std::move(all), strides ? nullptr : torch_names().size);
+    return t.sequence(ValueKind::Tuple, std::move(all), strides ? nullptr : torch_names().size);
   }
   if (name == "numel" || name == "nelement") {
     Value* product = t.integer(1);
@@ -298,8 +298,8 @@ void forget_sizes(Tracer& t, const std::string& call) {
 void settle(Tracer& t, Value* v) {
   const Nested nested(t.frames.nesting);
   v = t.look(v);
-  if (v->kind == Kind::Tuple || v->kind == Kind::List || v->kind == Kind::Slice)
-    for (Value* item : v->items) settle(t, item);
+  if (v->is(ValueKind::Tuple) || v->is(ValueKind::List) || v->is(ValueKind::Slice))
+    for (Value* item : v->items()) settle(t, item);
 }
 
 // The whole trace holds for these sizes and strides only.
@@ -318,9 +318,9 @@ void fix_all_sizes(Tracer& t) {
 // A tuple or a torch.Size of the numbers that these are now; nothing where one is no number.
 PyObject* hints_of(Tracer& t, Value* v) {
   Owned list(PyList_New(0));
-  for (Value* item : v->items) {
+  for (Value* item : v->items()) {
     item = peek(t, item);
-    if ((item->kind != Kind::Symbol && item->kind != Kind::Constant) || !PyLong_CheckExact(item->obj) ||
+    if ((!item->is(ValueKind::Symbol) && !item->is(ValueKind::Constant)) || !PyLong_CheckExact(item->obj) ||
         PyList_Append(list.get(), item->obj) != 0)
       return nullptr;
   }
@@ -434,7 +434,7 @@ Value* compared_without_guard(Tracer& t, Value* function, int op, Value* a, Valu
   if (!if_open) return nullptr;
   a = peek(t, a);
   b = peek(t, b);
-  if (a->kind != Kind::Symbol && b->kind != Kind::Symbol) return nullptr;
+  if (!a->is(ValueKind::Symbol) && !b->is(ValueKind::Symbol)) return nullptr;
   const std::optional<ir::Sym> left = symbol_of(*a), right = symbol_of(*b);
   if (!left || !right) return nullptr;
   return t.boolean(decided_or_open(op, t.sizes.symbolic->table, *left, *right).value_or(*if_open));
@@ -448,9 +448,9 @@ Value* known_before_its_guard(Tracer& t, PyObject* function, const Arguments& a)
 
 // An int that PyTorch takes for its hint, and a recording for a symbol.
 PyObject* symbol_object(Tracer& t, Value* v) {
-  const int32_t number = t.sizes.symbolic->number_of(v->sym);
+  const int32_t number = t.sizes.symbolic->number_of(v->as<SymbolValue>().sym);
   t.sizes.symbolic->in_calls.push_back(number);
-  PyObject* made = torch_api::make_symbolic_int(v->sym.hint(), number);
+  PyObject* made = torch_api::make_symbolic_int(v->as<SymbolValue>().sym.hint(), number);
   if (!made) t.raise_python();
   return made;
 }

@@ -63,12 +63,12 @@ Value* call_special(Tracer& t, Value* v, PyObject* function, Values arguments) {
 }
 
 bool may_have_methods(const Value* v) {
-  switch (v->kind) {
-    case Kind::Object:
-    case Kind::Tuple:
-    case Kind::List:
-    case Kind::Dict:
-    case Kind::Set:
+  switch (v->kind()) {
+    case ValueKind::Object:
+    case ValueKind::Tuple:
+    case ValueKind::List:
+    case ValueKind::Dict:
+    case ValueKind::Set:
       return v->cls != nullptr;
     default:
       return false;
@@ -87,9 +87,9 @@ Value* load_attr(Tracer& t, Value* v, const std::string& name) {
   if (t.frames.attribute_error.exception) throw RaiseSignal(t.frames.attribute_error);
   v = t.look(v);
   // As CPython says it of objects; modules, classes and slots have other words.
-  PyTypeObject* type = v->kind == Kind::Constant ? Py_TYPE(v->obj)
-                       : v->kind == Kind::Super  ? nullptr
-                                                 : type_of(t, v);
+  PyTypeObject* type = v->is(ValueKind::Constant) ? Py_TYPE(v->obj)
+                       : v->is(ValueKind::Super)  ? nullptr
+                                                  : type_of(t, v);
   const bool plain = type && !lookup(type, name) && type != &PyModule_Type &&
                      !PyType_IsSubtype(type, &PyType_Type) && !PyType_IsSubtype(type, &PyModule_Type);
   if (!plain) t.raise(PyExc_AttributeError, describe(t, v) + " has no attribute '" + name + "'");
@@ -121,12 +121,12 @@ Value* known_own_dict(Tracer& t, Value* v) {
 
 // One of the two, an object and its __dict__, changes: the other must not be told apart from it.
 void check_own_dict(Tracer& t, Value* v) {
-  if (v->kind == Kind::Object) {
-    if (Value* dict = known_own_dict(t, v); dict && dict->owner != v)
+  if (v->is(ValueKind::Object)) {
+    if (Value* dict = known_own_dict(t, v); dict && owner_of(dict) != v)
       stop("unsupported_value", "an object changes whose __dict__ was reached another way");
-  } else if (v->kind == Kind::Dict && v->source && !v->owner) {
+  } else if (v->is(ValueKind::Dict) && v->source && !owner_of(v)) {
     for (const auto& [object, other] : t.values.by_object)
-      if (other->kind == Kind::Object && other->obj && known_own_dict(t, other) == v)
+      if (other->is(ValueKind::Object) && other->obj && known_own_dict(t, other) == v)
         stop("unsupported_value", "the __dict__ of an object changes");
   }
 }
@@ -149,7 +149,7 @@ Value* instance_get(Tracer& t, Value* v, const std::string& name) {
     stop("unsupported_value", "a hook is removed where it was registered");
   if (!v->obj) return nullptr;
   if (Value* dict = t.effects.mutated.empty() ? nullptr : known_own_dict(t, v);
-      dict && dict->mutated && !dict->owner)
+      dict && dict->mutated && !owner_of(dict))
     stop("unsupported_value", "an object whose __dict__ was changed");
   check_cached_read(t, v->source && !v->pinned ? Py_None : nullptr);
   Owned dict(held_attributes(v->obj));
@@ -246,9 +246,9 @@ Value* module_member(Tracer& t, Value* v, const std::string& name) {
     Value* members = instance_get(t, v, group);
     if (!members) continue;
     members = t.look(members);
-    if (members->kind != Kind::Dict) stop("unsupported_value", std::string(group) + " is not a dict");
+    if (!members->is(ValueKind::Dict)) stop("unsupported_value", std::string(group) + " is not a dict");
     // A name is in one group only (PyTorch refuses another), so that no absence needs a guard.
-    if (!members->dict->complete && members->obj && !PyDict_GetItemString(members->obj, name.c_str()))
+    if (!members->dict().complete && members->obj && !PyDict_GetItemString(members->obj, name.c_str()))
       continue;
     if (Value* found = dict_get(t, members, name.c_str())) return found;
   }
@@ -264,7 +264,7 @@ Value* module_member(Tracer& t, Value* v, const std::string& name) {
 Value* instance_dict(Tracer& t, Value* v) {
   if (v->own_dict) return v->own_dict;
   if (Value* known = known_own_dict(t, v)) {
-    if (known->owner && known->owner->obj == v->obj) return v->own_dict = known;
+    if (owner_of(known) && owner_of(known)->obj == v->obj) return v->own_dict = known;
     stop("unsupported_value", "a __dict__ that was reached another way");
   }
   Value* dict = new_dict(t);
@@ -291,7 +291,7 @@ Value* instance_dict(Tracer& t, Value* v) {
       Value* as_key = t.text(key);
       dict_put(t, dict, as_key->obj, as_key, value);
     }
-  dict->owner = v;
+  dict->as<DictValue>().owner = v;
   return v->own_dict = dict;
 }
 

@@ -64,14 +64,14 @@ bool same(Tracer& t, Value* a, Value* b) {
   if (a == b) return true;
   // `x is None` needs only the type when x is something else.
   for (auto [one, other] : {std::pair{a, b}, std::pair{b, a}})
-    if (other->kind == Kind::Constant && other->obj == Py_None) return is_none(t, one);
+    if (other->is(ValueKind::Constant) && other->obj == Py_None) return is_none(t, one);
   a = t.look(a);
   b = t.look(b);
   if (a == b) return true;
   // CPython keeps one reference an object.
   if (a->cls == &_PyWeakref_RefType && b->cls == &_PyWeakref_RefType && (!a->obj || !b->obj))
     stop("unsupported_value", "the identity of a weak reference made here");
-  if (a->kind == Kind::Constant && b->kind == Kind::Constant) {
+  if (a->is(ValueKind::Constant) && b->is(ValueKind::Constant)) {
     if (a->obj == b->obj) return true;
     // Numbers and text made by folding have no certain identity.
     const bool fuzzy =
@@ -87,16 +87,17 @@ bool same(Tracer& t, Value* a, Value* b) {
     }
     return false;
   }
-  if (is_plain_tuple(a) && is_plain_tuple(b) && a->items.empty() && b->items.empty()) {  // there is but one
+  if (is_plain_tuple(a) && is_plain_tuple(b) && a->items().empty() &&
+      b->items().empty()) {  // there is but one
     guard_length(t, a);
     guard_length(t, b);
     return true;
   }
   // Two objects that existed before: they are different now, and must be next time.
-  if (a->source && b->source && a->kind == b->kind && !(a->pinned && b->pinned))
+  if (a->source && b->source && a->kind() == b->kind() && !(a->pinned && b->pinned))
     t.guard(GuardKind::DifferentObject, a->source, nullptr, 0, "", b->source, "is not " + b->source->text());
   // Of another type than what it is compared with, now and next time.
-  if (a->kind != b->kind)
+  if (a->kind() != b->kind())
     for (Value* v : {a, b})
       if (v->source && !v->pinned) type_of(t, v);
   return false;
@@ -112,7 +113,7 @@ Value* compare(Tracer& t, int op, Value* a, Value* b) {
     a = t.look(a);
     b = t.look(b);
   }
-  if (a->kind == Kind::Constant && b->kind == Kind::Constant) return ops_of(a).compare(t, op, a, b);
+  if (a->is(ValueKind::Constant) && b->is(ValueKind::Constant)) return ops_of(a).compare(t, op, a, b);
   if (Value* result = user_compare(t, op, a, b)) return result;
   if (op == Py_EQ || op == Py_NE) return t.boolean(equal(t, a, b) == (op == Py_EQ));
   Owned left(constant_tree(t, a)), right(constant_tree(t, b));
@@ -126,13 +127,13 @@ Value* compare(Tracer& t, int op, Value* a, Value* b) {
 namespace {
 
 bool by_identity(const Value* v) {
-  return v->kind == Kind::Function ||
-         (v->kind == Kind::Object && v->cls->tp_richcompare == PyBaseObject_Type.tp_richcompare);
+  return v->is(ValueKind::Function) ||
+         (v->is(ValueKind::Object) && v->cls->tp_richcompare == PyBaseObject_Type.tp_richcompare);
 }
 
 bool is_builtin(const Value* v) {
-  return v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict ||
-         v->kind == Kind::Constant || v->kind == Kind::Set;
+  return v->is(ValueKind::List) || v->is(ValueKind::Tuple) || v->is(ValueKind::Dict) ||
+         v->is(ValueKind::Constant) || v->is(ValueKind::Set);
 }
 
 // Of two values that their types know nothing of.
@@ -149,7 +150,7 @@ bool equal_otherwise(Tracer& t, Value* a, Value* b) {
     return PyObject_RichCompareBool(known_object(t, a), known_object(t, b), Py_EQ) == 1;
   const auto by_itself = [](const Value* v) { return by_identity(v) || is_regular_expression(v); };
   if ((by_itself(a) && is_builtin(b)) || (is_builtin(a) && by_itself(b))) return false;
-  if (is_builtin(a) && is_builtin(b) && a->kind != b->kind) return false;
+  if (is_builtin(a) && is_builtin(b) && a->kind() != b->kind()) return false;
   stop("unsupported_value", "comparison of " + describe(t, a) + " with " + describe(t, b));
 }
 
@@ -159,8 +160,8 @@ bool equal(Tracer& t, Value* a, Value* b) {
   const Nested nested(t.frames.nesting);
   a = t.look(a);
   b = t.look(b);
-  if (a == b && a->kind != Kind::Tensor) {
-    if (a->kind != Kind::Constant || !PyFloat_Check(a->obj)) return true;
+  if (a == b && !a->is(ValueKind::Tensor)) {
+    if (!a->is(ValueKind::Constant) || !PyFloat_Check(a->obj)) return true;
   }
   for (const TypeOps* type : asked_in_order(a, b))
     if (const auto answer = type->equal ? type->equal(t, a, b) : std::nullopt) return *answer;
@@ -172,7 +173,7 @@ bool same_or_equal(Tracer& t, Value* candidate, Value* item) {
   if (resolve(candidate) == resolve(item)) return true;
   Value *a = peek(t, candidate), *b = peek(t, item);
   const auto is_nan = [](const Value* v) {
-    return v->kind == Kind::Constant && PyFloat_Check(v->obj) && std::isnan(PyFloat_AS_DOUBLE(v->obj));
+    return v->is(ValueKind::Constant) && PyFloat_Check(v->obj) && std::isnan(PyFloat_AS_DOUBLE(v->obj));
   };
   if (a != b && is_nan(a) && is_nan(b)) stop("unsupported_value", "whether a nan is the same object");
   return a == b || truth(t, compare(t, Py_EQ, a, b));
@@ -181,7 +182,7 @@ bool same_or_equal(Tracer& t, Value* candidate, Value* item) {
 bool contains(Tracer& t, Value* container, Value* item) {
   container = t.look(container);
   const TypeOps& type = ops_of(container);
-  if (container->cls && container->kind != Kind::Constant && container->kind != Kind::Tensor)
+  if (container->cls && !container->is(ValueKind::Constant) && !container->is(ValueKind::Tensor))
     if (PyObject* method = python_method(t, type_of(t, container), "__contains__"))
       return truth(t, call_special(t, container, method, {item}));
   if (!type.contains) stop("unsupported_value", "`in` " + describe(t, container));

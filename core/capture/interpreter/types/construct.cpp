@@ -41,8 +41,8 @@ Value* construct(Tracer& t, PyTypeObject* cls, Arguments a) {
   pin_type(t, cls);
   if (cls == torch.partial) return new_partial(t, a);
   if (cls == &PyMethod_Type && a.positional.size() == 2 && a.keyword.empty()) {
-    Value* v = t.make(Kind::Method);
-    v->items = a.positional;
+    Value* v = t.make(ValueKind::Method);
+    v->items() = a.positional;
     v->cls = cls;
     return v;
   }
@@ -92,7 +92,7 @@ Value* construct_plain(Tracer& t, PyTypeObject* cls, Arguments a) {
       Arguments all = a;
       all.positional.insert(all.positional.begin(), t.pinned(object));
       v = t.look(call(t, t.pinned(inner.get()), std::move(all)));
-      const bool mine = v->cls && v->kind != Kind::Constant && PyType_IsSubtype(v->cls, cls);
+      const bool mine = v->cls && !v->is(ValueKind::Constant) && PyType_IsSubtype(v->cls, cls);
       if (!mine) return v;
     }
   }

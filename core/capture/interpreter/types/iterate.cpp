@@ -13,8 +13,8 @@ namespace vitrine::capture {
 // What a class's own __iter__ gives is the iterator itself, very often the object: it is not asked again.
 static Value* made_iterator(Tracer& t, Value* of, PyObject* method) {
   Value* made = t.look(call_special(t, of, method, {}));
-  if (made->kind == Kind::Iterator || made->kind == Kind::Generator) return iter(t, made);
-  if (made->kind == Kind::Object &&
+  if (made->is(ValueKind::Iterator) || made->is(ValueKind::Generator)) return iter(t, made);
+  if (made->is(ValueKind::Object) &&
       (python_method(t, type_of(t, made), "__next__") || made->cls->tp_iternext))
     return made;
   t.raise(PyExc_TypeError,
@@ -24,7 +24,7 @@ static Value* made_iterator(Tracer& t, Value* of, PyObject* method) {
 Value* iter(Tracer& t, Value* v) {
   v = t.look(v);
   const TypeOps& type = ops_of(v);
-  if (v->cls && !type.iter_first && v->kind != Kind::Constant && v->kind != Kind::Slice)
+  if (v->cls && !type.iter_first && !v->is(ValueKind::Constant) && !v->is(ValueKind::Slice))
     if (PyObject* method = python_method(t, type_of(t, v), "__iter__")) return made_iterator(t, v, method);
   if (!type.iter) stop("unsupported_value", "iteration over " + describe(t, v));
   return type.iter(t, v);
@@ -37,8 +37,8 @@ Value* next(Tracer& t, Value* v, Value** returned) {
     stop("unsupported_value",
          "iteration over an enumerate() of a " + describe(t, v) + " from before this point");
   if (!type.next) t.raise(PyExc_TypeError, describe(t, v) + " is not an iterator");
-  if (v->kind == Kind::Iterator) {
-    if (v->iterator->done) return nullptr;
+  if (v->is(ValueKind::Iterator)) {
+    if (v->iterator().done) return nullptr;
     check_unchanged(t, v);
   }
   return type.next(t, v, returned);
@@ -66,33 +66,33 @@ static Value* begin_listing(Tracer& t, Value* v) {
 // What list(v) holds.
 Values listed(Tracer& t, Value* v) {
   v = t.look(v);
-  const bool native = v->kind == Kind::Tuple || v->kind == Kind::List;
+  const bool native = v->is(ValueKind::Tuple) || v->is(ValueKind::List);
   return native && !(v->cls->tp_flags & Py_TPFLAGS_HEAPTYPE) ? unpack(t, v) : rest_of(t, begin_listing(t, v));
 }
 
 void extend_list(Tracer& t, Value* list, Value* by) {
   guard_length(t, list);
   by = t.look(by);
-  if (by->kind != Kind::Iterator && by->kind != Kind::Generator && by->kind != Kind::Object) {
+  if (!by->is(ValueKind::Iterator) && !by->is(ValueKind::Generator) && !by->is(ValueKind::Object)) {
     const Values more = listed(t, by);
     touch(t, list);
-    list->items.insert(list->items.end(), more.begin(), more.end());
+    list->items().insert(list->items().end(), more.begin(), more.end());
     return;
   }
   Value* iterator = begin_listing(t, by);
   touch(t, list);
   for_rest_of(t, iterator, [&](Value* item) {
     touch(t, list);
-    list->items.push_back(item);
+    list->items().push_back(item);
   });
 }
 
 Values unpack(Tracer& t, Value* v) {
   v = t.look(v);
-  const bool native = v->kind == Kind::Tuple || v->kind == Kind::List;
+  const bool native = v->is(ValueKind::Tuple) || v->is(ValueKind::List);
   if (native && !python_method(t, v->cls, "__iter__")) {
     guard_length(t, v);
-    return v->items;
+    return v->items();
   }
   return rest_of(t, iter(t, v));
 }

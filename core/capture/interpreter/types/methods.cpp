@@ -13,8 +13,8 @@ namespace {
 
 // Classes, modules and caches are never asked for real.
 bool may_be_asked(const Value* self) {
-  return self->kind != Kind::Constant || (Py_TYPE(self->obj) != torch_names().lru_cache_wrapper &&
-                                          !PyType_Check(self->obj) && !PyModule_Check(self->obj));
+  return !self->is(ValueKind::Constant) || (Py_TYPE(self->obj) != torch_names().lru_cache_wrapper &&
+                                            !PyType_Check(self->obj) && !PyModule_Check(self->obj));
 }
 
 // The arguments as real objects; false: one is no constant.
@@ -22,7 +22,7 @@ bool as_objects(Tracer& t, const Arguments& a, PyObject* positional, PyObject* k
   bool constant = true;
   for (size_t i = 0; constant && i < a.positional.size(); ++i) {
     Value* v = t.look(a.positional[i]);
-    if (v->kind == Kind::Iterator || v->kind == Kind::Generator) v = t.list(unpack(t, v));
+    if (v->is(ValueKind::Iterator) || v->is(ValueKind::Generator)) v = t.list(unpack(t, v));
     PyObject* o = constant_tree(t, v);
     constant = o && !PyFunction_Check(o);  // one that it would call is the program's own
     if (o) PyTuple_SET_ITEM(positional, static_cast<Py_ssize_t>(i), o);
@@ -66,7 +66,7 @@ Value* call_method(Tracer& t, Value* self, const std::string& name, const Argume
     if (const Method method = type.method(name)) return method(t, self, a);
   }
   if (Value* result = type.call_method ? type.call_method(t, self, name, a) : nullptr) return result;
-  if (self->kind != Kind::Constant || name == "__init__")
+  if (!self->is(ValueKind::Constant) || name == "__init__")
     if (const Method method = method_of_object(name)) return method(t, self, a);
   return call_for_real(t, self, name, a);
 }

@@ -79,7 +79,8 @@ Value* own_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
       if (Value* result = call_special(t, a, own, {b}); const_object(t, result) != Py_NotImplemented)
         return result;
   // A list has its own +=, which its class's + does not replace.
-  const bool grows = op.in_place && (a->kind == Kind::List || a->kind == Kind::Dict || a->kind == Kind::Set);
+  const bool grows =
+      op.in_place && (a->is(ValueKind::List) || a->is(ValueKind::Dict) || a->is(ValueKind::Set));
   if (grows && lookup(type_of(t, a), "__i" + method.substr(2))) return nullptr;
   return user_binary(t, op.row, a, b);
 }
@@ -87,9 +88,9 @@ Value* own_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
 // The last word on an operator of which neither side knows anything: numbers, None, and objects of plain
 // classes.
 bool has_no_operators(Tracer& t, Value* v) {
-  if (v->kind == Kind::Constant)
+  if (v->is(ValueKind::Constant))
     return v->obj == Py_None || PyLong_Check(v->obj) || PyFloat_CheckExact(v->obj);
-  if (v->kind != Kind::Object) return false;
+  if (!v->is(ValueKind::Object)) return false;
   for (PyTypeObject* type = type_of(t, v); type; type = type->tp_base)
     if (type != &PyBaseObject_Type && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
   return true;
@@ -151,17 +152,18 @@ Value* unary(Tracer& t, const std::string& op, Value* a) {
   if (Value* open = op == "neg" ? float_negated(t, a) : nullptr) return open;
   if (Value* open = derived_float(t, torch_names().operator_function(op), {a})) return open;
   a = peek(t, a);
-  if (a->kind == Kind::Symbol && op == "neg") return symbol_value(t, -a->sym);
-  if (a->kind == Kind::Symbol && op == "invert") return symbol_value(t, -a->sym - ir::Sym(1));
+  if (a->is(ValueKind::Symbol) && op == "neg") return symbol_value(t, -a->as<SymbolValue>().sym);
+  if (a->is(ValueKind::Symbol) && op == "invert")
+    return symbol_value(t, -a->as<SymbolValue>().sym - ir::Sym(1));
   a = t.look(a);
   PyObject* function = torch_names().operator_function(op);
-  if (a->kind == Kind::Tensor) return torch_call(t, "operator." + op, function, {{a}, {}});
-  if (a->kind == Kind::Constant) {
+  if (a->is(ValueKind::Tensor)) return torch_call(t, "operator." + op, function, {{a}, {}});
+  if (a->is(ValueKind::Constant)) {
     if (Value* result = numpy_operator(t, op, a->obj, nullptr)) return result;
     return t.fold(PyObject_CallOneArg(function, a->obj));
   }
   if (PyObject* method =
-          a->kind == Kind::Object ? python_method(t, type_of(t, a), ("__" + op + "__").c_str()) : nullptr)
+          a->is(ValueKind::Object) ? python_method(t, type_of(t, a), ("__" + op + "__").c_str()) : nullptr)
     return call_special(t, a, method, {});
   stop("unsupported_value", op + " of " + describe(t, a));
 }

@@ -65,7 +65,7 @@ bool is_of_protocol(Tracer& t, Value* v, PyObject* protocol) {
   PyErr_Clear();
   v = t.look(v);
   const bool changed = v->mutated || !v->attrs.empty();
-  if (!members || v->kind != Kind::Object || (!v->obj && lookup(v->cls, "__getattr__")) ||
+  if (!members || !v->is(ValueKind::Object) || (!v->obj && lookup(v->cls, "__getattr__")) ||
       (v->obj && changed))
     stop("unsupported_builtin", "isinstance() of a " + describe(t, v) + " with a protocol");
   pin_type(t, reinterpret_cast<PyTypeObject*>(protocol));

@@ -74,7 +74,7 @@ void generic_set(Tracer& t, Value* v, const std::string& name, Value* value) {
 
 void del_attr(Tracer& t, Value* v, const std::string& name) {
   v = t.look(v);
-  if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(t, v) + " is deleted");
+  if (!v->is(ValueKind::Object)) stop("custom_setter", "an attribute of " + describe(t, v) + " is deleted");
   PyTypeObject* type = type_of(t, v);
   PyObject* deleter = lookup(type, "__delattr__");
   if (deleter && PyFunction_Check(deleter)) {
@@ -86,7 +86,7 @@ void del_attr(Tracer& t, Value* v, const std::string& name) {
 
 void generic_del(Tracer& t, Value* v, const std::string& name) {
   v = t.look(v);
-  if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(t, v) + " is deleted");
+  if (!v->is(ValueKind::Object)) stop("custom_setter", "an attribute of " + describe(t, v) + " is deleted");
   PyTypeObject* type = type_of(t, v);
   pin_type(t, type);
   check_plain_attributes(t, v, "__delattr__");

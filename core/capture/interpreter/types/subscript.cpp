@@ -11,14 +11,14 @@ namespace vitrine::capture {
 
 // A method in Python of its class; nullptr: there is none.
 static PyObject* own_method_of(Tracer& t, Value* v, const char* name) {
-  return v->cls && v->kind != Kind::Constant ? python_method(t, type_of(t, v), name) : nullptr;
+  return v->cls && !v->is(ValueKind::Constant) ? python_method(t, type_of(t, v), name) : nullptr;
 }
 
 Value* get_item(Tracer& t, Value* v, Value* key) {
   v = t.look(v);
-  if (Value* read = v->kind == Kind::Tensor && t.pure.at_places ? get_item_at_places(t, v, key) : nullptr)
+  if (Value* read = v->is(ValueKind::Tensor) && t.pure.at_places ? get_item_at_places(t, v, key) : nullptr)
     return read;
-  if (v->kind != Kind::Tensor)
+  if (!v->is(ValueKind::Tensor))
     if (PyObject* method = own_method_of(t, v, "__getitem__")) return call_special(t, v, method, {key});
   return get_held_item(t, v, key);
 }
@@ -31,7 +31,7 @@ Value* get_held_item(Tracer& t, Value* v, Value* key) {
 
 void set_item(Tracer& t, Value* v, Value* key, Value* value) {
   v = t.look(v);
-  if (v->kind != Kind::Tensor)
+  if (!v->is(ValueKind::Tensor))
     if (PyObject* method = own_method_of(t, v, "__setitem__")) {
       call_special(t, v, method, {key, value});
       return;
@@ -58,7 +58,7 @@ static PyObject* exception_tree(Tracer& t, Value* v) {
   auto* base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
   const bool builtin = !(v->cls->tp_flags & Py_TPFLAGS_HEAPTYPE);
   if (!builtin && (v->cls->tp_str != base->tp_str || v->cls->tp_repr != base->tp_repr)) return nullptr;
-  Owned arguments(constant_tree(t, t.tuple(v->items)));
+  Owned arguments(constant_tree(t, t.tuple(v->items())));
   if (!arguments) return nullptr;
   PyObject* cls = builtin ? reinterpret_cast<PyObject*>(v->cls) : PyExc_Exception;
   return PyObject_Call(cls, arguments.get(), nullptr);
@@ -75,15 +75,15 @@ static Value* checked_text(Tracer& t, Value* v, PyObject* method, Values argumen
 
 std::string str_of(Tracer& t, Value* v, bool repr) {
   v = t.look(v);
-  if (v->kind == Kind::Tensor) stop("side_effect", kTensorInText);
-  if (v->kind == Kind::Object && !repr) {
+  if (v->is(ValueKind::Tensor)) stop("side_effect", kTensorInText);
+  if (v->is(ValueKind::Object) && !repr) {
     if (PyObject* method = python_method(t, type_of(t, v), "__str__"))
       return str_of(t, checked_text(t, v, method, {}), false);
   }
-  if (v->kind == Kind::Object)
+  if (v->is(ValueKind::Object))
     if (PyObject* method = python_method(t, type_of(t, v), "__repr__"))
       return str_of(t, checked_text(t, v, method, {}), false);
-  Owned tree(v->worded ? exception_tree(t, v) : constant_tree(t, v));
+  Owned tree(is_worded(v) ? exception_tree(t, v) : constant_tree(t, v));
   PyErr_Clear();
   if (!tree) stop("unsupported_value", "text of a " + describe(t, v));
   check_order_known(t);
@@ -112,8 +112,8 @@ Value* format(Tracer& t, Value* v, Value* spec, int conversion) {
     if (PyObject* method = python_method(t, type_of(t, v), "__format__"))
       return checked_text(t, v, method, {t.text(form)});
   if (form.empty()) {
-    if (v->kind == Kind::Constant && PyUnicode_CheckExact(v->obj)) return v;
-    if (v->kind != Kind::Constant) return t.text(str_of(t, v, false));
+    if (v->is(ValueKind::Constant) && PyUnicode_CheckExact(v->obj)) return v;
+    if (!v->is(ValueKind::Constant)) return t.text(str_of(t, v, false));
   }
   Owned tree(constant_tree(t, v));
   PyErr_Clear();

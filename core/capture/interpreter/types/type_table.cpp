@@ -34,7 +34,7 @@ constexpr IteratorRow kIterators[] = {
 };
 
 const TypeOps& of_iterator(const Value* v) {
-  return *kIterators[static_cast<size_t>(v->iterator->kind)].ops;
+  return *kIterators[static_cast<size_t>(v->iterator().kind)].ops;
 }
 
 const TypeOps& of_list(const Value* v) {
@@ -42,7 +42,7 @@ const TypeOps& of_list(const Value* v) {
 }
 
 const TypeOps& of_tuple(const Value* v) {
-  return v->owner ? dict_view_type : tuple_type;
+  return owner_of(v) ? dict_view_type : tuple_type;
 }
 
 const TypeOps& of_dict(const Value* v) {
@@ -92,30 +92,30 @@ const TypeOps& of_object(const Value* v) {
 }
 
 struct KindRow {
-  Kind kind;
+  ValueKind kind;
   const TypeOps* ops;                            // of all values of the kind
   const TypeOps& (*of)(const Value*) = nullptr;  // or of each
 };
 constexpr KindRow kKinds[] = {
-    {Kind::Null, &nothing_type},
-    {Kind::Lazy, &nothing_type},
-    {Kind::Symbol, &symbol_type},
-    {Kind::Float, &float_type},
-    {Kind::Text, &text_type},
-    {Kind::Constant, nullptr, of_constant},
-    {Kind::Tensor, &tensor_type},
-    {Kind::Tuple, nullptr, of_tuple},
-    {Kind::List, nullptr, of_list},
-    {Kind::Dict, nullptr, of_dict},
-    {Kind::Set, &set_type},
-    {Kind::Slice, &slice_type},
-    {Kind::Iterator, nullptr, of_iterator},
-    {Kind::Function, &function_type},
-    {Kind::Cell, &cell_type},
-    {Kind::Method, &method_type},
-    {Kind::Object, nullptr, of_object},
-    {Kind::Super, &super_type},
-    {Kind::Generator, &generator_type},
+    {ValueKind::Null, &nothing_type},
+    {ValueKind::Lazy, &nothing_type},
+    {ValueKind::Symbol, &symbol_type},
+    {ValueKind::Float, &float_type},
+    {ValueKind::Text, &text_type},
+    {ValueKind::Constant, nullptr, of_constant},
+    {ValueKind::Tensor, &tensor_type},
+    {ValueKind::Tuple, nullptr, of_tuple},
+    {ValueKind::List, nullptr, of_list},
+    {ValueKind::Dict, nullptr, of_dict},
+    {ValueKind::Set, &set_type},
+    {ValueKind::Slice, &slice_type},
+    {ValueKind::Iterator, nullptr, of_iterator},
+    {ValueKind::Function, &function_type},
+    {ValueKind::Cell, &cell_type},
+    {ValueKind::Method, &method_type},
+    {ValueKind::Object, nullptr, of_object},
+    {ValueKind::Super, &super_type},
+    {ValueKind::Generator, &generator_type},
 };
 
 // A row stands at the place that its kind has.
@@ -125,14 +125,14 @@ constexpr bool in_order(const Row (&rows)[N]) {
     if (static_cast<size_t>(rows[i].kind) != i) return false;
   return true;
 }
-static_assert(in_order(kKinds) && std::size(kKinds) == static_cast<size_t>(Kind::Generator) + 1);
+static_assert(in_order(kKinds) && std::size(kKinds) == static_cast<size_t>(ValueKind::Generator) + 1);
 static_assert(in_order(kIterators) &&
               std::size(kIterators) == static_cast<size_t>(IteratorKind::Callable) + 1);
 
 }  // namespace
 
 const TypeOps& ops_of(const Value* v) {
-  const KindRow& row = kKinds[static_cast<size_t>(v->kind)];
+  const KindRow& row = kKinds[static_cast<size_t>(v->kind())];
   return row.ops ? *row.ops : row.of(v);
 }
 

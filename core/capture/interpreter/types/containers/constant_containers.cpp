@@ -11,7 +11,7 @@ Value* format_values(Tracer& t, Value* self, const std::string& name, const Argu
 }
 
 void enter_range(Tracer& t, Value* v) {
-  v->kind = Kind::Constant;
+  become(v, ValueKind::Constant);
   v->identified = true;
   for (const char* field : {"start", "stop", "step"}) {
     Owned part(PyObject_GetAttrString(v->obj, field));

@@ -16,19 +16,20 @@ namespace {
 
 // It has grown at one end: what is too much goes at the other.
 void limit_deque(Value* v, bool at_the_end) {
-  if (v->limit < 0 || static_cast<int64_t>(v->items.size()) <= v->limit) return;
-  const auto most = v->limit;
+  if (v->as<ListValue>().limit < 0 || static_cast<int64_t>(v->items().size()) <= v->as<ListValue>().limit)
+    return;
+  const auto most = v->as<ListValue>().limit;
   if (at_the_end)
-    v->items.erase(v->items.begin(), v->items.end() - most);
+    v->items().erase(v->items().begin(), v->items().end() - most);
   else
-    v->items.resize(static_cast<size_t>(most));
+    v->items().resize(static_cast<size_t>(most));
 }
 
 Value* extend_deque(Tracer& t, Value* self, Value* by, bool at_the_end) {
-  if (t.look(by) == self) by = t.tuple(self->items);
+  if (t.look(by) == self) by = t.tuple(self->items());
   for_rest_of(t, iter(t, by), [&](Value* item) {
     touch(t, self);
-    self->items.insert(at_the_end ? self->items.end() : self->items.begin(), item);
+    self->items().insert(at_the_end ? self->items().end() : self->items().begin(), item);
     limit_deque(self, at_the_end);
   });
   return t.none();
@@ -36,14 +37,14 @@ Value* extend_deque(Tracer& t, Value* self, Value* by, bool at_the_end) {
 
 Value* deque_append(Tracer& t, Value* self, const Arguments& a) {
   touch(t, self);
-  self->items.push_back(argument(t, a, 0));
+  self->items().push_back(argument(t, a, 0));
   limit_deque(self, true);
   return t.none();
 }
 
 Value* deque_append_left(Tracer& t, Value* self, const Arguments& a) {
   touch(t, self);
-  self->items.insert(self->items.begin(), argument(t, a, 0));
+  self->items().insert(self->items().begin(), argument(t, a, 0));
   limit_deque(self, false);
   return t.none();
 }
@@ -58,50 +59,52 @@ Value* deque_extend_left(Tracer& t, Value* self, const Arguments& a) {
 
 Value* deque_insert(Tracer& t, Value* self, const Arguments& a) {
   guard_length(t, self);
-  if (self->limit >= 0 && static_cast<int64_t>(self->items.size()) >= self->limit)
+  if (self->as<ListValue>().limit >= 0 &&
+      static_cast<int64_t>(self->items().size()) >= self->as<ListValue>().limit)
     t.raise(PyExc_IndexError, "deque already at its maximum size", true);
   return list_insert(t, self, a);
 }
 
 void check_not_empty(Tracer& t, const Value* self) {
-  if (self->items.empty()) t.raise(PyExc_IndexError, "pop from an empty deque", true);
+  if (self->items().empty()) t.raise(PyExc_IndexError, "pop from an empty deque", true);
 }
 
 Value* deque_pop_left(Tracer& t, Value* self, const Arguments&) {
   check_not_empty(t, self);
   touch(t, self);
-  Value* item = self->items.front();
-  self->items.erase(self->items.begin());
+  Value* item = self->items().front();
+  self->items().erase(self->items().begin());
   return item;
 }
 
 Value* deque_pop(Tracer& t, Value* self, const Arguments&) {
   check_not_empty(t, self);
   touch(t, self);
-  Value* item = self->items.back();
-  self->items.pop_back();
+  Value* item = self->items().back();
+  self->items().pop_back();
   return item;
 }
 
 Value* deque_rotate(Tracer& t, Value* self, const Arguments& a) {
-  const auto n = static_cast<int64_t>(self->items.size());
+  const auto n = static_cast<int64_t>(self->items().size());
   const int64_t by = int_of(t, argument(t, a, 0, "", t.integer(1)), "how far to rotate");
   touch(t, self);
-  if (n > 0) std::rotate(self->items.begin(), self->items.end() - ((by % n + n) % n), self->items.end());
+  if (n > 0)
+    std::rotate(self->items().begin(), self->items().end() - ((by % n + n) % n), self->items().end());
   return t.none();
 }
 
 Value* deque_copy(Tracer& t, Value* self, const Arguments&) {
   guard_length(t, self);
-  Value* copy = t.sequence(Kind::List, self->items, torch_names().deque);
-  copy->limit = self->limit;
+  Value* copy = t.sequence(ValueKind::List, self->items(), torch_names().deque);
+  copy->as<ListValue>().limit = self->as<ListValue>().limit;
   return copy;
 }
 
 // Says otherwise than a list what it does not find.
 template <Method of_list>
 Value* found_in_deque(Tracer& t, Value* self, const Arguments& a) {
-  if (a.positional.size() != 1 || place_of(t, self, a.positional[0]) == self->items.size())
+  if (a.positional.size() != 1 || place_of(t, self, a.positional[0]) == self->items().size())
     stop("exception", "a deque does not hold what is looked for");
   return of_list(t, self, a);
 }
@@ -170,18 +173,19 @@ void del_deque_item(Tracer& t, Value* v, Value* key) {
 
 // It tells how much it holds at most.
 void enter_deque(Tracer& t, Value* v) {
-  v->kind = Kind::List;
+  become(v, ValueKind::List);
   Owned most(PyObject_GetAttrString(v->obj, "maxlen"));
   Value* limit = most ? t.lazy(most.get(), t.sources().attr(v->source, "maxlen")) : nullptr;
-  if (limit && !is_none(t, limit)) v->limit = int_of(t, limit, "a deque's length");
+  if (limit && !is_none(t, limit)) v->as<ListValue>().limit = int_of(t, limit, "a deque's length");
   if (limit && most.get() == Py_None) t.look(limit);
   enter_items(t, v);
 }
 
 Recipe recipe_of_deque(Tracer&, RecipeMaker& make, Value* v) {
   std::vector<Recipe> items;
-  items.push_back(make.sequence(Recipe::Kind::List, v->items));
-  if (v->limit >= 0) items.push_back(make.constant(Owned(PyLong_FromLongLong(v->limit)).get()));
+  items.push_back(make.sequence(Recipe::Kind::List, v->items()));
+  if (v->as<ListValue>().limit >= 0)
+    items.push_back(make.constant(Owned(PyLong_FromLongLong(v->as<ListValue>().limit)).get()));
   return make.call(reinterpret_cast<PyObject*>(v->cls), std::move(items));
 }
 
@@ -195,8 +199,8 @@ Value* new_deque(Tracer& t, const Arguments& a) {
   const int64_t most = limited ? int_of(t, limit, "a deque's length") : -1;
   if (!known || (limited && most < 0)) stop("unsupported_builtin", "a deque is made of other arguments");
   Value* iterable = a.positional.empty() ? a.find("iterable") : a.positional[0];
-  Value* v = t.sequence(Kind::List, iterable ? unpack(t, iterable) : Values{}, torch_names().deque);
-  v->limit = most;
+  Value* v = t.sequence(ValueKind::List, iterable ? unpack(t, iterable) : Values{}, torch_names().deque);
+  v->as<ListValue>().limit = most;
   limit_deque(v, true);
   return v;
 }

@@ -176,7 +176,7 @@ void del_dict_item(Tracer& t, Value* v, Value* key) {
 }
 
 Value* dict_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
-  if (!op.is("or_") || a->kind != Kind::Dict || b->kind != Kind::Dict) return nullptr;
+  if (!op.is("or_") || !a->is(ValueKind::Dict) || !b->is(ValueKind::Dict)) return nullptr;
   Value* target = a;
   const auto native_or = [](const Value* v) { return v->cls->tp_as_number->nb_or; };
   if (!op.in_place && (PyType_IsSubtype(a->cls, torch_names().default_dict) ||
@@ -202,7 +202,7 @@ bool keys_in_one_order(Tracer& t, Value* a, Value* b) {
 }
 
 std::optional<bool> equal_dicts(Tracer& t, Value* a, Value* b) {
-  if (a->kind != Kind::Dict || b->kind != Kind::Dict) return std::nullopt;
+  if (!a->is(ValueKind::Dict) || !b->is(ValueKind::Dict)) return std::nullopt;
   if (length(t, a) != length(t, b)) return false;
   const auto ordered = [](Value* v) { return PyType_IsSubtype(v->cls, torch_names().ordered_dict); };
   if (ordered(a) && ordered(b) && !keys_in_one_order(t, a, b)) return false;
@@ -216,18 +216,17 @@ std::optional<bool> equal_dicts(Tracer& t, Value* a, Value* b) {
 // --- of a real one
 void enter_dict(Tracer& t, Value* v) {
   for (Value* changed : t.effects.mutated)
-    if (changed->kind == Kind::Object && known_own_dict(t, changed) == v)
+    if (changed->is(ValueKind::Object) && known_own_dict(t, changed) == v)
       stop("unsupported_value", "the __dict__ of an object that was changed");
-  v->kind = Kind::Dict;
-  v->dict = std::make_unique<DictState>();
-  v->dict->index = Owned(PyDict_New());
-  v->dict->complete = false;
+  become(v, ValueKind::Dict);
+  v->dict().index = Owned(PyDict_New());
+  v->dict().complete = false;
 }
 
 // How many entries of a dict from before were there all the time: they keep their place in its table, by
 // which iterators go. -1: it was emptied.
 int32_t kept_entries(const Value* v) {
-  const auto& entries = v->dict->entries;
+  const auto& entries = v->dict().entries;
   const auto before = static_cast<size_t>(v->obj ? PyDict_GET_SIZE(v->obj) : 0);
   if (before > 0 && !entries[0].first && !entries[0].second) return -1;
   return static_cast<int32_t>(std::count_if(entries.begin(), entries.begin() + static_cast<long>(before),
@@ -282,13 +281,13 @@ Recipe recipe_of_own_dict(RecipeMaker& make, Value* v) {
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__getattribute__");
   static PyObject* name = PyUnicode_InternFromString("__dict__");
   Recipe r = make.call(getter, {});
-  r.children.push_back(make.make(v->owner));
+  r.children.push_back(make.make(owner_of(v)));
   r.children.push_back(make.constant(name));
   return r;
 }
 
 Recipe recipe_of_dict(Tracer& t, RecipeMaker& make, Value* v) {
-  if (v->owner) return recipe_of_own_dict(make, v);
+  if (owner_of(v)) return recipe_of_own_dict(make, v);
   for (auto [key, value] : dict_entries(t, v)) check_leaves_as_key(resolve(key));
   if (v->cls == &PyDict_Type) {
     Recipe r;

@@ -22,11 +22,10 @@ namespace vitrine::capture {
 static std::string own_name(Tracer& t, Value* owner, PyObject* key);
 
 Value* new_dict(Tracer& t, PyTypeObject* cls) {
-  Value* v = t.make(Kind::Dict);
+  Value* v = t.make(ValueKind::Dict);
   v->cls = cls ? cls : &PyDict_Type;
   v->typed = v->sized = true;
-  v->dict = std::make_unique<DictState>();
-  v->dict->index = Owned(PyDict_New());
+  v->dict().index = Owned(PyDict_New());
   return v;
 }
 
@@ -58,7 +57,7 @@ static std::string key_text(PyObject* key, const Value* value, size_t most) {
 
 // The globals of a module, as vars(module) or f.__globals__ gives them: names reach them, too.
 static bool is_globals(const Value* dict) {
-  return dict->kind == Kind::Dict && dict->obj && PyDict_CheckExact(dict->obj) &&
+  return dict->is(ValueKind::Dict) && dict->obj && PyDict_CheckExact(dict->obj) &&
          PyDict_GetItemString(dict->obj, "__builtins__");
 }
 
@@ -68,7 +67,7 @@ Value* dict_get(Tracer& t, Value* v, Value* key) {
     stop("side_effect", "changed globals are read through their dict");
   PyObject* k = key_object(t, key);
   check_own_keys(t, v, key);
-  DictState& dict = *v->dict;
+  DictState& dict = v->dict();
   const Py_ssize_t at = position(dict, k);
   if (PyErr_Occurred()) t.raise_python();
   if (at >= 0) return dict.entries[static_cast<size_t>(at)].second;
@@ -96,7 +95,7 @@ static Value* dict_key(Tracer& t, Value* dict, PyObject* key, int32_t place) {
 }
 
 void dict_complete(Tracer& t, Value* v) {
-  DictState& dict = *v->dict;
+  DictState& dict = v->dict();
   if (dict.complete) return;
   DictState full;
   full.index = Owned(PyDict_New());
@@ -127,14 +126,14 @@ void dict_complete(Tracer& t, Value* v) {
   }
   t.guard(GuardKind::DictKeys, v->source, keys.get(), 0, "", nullptr,
           "keys " + key_text(keys.get(), nullptr, 200));
-  *v->dict = std::move(full);
+  v->dict() = std::move(full);
 }
 
 std::vector<std::pair<Value*, Value*>> dict_entries(Tracer& t, Value* v) {
   v = t.look(v);
   dict_complete(t, v);
   std::vector<std::pair<Value*, Value*>> live;
-  for (const auto& entry : v->dict->entries)
+  for (const auto& entry : v->dict().entries)
     if (entry.first) live.push_back(entry);
   return live;
 }
@@ -142,16 +141,16 @@ std::vector<std::pair<Value*, Value*>> dict_entries(Tracer& t, Value* v) {
 void touch(Tracer& t, Value* v) {
   if (is_globals(v)) stop("side_effect", "globals are changed through their dict");
   check_cached_write(t, v);
-  if (v->kind == Kind::Dict && v->dict->shown)
+  if (v->is(ValueKind::Dict) && v->dict().shown)
     stop("unsupported_value", "a dict is changed that a mappingproxy from before this point shows");
   ++v->version;
   if (v->mutated) return;
   if (v->obj) check_own_dict(t, v);
   note_change(t, v);
   v->mutated = true;
-  if (v->kind == Kind::Dict) dict_complete(t, v);
-  if ((v->kind == Kind::List && !v->open) || v->kind == Kind::Set) guard_length(t, v);
-  if (v->source && !(v->kind == Kind::Dict && v->owner)) t.effects.mutated.push_back(v);
+  if (v->is(ValueKind::Dict)) dict_complete(t, v);
+  if ((v->is(ValueKind::List) && !is_open(v)) || v->is(ValueKind::Set)) guard_length(t, v);
+  if (v->source && !(v->is(ValueKind::Dict) && owner_of(v))) t.effects.mutated.push_back(v);
 }
 
 void dict_set(Tracer& t, Value* v, Value* key, Value* value) {
@@ -159,15 +158,15 @@ void dict_set(Tracer& t, Value* v, Value* key, Value* value) {
   PyObject* k = key_object(t, key);
   check_own_keys(t, v, key);
   touch(t, v);
-  if (v->owner && v->owner->kind == Kind::Function)
-    set_attr(t, v->owner, text_of(k), value);
-  else if (v->owner)
-    return write_attr(t, v->owner, own_name(t, v->owner, k), value);
+  if (owner_of(v) && owner_of(v)->is(ValueKind::Function))
+    set_attr(t, owner_of(v), text_of(k), value);
+  else if (owner_of(v))
+    return write_attr(t, owner_of(v), own_name(t, owner_of(v), k), value);
   dict_put(t, v, k, t.look(key), value);
 }
 
 void dict_put(Tracer& t, Value* v, PyObject* k, Value* key, Value* value) {
-  DictState& dict = *v->dict;
+  DictState& dict = v->dict();
   const Py_ssize_t at = position(dict, k);
   if (PyErr_Occurred()) t.raise_python();
   if (at >= 0)
@@ -194,7 +193,7 @@ void enter_own(Tracer& t, Value* v, const std::string& name, Value* value) {
     return;
   touch(t, v->own_dict);
   if (value) return dict_put(t, v->own_dict, key.get(), t.text(name), value);
-  DictState& dict = *v->own_dict->dict;
+  DictState& dict = v->own_dict->dict();
   if (const Py_ssize_t at = position(dict, key.get()); at >= 0) {
     dict.entries[static_cast<size_t>(at)].first = nullptr;
     PyDict_DelItem(dict.index.get(), key.get());
@@ -206,14 +205,14 @@ bool dict_remove(Tracer& t, Value* v, Value* key) {
   v = t.look(v);
   if (!dict_get(t, v, key)) return false;
   PyObject* k = key_object(t, key);
-  if (v->owner && v->owner->kind == Kind::Function)
+  if (owner_of(v) && owner_of(v)->is(ValueKind::Function))
     stop("custom_setter", "an attribute of a function is removed");
-  if (v->owner) {
-    write_attr(t, v->owner, own_name(t, v->owner, k), nullptr);
+  if (owner_of(v)) {
+    write_attr(t, owner_of(v), own_name(t, owner_of(v), k), nullptr);
     return true;
   }
   touch(t, v);
-  DictState& dict = *v->dict;
+  DictState& dict = v->dict();
   dict.entries[static_cast<size_t>(position(dict, k))].first = nullptr;
   PyDict_DelItem(dict.index.get(), k);
   ++dict.keys_changed;
@@ -221,24 +220,24 @@ bool dict_remove(Tracer& t, Value* v, Value* key) {
 }
 
 void dict_clear(Tracer& t, Value* v) {
-  if (v->owner) stop("custom_setter", "a __dict__ is emptied");
+  if (owner_of(v)) stop("custom_setter", "a __dict__ is emptied");
   touch(t, v);
   // Entries without a value: nothing of what was there before is left, and the effect on it says so.
   const auto before = static_cast<size_t>(v->obj && PyDict_Check(v->obj) ? PyDict_GET_SIZE(v->obj) : 0);
-  v->dict->entries.assign(before, {nullptr, nullptr});
-  PyDict_Clear(v->dict->index.get());
-  ++v->dict->keys_changed;
+  v->dict().entries.assign(before, {nullptr, nullptr});
+  PyDict_Clear(v->dict().index.get());
+  ++v->dict().keys_changed;
 }
 
 void dict_update(Tracer& t, Value* v, Value* other) {
   other = t.look(other);
   // As CPython: a dict's own entries, unless its class has another way to go through them.
-  const bool own_way = other->kind == Kind::Dict && python_method(t, type_of(t, other), "__iter__");
-  if (other->kind == Kind::Dict && !own_way) {
+  const bool own_way = other->is(ValueKind::Dict) && python_method(t, type_of(t, other), "__iter__");
+  if (other->is(ValueKind::Dict) && !own_way) {
     for (auto [key, value] : dict_entries(t, other)) dict_set(t, v, key, value);
     return;
   }
-  if (other->kind == Kind::Object || own_way) {  // any mapping: what keys() gives, item by item
+  if (other->is(ValueKind::Object) || own_way) {  // any mapping: what keys() gives, item by item
     if (Value* keys = get_attr(t, other, "keys")) {
       for (Value* key : unpack(t, call(t, keys, {}))) dict_set(t, v, key, get_item(t, other, key));
       return;

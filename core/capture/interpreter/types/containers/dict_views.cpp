@@ -13,7 +13,7 @@ namespace vitrine::capture {
 namespace {
 
 bool is_view(const Value* v) {
-  return v->kind == Kind::Tuple && v->owner;
+  return v->is(ValueKind::Tuple) && owner_of(v);
 }
 
 bool is_keys(const Value* v) {
@@ -21,21 +21,21 @@ bool is_keys(const Value* v) {
 }
 
 std::optional<bool> equal_views(Tracer& t, Value* a, Value* b) {
-  if (!((is_keys(a) || a->kind == Kind::Set) && (is_keys(b) || b->kind == Kind::Set)))
+  if (!((is_keys(a) || a->is(ValueKind::Set)) && (is_keys(b) || b->is(ValueKind::Set))))
     stop("unsupported_value", "comparison of " + describe(t, a) + " with " + describe(t, b));
   if (length(t, a) != length(t, b)) return false;
-  for (Value* item : a->items)
-    if (is_keys(b) ? !dict_get(t, b->owner, item) : !contains(t, b, item)) return false;
+  for (Value* item : a->items())
+    if (is_keys(b) ? !dict_get(t, owner_of(b), item) : !contains(t, b, item)) return false;
   return true;
 }
 
 Recipe recipe_of_view(Tracer& t, RecipeMaker& make, Value* v) {
   const char* name = v->cls == &PyDictKeys_Type ? "keys" : v->cls == &PyDictValues_Type ? "values" : "items";
-  const bool proxy = resolve(v->owner)->cls == &PyDictProxy_Type;
+  const bool proxy = resolve(owner_of(v))->cls == &PyDictProxy_Type;
   PyTypeObject* cls = proxy ? &PyDictProxy_Type : &PyDict_Type;
   Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(cls), name));
   Recipe r = make.call(method.get(), {});
-  r.children.push_back(make.make(v->owner));
+  r.children.push_back(make.make(owner_of(v)));
   return r;
 }
 
@@ -51,8 +51,8 @@ Values items_of_view(Tracer& t, Value* dict, PyTypeObject* cls) {
 }
 
 Value* new_dict_view(Tracer& t, Value* dict, PyTypeObject* cls) {
-  Value* v = t.sequence(Kind::Tuple, items_of_view(t, dict, cls), cls);
-  v->owner = dict;
+  Value* v = t.sequence(ValueKind::Tuple, items_of_view(t, dict, cls), cls);
+  v->as<TupleValue>().owner = dict;
   v->version = dict->version;
   return v;
 }

@@ -30,45 +30,46 @@ static bool may_be_address(PyObject* number) {
 
 PyObject* key_object(Tracer& t, Value* key) {
   key = t.look(key);
-  switch (key->kind) {
-    case Kind::Constant:
+  switch (key->kind()) {
+    case ValueKind::Constant:
       for (const ValueStore::OwnKey& known : t.values.own_keys)  // which may be equal to it
         if (PyObject_Hash(key->obj) == known.hash ||
             (may_be_address(key->obj) && is_kept_as(known.value, "Identity")))
           stop("unsupported_value", "a dict key with the hash of a " + describe(t, known.value));
       PyErr_Clear();
       return key->obj;
-    case Kind::Tuple: {
+    case ValueKind::Tuple: {
       // A named tuple is equal to the plain one.
       pin_type(t, key->cls);
-      const bool named = key->cls != &PyTuple_Type && !key->owner &&
+      const bool named = key->cls != &PyTuple_Type && !owner_of(key) &&
                          key->cls->tp_hash == PyTuple_Type.tp_hash &&
                          key->cls->tp_richcompare == PyTuple_Type.tp_richcompare;
       PyObject* tree = constant_tree(t, named ? t.tuple(unpack(t, key)) : key);
       if (!tree) stop("unsupported_value", "a dict key that is not a constant");
       return t.keep(tree);
     }
-    case Kind::Object: {
+    case ValueKind::Object: {
       // Hashed by identity: the real object stands for itself.
       if (type_of(t, key)->tp_hash == PyBaseObject_Type.tp_hash) {
         if (key->obj && key->source && !key->pinned)
           guard_weakly(t, key->source, key->obj, "is the same object");
         if (key->obj) return key->obj;
-        if (!key->twin)
-          key->twin = Owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
-        return key->twin.get();
+        if (!key->as<ObjectValue>().stand_in)
+          key->as<ObjectValue>().stand_in =
+              Owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+        return key->as<ObjectValue>().stand_in.get();
       }
       return own_key(t, key);
     }
-    case Kind::Tensor: {
+    case ValueKind::Tensor: {
       // Hashed by identity, too: a tensor made here is its fake tensor.
       static constinit Once<PyObject*> kept_hash;
       PyObject* const hash = kept_hash.get([] { return find_object("torch.Tensor.__hash__"); });
       PyObject* own = PyDict_GetItemString(class_dict(torch_names().tensor), "__hash__");
       pin_type(t, key->cls);
       if (own == hash && key->cls->tp_hash == torch_names().tensor->tp_hash) {
-        if (key->source) guard_weakly(t, key->source, key->real, "is the same tensor");
-        return key->real ? key->real : key->obj;
+        if (key->source) guard_weakly(t, key->source, real_of(key), "is the same tensor");
+        return real_of(key) ? real_of(key) : key->obj;
       }
       [[fallthrough]];
     }
@@ -114,19 +115,19 @@ PyObject* own_key(Tracer& t, Value* key) {
 // Such a fake tensor is not found among keys that are there for real.
 void check_own_keys(Tracer& t, Value* dict, Value* key) {
   Values keys;
-  for (const auto& [each, value] : dict->dict->entries) keys.push_back(each);
+  for (const auto& [each, value] : dict->dict().entries) keys.push_back(each);
   check_own_keys(t, dict->obj != nullptr, keys, key);
 }
 
 void check_own_keys(Tracer& t, bool from_before, const Values& keys, Value* key) {
   key = t.look(key);
-  if (key->kind != Kind::Object || key->cls->tp_hash == PyBaseObject_Type.tp_hash) return;
+  if (!key->is(ValueKind::Object) || key->cls->tp_hash == PyBaseObject_Type.tp_hash) return;
   const auto mine = std::find_if(t.values.own_keys.rbegin(), t.values.own_keys.rend(),
                                  [&](const ValueStore::OwnKey& known) { return known.value == key; });
   bool refused = from_before;
   for (Value* k : keys) {
     k = k ? resolve(k) : nullptr;
-    if (!k || k->kind != Kind::Constant) continue;
+    if (!k || !k->is(ValueKind::Constant)) continue;
     refused = refused || mine == t.values.own_keys.rend() || PyObject_Hash(k->obj) == mine->hash ||
               (may_be_address(k->obj) && is_kept_as(key, "Identity")) ||
               (Py_TYPE(k->obj)->tp_flags & Py_TPFLAGS_HEAPTYPE);

@@ -16,20 +16,20 @@ namespace vitrine::capture {
 
 Value* list_insert(Tracer& t, Value* self, const Arguments& a) {
   guard_length(t, self);
-  const auto n = static_cast<int64_t>(self->items.size());
+  const auto n = static_cast<int64_t>(self->items().size());
   int64_t i = int_of(t, argument(t, a, 0), "a list index");
   if (i < 0) i = std::max<int64_t>(0, i + n);
   i = std::min(i, n);
   touch(t, self);
-  self->items.insert(self->items.begin() + i, argument(t, a, 1));
+  self->items().insert(self->items().begin() + i, argument(t, a, 1));
   return t.none();
 }
 
 Value* list_remove(Tracer& t, Value* self, const Arguments& a) {
   const size_t i = place_of(t, self, argument(t, a, 0));
-  if (i == self->items.size()) t.raise(PyExc_ValueError, "list.remove(x): x not in list");
+  if (i == self->items().size()) t.raise(PyExc_ValueError, "list.remove(x): x not in list");
   touch(t, self);
-  self->items.erase(self->items.begin() + static_cast<long>(i));
+  self->items().erase(self->items().begin() + static_cast<long>(i));
   return t.none();
 }
 
@@ -38,19 +38,19 @@ namespace {
 Value* list_append(Tracer& t, Value* self, const Arguments& a) {
   guard_length(t, self);
   touch(t, self);
-  self->items.push_back(argument(t, a, 0));
+  self->items().push_back(argument(t, a, 0));
   return t.none();
 }
 
 Value* list_pop(Tracer& t, Value* self, const Arguments& a) {
   guard_length(t, self);
-  const auto n = static_cast<int64_t>(self->items.size());
+  const auto n = static_cast<int64_t>(self->items().size());
   int64_t i = a.positional.empty() ? n - 1 : int_of(t, a.positional[0], "a list index");
   if (i < 0) i += n;
   if (i < 0 || i >= n) t.raise(PyExc_IndexError, "pop index out of range");
   touch(t, self);
-  Value* item = self->items[static_cast<size_t>(i)];
-  self->items.erase(self->items.begin() + i);
+  Value* item = self->items()[static_cast<size_t>(i)];
+  self->items().erase(self->items().begin() + i);
   return item;
 }
 
@@ -67,11 +67,11 @@ Value* list_sort(Tracer& t, Value* self, const Arguments& a) {
   // Meanwhile the list is empty for whoever looks.
   guard_length(t, self);
   touch(t, self);
-  all.positional = {t.list(std::exchange(self->items, {}))};
+  all.positional = {t.list(std::exchange(self->items(), {}))};
   const uint64_t version = self->version;
   bool known = false;
   try {
-    self->items = call_builtin(t, find_object("builtins.sorted"), all, &known)->items;
+    self->items() = call_builtin(t, find_object("builtins.sorted"), all, &known)->items();
   } catch (const RaiseSignal&) {
     stop("exception", "sort() is left by an exception");
   }
@@ -81,18 +81,18 @@ Value* list_sort(Tracer& t, Value* self, const Arguments& a) {
 
 Value* list_copy(Tracer& t, Value* self, const Arguments&) {
   guard_length(t, self);
-  return t.list(self->items);
+  return t.list(self->items());
 }
 
 Value* list_clear(Tracer& t, Value* self, const Arguments&) {
   touch(t, self);
-  self->items.clear();
+  self->items().clear();
   return t.none();
 }
 
 Value* list_reverse(Tracer& t, Value* self, const Arguments&) {
   touch(t, self);
-  self->items = Values(self->items.rbegin(), self->items.rend());
+  self->items() = Values(self->items().rbegin(), self->items().rend());
   return t.none();
 }
 
@@ -102,7 +102,7 @@ Value* list_init(Tracer& t, Value* self, const Arguments& a) {
   const Values given = a.positional.empty() ? Values{} : unpack(t, a.positional[0]);
   guard_length(t, self);
   touch(t, self);
-  self->items = given;
+  self->items() = given;
   return t.none();
 }
 
@@ -117,7 +117,7 @@ const MethodTable& list_methods() {
 }
 
 Value* list_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
-  if (a->kind != Kind::List || op.name != "iadd") return binary_of_sequences(t, op, a, b);
+  if (!a->is(ValueKind::List) || op.name != "iadd") return binary_of_sequences(t, op, a, b);
   extend_list(t, a, b);
   return a;
 }
@@ -130,7 +130,7 @@ Value* get_list_item(Tracer& t, Value* v, Value* key) {
 
 // v[a:b:c] = value
 void set_list_slice(Tracer& t, Value* v, Value* key, Value* value) {
-  const SliceRange r = slice_range(t, key, v->items.size());
+  const SliceRange r = slice_range(t, key, v->items().size());
   Values items = listed(t, value);
   touch(t, v);
   if (r.step != 1) {
@@ -140,31 +140,31 @@ void set_list_slice(Tracer& t, Value* v, Value* key, Value* value) {
                   " to extended slice of size " + std::to_string(r.count),
               true);
     for (size_t i = 0; i < items.size(); ++i)
-      v->items[static_cast<size_t>(r.start + static_cast<int64_t>(i) * r.step)] = items[i];
+      v->items()[static_cast<size_t>(r.start + static_cast<int64_t>(i) * r.step)] = items[i];
     return;
   }
-  v->items.erase(v->items.begin() + r.start, v->items.begin() + r.start + r.count);
-  v->items.insert(v->items.begin() + r.start, items.begin(), items.end());
+  v->items().erase(v->items().begin() + r.start, v->items().begin() + r.start + r.count);
+  v->items().insert(v->items().begin() + r.start, items.begin(), items.end());
 }
 
 void del_list_slice(Tracer& t, Value* v, Value* key) {
-  const SliceRange r = slice_range(t, key, v->items.size());
+  const SliceRange r = slice_range(t, key, v->items().size());
   touch(t, v);
   if (r.step == 1) {
-    v->items.erase(v->items.begin() + r.start, v->items.begin() + r.start + r.count);
+    v->items().erase(v->items().begin() + r.start, v->items().begin() + r.start + r.count);
     return;
   }
-  std::vector<bool> gone(v->items.size());
+  std::vector<bool> gone(v->items().size());
   for (int64_t i = 0, at = r.start; i < r.count; ++i, at += r.step) gone[static_cast<size_t>(at)] = true;
   size_t kept = 0;
   for (size_t i = 0; i < gone.size(); ++i)
-    if (!gone[i]) v->items[kept++] = v->items[i];
-  v->items.resize(kept);
+    if (!gone[i]) v->items()[kept++] = v->items()[i];
+  v->items().resize(kept);
 }
 
 int64_t place_to_change(Tracer& t, const Value* v, Value* key) {
   int64_t i = int_of(t, key, "a list index");
-  const auto n = static_cast<int64_t>(v->items.size());
+  const auto n = static_cast<int64_t>(v->items().size());
   if (i < 0) i += n;
   if (i < 0 || i >= n) t.raise(PyExc_IndexError, "list assignment index out of range");
   return i;
@@ -172,9 +172,9 @@ int64_t place_to_change(Tracer& t, const Value* v, Value* key) {
 
 // What stands in a plain one stays open until somebody asks (symbolic/symbolic_lists.cpp).
 void enter_list(Tracer& t, Value* v) {
-  v->kind = Kind::List;
+  become(v, ValueKind::List);
   if (PyList_CheckExact(v->obj) && v->source)
-    v->open = true;
+    v->as<ListValue>().open = true;
   else
     enter_items(t, v);
 }
@@ -184,7 +184,7 @@ Recipe recipe_of_class(RecipeMaker& make, Value* v) {
   auto* base = reinterpret_cast<PyObject*>(&PyList_Type);
   Owned maker(PyObject_GetAttrString(base, "__new__")), adder(PyObject_GetAttrString(base, "append"));
   return make.made_empty(v, maker.get(), [&](const Recipe& target) {
-    for (Value* item : v->items) {
+    for (Value* item : v->items()) {
       Recipe added = make.call(adder.get(), {});
       added.children.push_back(copy_recipe(target));
       added.children.push_back(make.make(item));
@@ -195,7 +195,7 @@ Recipe recipe_of_class(RecipeMaker& make, Value* v) {
 }
 
 Recipe recipe_of_list(Tracer&, RecipeMaker& make, Value* v) {
-  return v->cls == &PyList_Type ? make.sequence(Recipe::Kind::List, v->items) : recipe_of_class(make, v);
+  return v->cls == &PyList_Type ? make.sequence(Recipe::Kind::List, v->items()) : recipe_of_class(make, v);
 }
 
 }  // namespace
@@ -210,7 +210,7 @@ void set_list_item(Tracer& t, Value* v, Value* key, Value* value) {
   if (is_slice(key)) return set_list_slice(t, v, key, value);
   const int64_t i = place_to_change(t, v, key);
   touch(t, v);
-  v->items[static_cast<size_t>(i)] = value;
+  v->items()[static_cast<size_t>(i)] = value;
 }
 
 void del_list_item(Tracer& t, Value* v, Value* key) {
@@ -219,7 +219,7 @@ void del_list_item(Tracer& t, Value* v, Value* key) {
   if (is_slice(key)) return del_list_slice(t, v, key);
   const int64_t i = place_to_change(t, v, key);
   touch(t, v);
-  v->items.erase(v->items.begin() + i);
+  v->items().erase(v->items().begin() + i);
 }
 
 PyObject* list_to_torch(Tracer& t, Value* v) {
@@ -232,8 +232,8 @@ PyObject* list_to_torch(Tracer& t, Value* v) {
 void list_effect(Tracer&, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
   Effect e;
   e.target = make.make(v);
-  e.kind = v->open ? Effect::Kind::ListExtend : Effect::Kind::ListReplace;
-  e.value = make.sequence(Recipe::Kind::List, v->items);
+  e.kind = is_open(v) ? Effect::Kind::ListExtend : Effect::Kind::ListReplace;
+  e.value = make.sequence(Recipe::Kind::List, v->items());
   out.push_back(std::move(e));
 }
 

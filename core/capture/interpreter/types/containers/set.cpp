@@ -32,23 +32,24 @@ namespace {
 // The real set beside it, or a new one for a set that is still empty; nullptr: it is not known how it came
 // about.
 PyObject* twin_of(Value* set) {
-  if (set->twin && set->twin_version == set->version) return set->twin.get();
-  if (set->twin || set->obj || set->source || !set->items.empty() || set->version != 0 ||
+  if (set->as<SetValue>().twin && set->as<SetValue>().twin_version == set->version)
+    return set->as<SetValue>().twin.get();
+  if (set->as<SetValue>().twin || set->obj || set->source || !set->items().empty() || set->version != 0 ||
       set->cls != &PySet_Type)
     return nullptr;
-  set->twin = Owned(PySet_New(nullptr));
-  return set->twin.get();
+  set->as<SetValue>().twin = Owned(PySet_New(nullptr));
+  return set->as<SetValue>().twin.get();
 }
 
 // A set that existed before and is as it was.
 bool is_as_found(const Value* set) {
-  return set->kind == Kind::Set && set->source && !set->mutated && set->obj && PyAnySet_CheckExact(set->obj);
+  return set->is(ValueKind::Set) && set->source && !set->mutated && set->obj && PyAnySet_CheckExact(set->obj);
 }
 
 }  // namespace
 
 bool is_made_here(const Value* key) {
-  return (key->kind == Kind::Tensor && !key->real) || (key->kind == Kind::Object && !key->obj);
+  return (key->is(ValueKind::Tensor) && !real_of(key)) || (key->is(ValueKind::Object) && !key->obj);
 }
 
 void set_insert(Tracer& t, Value* set, Value* item) {
@@ -57,56 +58,56 @@ void set_insert(Tracer& t, Value* set, Value* item) {
   PyObject* twin = twin_of(set);
   const uint64_t before = set->version;
   touch(t, set);
-  set->items.push_back(t.look(item));
+  set->items().push_back(t.look(item));
   if (is_made_here(t.look(item)))
-    set->changes_version = ~uint64_t{0};  // nobody can add it again: it is not there yet
+    set->as<SetValue>().changes_version = ~uint64_t{0};  // nobody can add it again: it is not there yet
   else
     note_set_change(t, set, before, "add", key);
   if (!twin) return;
   if (PySet_Add(twin, key) < 0) t.raise_python();
-  set->twin_version = set->version;
+  set->as<SetValue>().twin_version = set->version;
 }
 
 // The item that it held; nullptr: none is equal
 static Value* take_from_set(Tracer& t, Value* set, PyObject* key) {
-  const auto found = std::find_if(set->items.begin(), set->items.end(),
+  const auto found = std::find_if(set->items().begin(), set->items().end(),
                                   [&](Value* each) { return same_key(t, key_object(t, each), key); });
-  if (found == set->items.end()) return nullptr;
+  if (found == set->items().end()) return nullptr;
   Value* item = *found;
   PyObject* twin = twin_of(set);
   const uint64_t before = set->version;
   touch(t, set);
-  set->items.erase(found);
+  set->items().erase(found);
   note_set_change(t, set, before, "discard", key);
   if (!twin) return item;
   if (PySet_Discard(twin, key) < 0) t.raise_python();
-  set->twin_version = set->version;
+  set->as<SetValue>().twin_version = set->version;
   return item;
 }
 
 static void set_clear(Tracer& t, Value* set) {
-  if (set->items.empty()) return;
+  if (set->items().empty()) return;
   const uint64_t before = set->version;
   touch(t, set);
-  set->items.clear();
+  set->items().clear();
   // It leaves as empty a table, and has an argument as other changes have.
   const Owned nothing(PyTuple_New(0));
   note_set_change(t, set, before, "intersection_update", nothing.get());
   if (set->cls != &PySet_Type) return;
-  set->twin = Owned(PySet_New(nullptr));
-  set->twin_version = set->version;
+  set->as<SetValue>().twin = Owned(PySet_New(nullptr));
+  set->as<SetValue>().twin_version = set->version;
 }
 
 // What is done to a set that existed before is done to it again: its order depends on that.
 void note_set_change(Tracer& t, Value* set, uint64_t before, const char* method, PyObject* argument) {
-  if (set->changes_version != before) return;
-  set->changes.emplace_back(method, t.keep(Py_NewRef(argument)));
-  set->changes_version = set->version;
+  if (set->as<SetValue>().changes_version != before) return;
+  set->as<SetValue>().changes.emplace_back(method, t.keep(Py_NewRef(argument)));
+  set->as<SetValue>().changes_version = set->version;
 }
 
 void set_insert_all(Tracer& t, Value* set, Value* more) {
   more = t.look(more);
-  if (more->kind == Kind::Iterator || more->kind == Kind::Generator || more->kind == Kind::Object) {
+  if (more->is(ValueKind::Iterator) || more->is(ValueKind::Generator) || more->is(ValueKind::Object)) {
     for_rest_of(t, iter(t, more), [&](Value* item) { set_insert(t, set, item); });
     return;
   }
@@ -116,45 +117,45 @@ void set_insert_all(Tracer& t, Value* set, Value* more) {
     Owned iterator(PyObject_GetIter(o));
     while (PyObject* item = iterator ? PyIter_Next(iterator.get()) : nullptr) items.push_back(t.fold(item));
     at_once = Owned(Py_NewRef(o));
-  } else if (more->kind == Kind::Set) {
-    items = more->items;
+  } else if (more->is(ValueKind::Set)) {
+    items = more->items();
     if (is_as_found(more))
       at_once = Owned(copy_of_set(t, more));
     else if (Owned changes = Owned(how_set_was_made(t, more)); changes && twin_of(more))
       at_once = Owned(PyObject_CallOneArg(find_object("vitrine._polyfills.library.set_of"), changes.get()));
   } else {
     items = unpack(t, more);
-    if (more->kind == Kind::Dict) {
+    if (more->is(ValueKind::Dict)) {
       at_once = Owned(PyDict_New());
       for (Value* item : items) PyDict_SetItem(at_once.get(), key_object(t, item), Py_None);
     }
   }
-  const bool one_by_one = !at_once && more->kind != Kind::Set && more->kind != Kind::Dict;
+  const bool one_by_one = !at_once && !more->is(ValueKind::Set) && !more->is(ValueKind::Dict);
   Owned twin(Py_XNewRef(twin_of(set)));
   if (!one_by_one) {  // it does not grow with each item
-    set->twin = Owned(PySet_New(nullptr));
-    set->twin_version = ~uint64_t{0};
+    set->as<SetValue>().twin = Owned(PySet_New(nullptr));
+    set->as<SetValue>().twin_version = ~uint64_t{0};
   }
   const uint64_t before = set->version;
-  const size_t changes = set->changes.size();
+  const size_t changes = set->as<SetValue>().changes.size();
   for (Value* item : items) set_insert(t, set, item);
-  if (!one_by_one && set->version != before && set->changes_version == set->version) {
-    set->changes.resize(changes);
-    set->changes_version = at_once ? before : ~uint64_t{0};
+  if (!one_by_one && set->version != before && set->as<SetValue>().changes_version == set->version) {
+    set->as<SetValue>().changes.resize(changes);
+    set->as<SetValue>().changes_version = at_once ? before : ~uint64_t{0};
     if (at_once) note_set_change(t, set, before, "update", at_once.get());
   }
   if (!twin || !at_once) return;
   Owned done(PyObject_CallMethod(twin.get(), "update", "O", at_once.get()));
   if (!done) t.raise_python();
-  set->twin = std::move(twin);
-  set->twin_version = set->version;
+  set->as<SetValue>().twin = std::move(twin);
+  set->as<SetValue>().twin_version = set->version;
 }
 
 // A copy of one that existed before, whose order is guarded. CPython copies the table: the items one by one
 // may come to lie otherwise. A copy of a copy lies as the copy does; of what has grown, or shrunk, it need
 // not.
 PyObject* copy_of_set(Tracer& t, Value* set) {
-  if (set->items.size() > 1) set_in_order(t, set);
+  if (set->items().size() > 1) set_in_order(t, set);
   Owned copy(PySet_New(set->obj));
   const Owned before(PySequence_List(set->obj)), after(copy ? PySequence_List(copy.get()) : nullptr);
   if (!before || !after) t.raise_python();
@@ -172,15 +173,15 @@ void check_order_known(const Tracer& t) {
 PyObject* real_set(Tracer& t, Value* set, PyObject* items) {
   if (PyObject* twin = twin_of(set)) return Py_NewRef(twin);
   if (is_as_found(set)) return copy_of_set(t, set);
-  if (set->items.size() > 1) t.effects.sets_in_order = false;
+  if (set->items().size() > 1) t.effects.sets_in_order = false;
   return PySet_New(items);
 }
 
 // A list of the methods that make it of an empty set, each with its argument; nullptr: it is not known.
 PyObject* how_set_was_made(Tracer& t, Value* set) {
-  if (set->source || set->obj || set->changes_version != set->version) return nullptr;
+  if (set->source || set->obj || set->as<SetValue>().changes_version != set->version) return nullptr;
   Owned list(PyList_New(0));
-  for (const auto& [method, argument] : set->changes) {
+  for (const auto& [method, argument] : set->as<SetValue>().changes) {
     Owned pair(Py_BuildValue("(sO)", method, argument));
     if (!pair || PyList_Append(list.get(), pair.get()) < 0) t.raise_python();
   }
@@ -194,9 +195,9 @@ static Value* set_made_here(Tracer& t, Value* set) {
   Owned keys(PySequence_List(twin));
   Values in_order;
   for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i)
-    for (Value* item : set->items)
+    for (Value* item : set->items())
       if (same_key(t, key_object(t, item), PyList_GET_ITEM(keys.get(), i))) in_order.push_back(item);
-  return in_order.size() == set->items.size() ? t.tuple(std::move(in_order)) : nullptr;
+  return in_order.size() == set->items().size() ? t.tuple(std::move(in_order)) : nullptr;
 }
 
 namespace {
@@ -212,7 +213,7 @@ Value* set_update(Tracer& t, Value* self, const Arguments& a) {
 }
 
 Value* union_of_sets(Tracer& t, Value* self, const Values& others) {
-  Value* made = t.sequence(Kind::Set, {});
+  Value* made = t.sequence(ValueKind::Set, {});
   set_insert_all(t, made, self);
   for (Value* each : others) set_insert_all(t, made, each);
   return made;
@@ -231,7 +232,7 @@ Value* set_changed(Tracer& t, Value* self, const Arguments& a) {
   if (self->cls != &PySet_Type) stop("unsupported_builtin", "a set's class of its own is changed by others");
   for (Value* other : a.positional) {
     other = t.look(other);
-    if (other->kind != Kind::Set) {
+    if (!other->is(ValueKind::Set)) {
       if (Operator == kAnd) stop("unsupported_value", "the intersection of a set and of what is none");
       other = call(t, t.pinned(reinterpret_cast<PyObject*>(&PySet_Type)), {{other}, {}});
     }
@@ -248,9 +249,9 @@ Value* set_remove(Tracer& t, Value* self, const Arguments& a) {
 
 // Which of several is the first is not known.
 Value* set_pop(Tracer& t, Value* self, const Arguments& a) {
-  if (!a.positional.empty() || self->items.size() != 1)
+  if (!a.positional.empty() || self->items().size() != 1)
     stop("unsupported_builtin", "pop() of a set of several");
-  return take_from_set(t, self, key_object(t, self->items[0]));
+  return take_from_set(t, self, key_object(t, self->items()[0]));
 }
 
 const MethodTable& set_methods() {
@@ -294,7 +295,8 @@ Value* union_of_values(Tracer& t, Value* self, const std::string& name, const Ar
 
 // a |= b and its like. Everything else is computed for real, where all elements are constants.
 Value* set_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
-  if (!op.in_place || a->kind != Kind::Set || b->kind != Kind::Set || a->cls != &PySet_Type) return nullptr;
+  if (!op.in_place || !a->is(ValueKind::Set) || !b->is(ValueKind::Set) || a->cls != &PySet_Type)
+    return nullptr;
   Owned left(constant_tree(t, a)), right(constant_tree(t, b));
   PyErr_Clear();
   if (!left || !right) return nullptr;
@@ -302,7 +304,7 @@ Value* set_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
                                                             left.get(), right.get(), nullptr));
   const uint64_t before = a->version;
   touch(t, a);
-  a->items = result->items;
+  a->items() = result->items();
   const std::string method = op.row.method;  // "__or__"
   const char* in_place_method = method == "__or__"    ? "__ior__"
                                 : method == "__and__" ? "__iand__"
@@ -314,20 +316,20 @@ Value* set_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
 
 bool set_contains(Tracer& t, Value* v, Value* item) {
   PyObject* key = key_object(t, item);
-  check_own_keys(t, v->obj != nullptr, v->items, item);
-  return std::any_of(v->items.begin(), v->items.end(),
+  check_own_keys(t, v->obj != nullptr, v->items(), item);
+  return std::any_of(v->items().begin(), v->items().end(),
                      [&](Value* candidate) { return same_key(t, key_object(t, candidate), key); });
 }
 
 int64_t length_of_set(Tracer& t, Value* v) {
   guard_length(t, v);
-  return static_cast<int64_t>(v->items.size());
+  return static_cast<int64_t>(v->items().size());
 }
 
 // The order of a set depends on its history, not only on its contents: of one that existed before, what it
 // gives is looked at item by item.
 Value* iter_set(Tracer& t, Value* v) {
-  if (v->items.size() <= 1) return walk_set(t, v, t.tuple(v->items));
+  if (v->items().size() <= 1) return walk_set(t, v, t.tuple(v->items()));
   if (v->source && !v->mutated && PyAnySet_CheckExact(v->obj)) return walk_set(t, v, set_in_order(t, v));
   Value* in_order = v->source ? nullptr : set_made_here(t, v);
   if (!in_order) stop("unsupported_value", "iteration over a set: its order is not fixed");
@@ -340,14 +342,14 @@ void enter_set(Tracer& t, Value* v) {
   const PyTypeObject* type = Py_TYPE(o);
   if (type->tp_iter != PySet_Type.tp_iter || type->tp_richcompare != PySet_Type.tp_richcompare)
     stop("unsupported_value", with_article(type->tp_name) + ", a set with its own order or equality");
-  v->kind = Kind::Set;
+  become(v, ValueKind::Set);
   Owned copy(PyFrozenSet_New(o));
   Owned iterator(PyObject_GetIter(o));
   while (PyObject* item = PyIter_Next(iterator.get())) {
     t.keep(item);
     if (!is_plain_constant(item) && !is_identity_constant(item))
       stop("unsupported_value", "a set with elements that are not constants");
-    v->items.push_back(t.constant(item));
+    v->items().push_back(t.constant(item));
   }
   if (v->source) t.guard(GuardKind::SetEquals, v->source, copy.get(), 0, "", nullptr, "== " + repr_of(o));
   v->sized = true;
@@ -355,7 +357,7 @@ void enter_set(Tracer& t, Value* v) {
 
 // The same changes are made to it again.
 void repeat_changes(RecipeMaker& make, Value* v, std::vector<Effect>& out) {
-  for (const auto& [name, argument] : v->changes) {
+  for (const auto& [name, argument] : v->as<SetValue>().changes) {
     Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PySet_Type), name));
     Effect e;
     e.kind = Effect::Kind::Call;
@@ -367,21 +369,22 @@ void repeat_changes(RecipeMaker& make, Value* v, std::vector<Effect>& out) {
 }
 
 void set_effect(Tracer&, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
-  if (v->changes_version == v->version && v->cls == &PySet_Type) return repeat_changes(make, v, out);
-  if (v->items.size() > 1 && v->cls == &PySet_Type)
+  if (v->as<SetValue>().changes_version == v->version && v->cls == &PySet_Type)
+    return repeat_changes(make, v, out);
+  if (v->items().size() > 1 && v->cls == &PySet_Type)
     stop("unsupported_value", "a set changes, and its order with it");
   Effect e;
   e.target = make.make(v);
   e.kind = Effect::Kind::SetReplace;
-  e.value = make.sequence(Recipe::Kind::Set, v->items);
+  e.value = make.sequence(Recipe::Kind::Set, v->items());
   out.push_back(std::move(e));
 }
 
 Recipe recipe_of_set(Tracer& t, RecipeMaker& make, Value* v) {
-  for (Value* item : v->items) check_leaves_as_key(resolve(item));
-  Recipe r = make.sequence(Recipe::Kind::Set, v->items);
-  if (v->items.size() < 2 || v->cls != &PySet_Type) return r;
-  if (std::any_of(v->items.begin(), v->items.end(), is_made_here)) return r;
+  for (Value* item : v->items()) check_leaves_as_key(resolve(item));
+  Recipe r = make.sequence(Recipe::Kind::Set, v->items());
+  if (v->items().size() < 2 || v->cls != &PySet_Type) return r;
+  if (std::any_of(v->items().begin(), v->items().end(), is_made_here)) return r;
   Owned changes(how_set_was_made(t, v));
   if (!changes) stop("unsupported_value", "a set whose order is not known leaves the segment");
   r = make.call(find_object("vitrine._polyfills.library.set_of"), {});

@@ -12,9 +12,9 @@ namespace vitrine::capture {
 namespace {
 
 Value* slice_attr(Tracer& t, Value* v, const std::string& name) {
-  if (name == "start") return v->items[0];
-  if (name == "stop") return v->items[1];
-  if (name == "step") return v->items[2];
+  if (name == "start") return v->items()[0];
+  if (name == "stop") return v->items()[1];
+  if (name == "step") return v->items()[2];
   PyObject* found = lookup(&PySlice_Type, name);
   if (found && is_native_method(found)) return bind_descriptor(t, found, v, &PySlice_Type, name);
   if (name == "__class__") return t.pinned(reinterpret_cast<PyObject*>(&PySlice_Type));
@@ -24,19 +24,19 @@ Value* slice_attr(Tracer& t, Value* v, const std::string& name) {
 
 void enter_slice(Tracer& t, Value* v) {
   auto* slice = reinterpret_cast<PySliceObject*>(v->obj);
-  v->kind = Kind::Slice;
+  become(v, ValueKind::Slice);
   v->sized = true;  // always three parts
-  v->items = {t.lazy(slice->start, t.sources().attr(v->source, "start")),
-              t.lazy(slice->stop, t.sources().attr(v->source, "stop")),
-              t.lazy(slice->step, t.sources().attr(v->source, "step"))};
+  v->items() = {t.lazy(slice->start, t.sources().attr(v->source, "start")),
+                t.lazy(slice->stop, t.sources().attr(v->source, "stop")),
+                t.lazy(slice->step, t.sources().attr(v->source, "step"))};
 }
 
 PyObject* slice_to_torch(Tracer& t, Value* v) {
   const auto bound = [&](Value* at) {
-    Value* known = peek(t, at)->kind == Kind::Tensor ? known_number(t, t.look(at), "__index__") : nullptr;
+    Value* known = peek(t, at)->is(ValueKind::Tensor) ? known_number(t, t.look(at), "__index__") : nullptr;
     return to_python(t, known ? known : at);
   };
-  Owned a(bound(v->items[0])), b(bound(v->items[1])), c(bound(v->items[2]));
+  Owned a(bound(v->items()[0])), b(bound(v->items()[1])), c(bound(v->items()[2]));
   for (PyObject* each : {a.get(), b.get(), c.get()})
     if (torch_api::is_tensor(each))
       stop("scalar_read", "a tensor is used as a slice bound",
@@ -45,7 +45,7 @@ PyObject* slice_to_torch(Tracer& t, Value* v) {
 }
 
 Recipe recipe_of_slice(Tracer&, RecipeMaker& make, Value* v) {
-  return make.sequence(Recipe::Kind::Slice, v->items);
+  return make.sequence(Recipe::Kind::Slice, v->items());
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 // torch.Size.numel()
 Value* tuple_numel(Tracer& t, Value* self, const Arguments&) {
   Value* product = t.integer(1);
-  for (Value* d : self->items) product = binary(t, "mul", product, d);
+  for (Value* d : self->items()) product = binary(t, "mul", product, d);
   return product;
 }
 
@@ -31,18 +31,18 @@ const MethodTable& tuple_methods() {
 
 // One that hangs on a guarded class cannot change; every other sequence may have another length next time.
 void enter_tuple(Tracer& t, Value* v) {
-  v->kind = Kind::Tuple;
+  become(v, ValueKind::Tuple);
   if (!v->pinned) return enter_items(t, v);
-  v->items = items_before(t, v);
+  v->items() = items_before(t, v);
   v->sized = true;
 }
 
 Recipe recipe_of_tuple(Tracer&, RecipeMaker& make, Value* v) {
-  Recipe plain = make.sequence(Recipe::Kind::Tuple, v->items);
+  Recipe plain = make.sequence(Recipe::Kind::Tuple, v->items());
   if (v->cls == &PyTuple_Type) return plain;
   PyObject* cls = reinterpret_cast<PyObject*>(v->cls);
   std::vector<Recipe> arguments;
-  if (v->cls == torch_names().size || v->real) {  // torch.Size, torch.return_types.*
+  if (v->cls == torch_names().size || real_of(v)) {  // torch.Size, torch.return_types.*
     arguments.push_back(std::move(plain));
     return make.call(cls, std::move(arguments));
   }

@@ -56,7 +56,7 @@ void advance_iterator(Tracer&, RecipeMaker& make, Value* v, std::vector<Effect>&
   Effect e;
   e.target = make.make(v);
   e.kind = Effect::Kind::AdvanceIterator;
-  e.value.index = static_cast<int32_t>(v->iterator->taken - v->iterator->covered);
+  e.value.index = static_cast<int32_t>(v->iterator().taken - v->iterator().covered);
   if (e.value.index != 0) out.push_back(std::move(e));
 }
 

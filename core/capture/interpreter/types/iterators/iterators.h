@@ -9,13 +9,13 @@ namespace vitrine::capture {
 
 // It has nothing left, now and whenever it is asked again.
 inline Value* exhaust(Value* iterator) {
-  iterator->iterator->done = true;
+  iterator->iterator().done = true;
   return nullptr;
 }
 
 // What it walks, or the first of what it walks; nullptr: nothing.
 inline Value* walked_by(Tracer& t, const Value* iterator) {
-  const Values& children = iterator->iterator->children;
+  const Values& children = iterator->iterator().children;
   return children.empty() ? nullptr : resolve(children[0]);
 }
 

@@ -14,14 +14,14 @@ namespace {
 // --- chain
 // What comes after the iterable that is at its turn; nullptr: nothing.
 Value* following(Tracer& t, Value* v) {
-  IteratorState& s = *v->iterator;
+  IteratorState& s = v->iterator();
   if (v->source) return next(t, walked_by(t, v));  // an iterator over what is left
   return s.index < static_cast<int64_t>(s.children.size()) ? s.children[static_cast<size_t>(s.index++)]
                                                            : nullptr;
 }
 
 Value* next_in_chain(Tracer& t, Value* v, Value**) {
-  IteratorState& s = *v->iterator;
+  IteratorState& s = v->iterator();
   if (v->source) count_step(t, v);
   const Covered covered(t, v);
   while (true) {
@@ -36,7 +36,7 @@ Value* next_in_chain(Tracer& t, Value* v, Value**) {
 }
 
 Recipe recipe_of_chain(Tracer&, RecipeMaker& make, Value* v) {
-  const IteratorState& s = *v->iterator;
+  const IteratorState& s = v->iterator();
   Values rest(s.children.begin() + s.index, s.children.end());
   if (s.inner) rest.insert(rest.begin(), s.inner);
   return make.made_by("itertools.chain", rest);
@@ -48,7 +48,7 @@ Recipe exhausted_chain(Tracer&, RecipeMaker& make, Value*) {
 
 // (iterables that follow, the one that is at its turn)
 void restore_chain(Tracer& t, Value* v, PyObject* reduced, Values) {
-  IteratorState& s = *v->iterator;
+  IteratorState& s = v->iterator();
   s.children = state_of(t, v, reduced);
   if (s.children.empty())
     s.done = true;
@@ -58,7 +58,7 @@ void restore_chain(Tracer& t, Value* v, PyObject* reduced, Values) {
 
 // --- count
 Value* next_count(Tracer& t, Value* v, Value**) {
-  IteratorState& s = *v->iterator;
+  IteratorState& s = v->iterator();
   if (v->source) count_step(t, v);
   Value* now = s.children[0];
   s.children[0] = binary(t, "add", now, s.children[1]);
@@ -66,18 +66,18 @@ Value* next_count(Tracer& t, Value* v, Value**) {
 }
 
 Recipe recipe_of_count(Tracer&, RecipeMaker& make, Value* v) {
-  return make.made_by("itertools.count", v->iterator->children);
+  return make.made_by("itertools.count", v->iterator().children);
 }
 
 // (now,) or (now, step)
 void restore_count(Tracer& t, Value* v, PyObject*, Values parts) {
   if (parts.size() == 1) parts.push_back(t.integer(1));
-  v->iterator->children = std::move(parts);
+  v->iterator().children = std::move(parts);
 }
 
 // --- repeat
 Value* next_repeated(Tracer& t, Value* v, Value**) {
-  IteratorState& s = *v->iterator;
+  IteratorState& s = v->iterator();
   if (s.index == 0) return exhaust(v);
   if (v->source) count_step(t, v);
   if (s.index > 0) --s.index;
@@ -85,7 +85,7 @@ Value* next_repeated(Tracer& t, Value* v, Value**) {
 }
 
 Recipe recipe_of_repeat(Tracer& t, RecipeMaker& make, Value* v) {
-  const IteratorState& s = *v->iterator;
+  const IteratorState& s = v->iterator();
   return s.index < 0 ? make.made_by("itertools.repeat", {s.children[0]})
                      : make.made_by("itertools.repeat", {s.children[0], t.integer(s.index)});
 }
@@ -97,14 +97,14 @@ Recipe exhausted_repeat(Tracer&, RecipeMaker& make, Value*) {
 
 // (object,) or (object, how often)
 void restore_repeat(Tracer& t, Value* v, PyObject*, Values parts) {
-  v->iterator->index = parts.size() > 1 ? int_of(t, parts[1], "what a repeat() has left") : -1;
+  v->iterator().index = parts.size() > 1 ? int_of(t, parts[1], "what a repeat() has left") : -1;
   parts.resize(1);
-  v->iterator->children = std::move(parts);
+  v->iterator().children = std::move(parts);
 }
 
 // --- islice
 Value* next_in_slice(Tracer& t, Value* v, Value**) {
-  IteratorState& s = *v->iterator;
+  IteratorState& s = v->iterator();
   if (s.stop >= 0 && s.index >= s.stop) return exhaust(v);
   if (v->source) count_step(t, v);
   const Covered covered(t, v);
@@ -121,7 +121,7 @@ Value* next_in_slice(Tracer& t, Value* v, Value**) {
 }
 
 Recipe recipe_of_islice(Tracer& t, RecipeMaker& make, Value* v) {
-  const IteratorState& s = *v->iterator;
+  const IteratorState& s = v->iterator();
   Value* end = s.stop < 0 ? t.none() : t.integer(std::max(s.stop, s.index) - s.passed);
   return make.made_by("itertools.islice",
                       {s.children[0], t.integer(s.index - s.passed), end, t.integer(s.step)});
@@ -136,7 +136,7 @@ Recipe exhausted_islice(Tracer&, RecipeMaker& make, Value*) {
 
 // (iterator, next, stop, step), how many it has taken
 void restore_islice(Tracer& t, Value* v, PyObject* reduced, Values parts) {
-  IteratorState& s = *v->iterator;
+  IteratorState& s = v->iterator();
   if (parts.size() != 4) {
     s.done = true;
   } else {

@@ -11,7 +11,7 @@ namespace {
 
 int64_t live_entries(const Value* dict) {
   int64_t n = 0;
-  for (const auto& entry : dict->dict->entries) n += entry.first != nullptr;
+  for (const auto& entry : dict->dict().entries) n += entry.first != nullptr;
   return n;
 }
 
@@ -29,49 +29,48 @@ Value* iterated_dict(const IteratorState& s) {
   if (s.children.empty()) return nullptr;
   Value* over = s.children[0];
   while (over->forward) over = over->forward;
-  if (s.kind == IteratorKind::Sequence && over->kind == Kind::Tuple && over->owner) {
-    over = over->owner;
+  if (s.kind == IteratorKind::Sequence && over->is(ValueKind::Tuple) && owner_of(over)) {
+    over = owner_of(over);
     while (over->forward) over = over->forward;
   }
-  return over->kind == Kind::Dict && (s.kind == IteratorKind::Keys || s.kind == IteratorKind::DictValues ||
-                                      s.kind == IteratorKind::Entries || s.kind == IteratorKind::Sequence)
+  return over->is(ValueKind::Dict) && (s.kind == IteratorKind::Keys || s.kind == IteratorKind::DictValues ||
+                                       s.kind == IteratorKind::Entries || s.kind == IteratorKind::Sequence)
              ? over
              : nullptr;
 }
 
 Value* new_iterator(Tracer& t, IteratorKind kind, Values children) {
-  Value* v = t.make(Kind::Iterator);
-  v->iterator = std::make_unique<IteratorState>();
-  v->iterator->kind = kind;
-  v->iterator->children = std::move(children);
-  if (Value* dict = iterated_dict(*v->iterator)) {
-    v->iterator->stop = live_entries(dict);
-    v->iterator->walked = dict->dict->keys_changed;
+  Value* v = t.make(ValueKind::Iterator);
+  v->iterator().kind = kind;
+  v->iterator().children = std::move(children);
+  if (Value* dict = iterated_dict(v->iterator())) {
+    v->iterator().stop = live_entries(dict);
+    v->iterator().walked = dict->dict().keys_changed;
   }
-  if (const Value* deque = iterated_deque(*v->iterator))
-    v->iterator->stop = static_cast<int64_t>(deque->version);
+  if (const Value* deque = iterated_deque(v->iterator()))
+    v->iterator().stop = static_cast<int64_t>(deque->version);
   return v;
 }
 
 Value* walk_set(Tracer& t, Value* set, Value* in_order) {
   Value* v = new_iterator(t, IteratorKind::Sequence, {in_order});
-  v->iterator->set = set;
-  v->iterator->walked = set->version;
-  v->iterator->stop = static_cast<int64_t>(set->items.size());
+  v->iterator().set = set;
+  v->iterator().walked = set->version;
+  v->iterator().stop = static_cast<int64_t>(set->items().size());
   return v;
 }
 
 void check_unchanged(Tracer& t, const Value* v) {
-  const IteratorState& s = *v->iterator;
+  const IteratorState& s = v->iterator();
   if (const Value* dict = v->source ? nullptr : iterated_dict(s);
-      dict && dict->dict->keys_changed != s.walked) {
+      dict && dict->dict().keys_changed != s.walked) {
     // Where an iterator over a dict of the same length goes on is up to the dict's table.
     if (dict->cls != &PyDict_Type || live_entries(dict) == s.stop)
       stop("unsupported_value", "the keys of a dict change under an iterator");
     t.raise(PyExc_RuntimeError, "dictionary changed size during iteration");
   }
   if (s.set && s.set->version != s.walked) {
-    if (static_cast<int64_t>(s.set->items.size()) != s.stop)
+    if (static_cast<int64_t>(s.set->items().size()) != s.stop)
       t.raise(PyExc_RuntimeError, "Set changed size during iteration", true);
     stop("unsupported_value", "a set changes under an iterator, and keeps its size");
   }
@@ -83,16 +82,16 @@ namespace {
 
 // --- of a list, a tuple, a deque, a view of a dict; of a set in its order
 Value* next_in_sequence(Tracer& t, Value* v, Value**) {
-  IteratorState& s = *v->iterator;
+  IteratorState& s = v->iterator();
   Value* over = walked_by(t, v);
-  if (s.index >= static_cast<int64_t>(over->items.size())) {
+  if (s.index >= static_cast<int64_t>(over->items().size())) {
     if (v->source) {
       count_step(t, v);
       t.guard(GuardKind::Length, over->source, nullptr, s.index, "", nullptr, "nothing left");
     }
     return exhaust(v);
   }
-  Value* item = over->items[static_cast<size_t>(s.index++)];
+  Value* item = over->items()[static_cast<size_t>(s.index++)];
   if (v->source) {
     count_step(t, v);
     t.guard(GuardKind::LengthAtLeast, over->source, nullptr, s.index, "", nullptr,
@@ -102,27 +101,27 @@ Value* next_in_sequence(Tracer& t, Value* v, Value**) {
 }
 
 Recipe recipe_in_sequence(Tracer&, RecipeMaker& make, Value* v) {
-  const IteratorState& s = *v->iterator;
+  const IteratorState& s = v->iterator();
   if (s.set && s.set->version != s.walked)
     stop("unsupported_value", "an iterator over a set that changed leaves the segment");
   return advanced(make.make(s.set ? s.set : s.children[0]), s.index);
 }
 
 Value* next_reversed(Tracer& t, Value* v, Value**) {
-  IteratorState& s = *v->iterator;
+  IteratorState& s = v->iterator();
   const Value* over = walked_by(t, v);
-  if (s.index <= 0 || s.index > static_cast<int64_t>(over->items.size())) return exhaust(v);
-  return over->items[static_cast<size_t>(--s.index)];
+  if (s.index <= 0 || s.index > static_cast<int64_t>(over->items().size())) return exhaust(v);
+  return over->items()[static_cast<size_t>(--s.index)];
 }
 
 Recipe recipe_reversed(Tracer& t, RecipeMaker& make, Value* v) {
-  const auto n = static_cast<int64_t>(walked_by(t, v)->items.size());
-  return advanced(make.made_by("builtins.reversed", {v->iterator->children[0]}), n - v->iterator->index);
+  const auto n = static_cast<int64_t>(walked_by(t, v)->items().size());
+  return advanced(make.made_by("builtins.reversed", {v->iterator().children[0]}), n - v->iterator().index);
 }
 
 bool walks_a_list(Tracer& t, const Value* v) {
   const Value* over = walked_by(t, v);
-  return over && over->kind == Kind::List;
+  return over && over->is(ValueKind::List);
 }
 
 Recipe exhausted_reversed(Tracer& t, RecipeMaker& make, Value* v) {
@@ -133,7 +132,7 @@ Recipe exhausted_reversed(Tracer& t, RecipeMaker& make, Value* v) {
 // --- of a dict
 // The next entry at or after `index`; -1 = none.
 int64_t next_place(const Value* dict, int64_t index) {
-  const auto& entries = dict->dict->entries;
+  const auto& entries = dict->dict().entries;
   for (auto i = static_cast<size_t>(index); i < entries.size(); ++i)
     if (entries[i].first) return static_cast<int64_t>(i);
   return -1;
@@ -143,13 +142,13 @@ using Entry = std::pair<Value*, Value*>;
 
 const Entry* next_entry(Tracer& t, Value* v) {
   const Value* dict = walked_by(t, v);
-  const int64_t at = next_place(dict, v->iterator->index);
+  const int64_t at = next_place(dict, v->iterator().index);
   if (at < 0) {
     exhaust(v);
     return nullptr;
   }
-  v->iterator->index = at + 1;
-  return &dict->dict->entries[static_cast<size_t>(at)];
+  v->iterator().index = at + 1;
+  return &dict->dict().entries[static_cast<size_t>(at)];
 }
 
 Value* next_key(Tracer& t, Value* v, Value**) {
@@ -168,8 +167,8 @@ Value* next_pair(Tracer& t, Value* v, Value**) {
 Recipe of_view(Tracer& t, RecipeMaker& make, Value* v, const char* view) {
   int64_t taken = 0;
   Value* dict = walked_by(t, v);
-  for (int64_t i = 0; i < v->iterator->index; ++i)
-    taken += dict->dict->entries[static_cast<size_t>(i)].first != nullptr;
+  for (int64_t i = 0; i < v->iterator().index; ++i)
+    taken += dict->dict().entries[static_cast<size_t>(i)].first != nullptr;
   Owned method(PyObject_GetAttrString(native_base(dict->cls), view));
   Recipe c = make.call(method.get(), {});
   c.children.push_back(make.make(dict));
@@ -196,13 +195,13 @@ Recipe exhausted_view(Tracer&, RecipeMaker& make, Value*) {
 // --- of a constant: a range, a str, bytes, a tuple
 Value* next_in_constant(Tracer& t, Value* v, Value**) {
   const Value* over = walked_by(t, v);
-  if (v->iterator->index >= PyObject_Size(over->obj)) return exhaust(v);
-  Owned at(PyLong_FromLongLong(v->iterator->index++));
+  if (v->iterator().index >= PyObject_Size(over->obj)) return exhaust(v);
+  Owned at(PyLong_FromLongLong(v->iterator().index++));
   return t.fold(PyObject_GetItem(over->obj, at.get()));
 }
 
 Recipe recipe_in_constant(Tracer&, RecipeMaker& make, Value* v) {
-  return advanced(make.make(v->iterator->children[0]), v->iterator->index);
+  return advanced(make.make(v->iterator().children[0]), v->iterator().index);
 }
 
 Recipe exhausted_constant(Tracer& t, RecipeMaker& make, Value* v) {
@@ -218,7 +217,7 @@ Recipe exhausted_constant(Tracer& t, RecipeMaker& make, Value* v) {
 // What it walked over may get more elements, and it will not see them.
 Recipe exhausted_sequence(Tracer& t, RecipeMaker& make, Value* v) {
   const Value* over = walked_by(t, v);
-  if (v->iterator->set) return advanced(make.sequence(Recipe::Kind::Set, {}), 0);
+  if (v->iterator().set) return advanced(make.sequence(Recipe::Kind::Set, {}), 0);
   if (over && over->cls == &PyDictValues_Type) return of_empty_view(make, kValues);
   if (over && over->cls == &PyDictItems_Type) return of_empty_view(make, kItems);
   return advanced(make.sequence(walks_a_list(t, v) ? Recipe::Kind::List : Recipe::Kind::Tuple, {}), 0);

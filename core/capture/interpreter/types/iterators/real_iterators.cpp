@@ -30,7 +30,7 @@ void enter_wrapper(Tracer& t, Value* v) {
   if (!reduced) t.raise_python();
   PyObject* arguments = PyTuple_GET_ITEM(reduced.get(), 1);
   Value* parts = t.look(t.lazy(arguments, t.sources().make(SourceKind::IterState, v->source, 1, "")));
-  ops_of(v).restore(t, v, reduced.get(), parts->items);
+  ops_of(v).restore(t, v, reduced.get(), parts->items());
 }
 
 // What is left is listed, here and by each check of the segment: a range with very many left is advanced for
@@ -45,27 +45,27 @@ void enter_rest(Tracer& t, Value* v) {
   Owned owned(iterator_rest(v->obj));
   PyObject* left = owned.get();
   if (!left) stop("unsupported_value", std::string("iteration over a ") + Py_TYPE(v->obj)->tp_name);
-  v->iterator->over = iterated_container(v->obj);
-  Value* items = t.make(Kind::Tuple);
+  v->iterator().over = iterated_container(v->obj);
+  Value* items = t.make(ValueKind::Tuple);
   items->cls = &PyTuple_Type;
   items->source = rest;
   items->typed = true;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(left); ++i) {
     Owned key(PyLong_FromSsize_t(i));
-    items->items.push_back(t.lazy(PyList_GET_ITEM(left, i), t.sources().make(SourceKind::Item, rest, -1,
-                                                                             std::to_string(i), key.get())));
+    items->items().push_back(
+        t.lazy(PyList_GET_ITEM(left, i),
+               t.sources().make(SourceKind::Item, rest, -1, std::to_string(i), key.get())));
   }
-  v->iterator->children = {items};
+  v->iterator().children = {items};
 }
 
 }  // namespace
 
 void materialise_iterator(Tracer& t, Value* v) {
   guard_type(t, v);
-  v->kind = Kind::Iterator;
-  v->iterator = std::make_unique<IteratorState>();
-  v->iterator->kind = wrapper_kind(Py_TYPE(v->obj));
-  if (v->iterator->kind == IteratorKind::Sequence)
+  become(v, ValueKind::Iterator);
+  v->iterator().kind = wrapper_kind(Py_TYPE(v->obj));
+  if (v->iterator().kind == IteratorKind::Sequence)
     enter_rest(t, v);
   else
     enter_wrapper(t, v);
@@ -75,7 +75,7 @@ Values state_of(Tracer& t, Value* v, PyObject* reduced) {
   PyObject* state = PyTuple_GET_SIZE(reduced) > 2 ? PyTuple_GET_ITEM(reduced, 2) : Py_None;
   Value* found = t.look(t.lazy(state, t.sources().make(SourceKind::IterState, v->source, 2, "")));
   if (is_none(t, found)) return {};
-  return found->kind == Kind::Tuple ? found->items : Values{found};
+  return found->is(ValueKind::Tuple) ? found->items() : Values{found};
 }
 
 // The elements of a set that existed before, in its own order.
@@ -95,7 +95,7 @@ Value* set_in_order(Tracer& t, Value* set) {
 
 // A real iterator is asked for one more.
 void count_step(Tracer& t, Value* v) {
-  IteratorState& s = *v->iterator;
+  IteratorState& s = v->iterator();
   if (auto found = t.values.by_object.find(s.over); s.over && found != t.values.by_object.end())
     if (resolve(found->second)->mutated)
       stop("unsupported_value", "iteration over a container that was changed");

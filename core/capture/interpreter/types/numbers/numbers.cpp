@@ -15,25 +15,26 @@ Value* symbol_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
 }
 
 Recipe recipe_of_symbol(Tracer&, RecipeMaker& make, Value* v) {
-  return make.integer(v->sym);
+  return make.integer(v->as<SymbolValue>().sym);
 }
 
 Recipe recipe_of_float(Tracer& t, RecipeMaker& make, Value* v) {
-  if (!v->items.empty()) return make.sequence(Recipe::Kind::Call, v->items);
-  if (!v->tensor) return make.source(derived_source(t, v->roots[0], v->parts));
+  if (!v->items().empty()) return make.sequence(Recipe::Kind::Call, v->items());
+  if (!v->as<FloatValue>().tensor)
+    return make.source(derived_source(t, v->as<FloatValue>().roots[0], v->as<FloatValue>().parts));
   Recipe r = make.call(reinterpret_cast<PyObject*>(&PyFloat_Type), {});
-  r.children.push_back(make.make(v->tensor));
+  r.children.push_back(make.make(v->as<FloatValue>().tensor));
   return r;
 }
 
 // Written once the numbers are there, behind the graph.
 Recipe recipe_of_text(Tracer& t, RecipeMaker& make, Value* v) {
   Recipe r;
-  if (resolve(v->items.at(0))->kind == Kind::Tensor) {
-    r = make.made_by("builtins.format", v->items);
+  if (resolve(v->items().at(0))->is(ValueKind::Tensor)) {
+    r = make.made_by("builtins.format", v->items());
   } else {
     r = make.made_by("vitrine._polyfills.library.joined", {});
-    r.children.push_back(make.sequence(Recipe::Kind::Tuple, v->items));
+    r.children.push_back(make.sequence(Recipe::Kind::Tuple, v->items()));
   }
   return make.shared(v, std::move(r));
 }

@@ -18,12 +18,12 @@ void cell_effect(Tracer&, RecipeMaker& make, Value* v, std::vector<Effect>& out)
   Effect e;
   e.target = make.make(v);
   e.kind = Effect::Kind::SetCell;
-  e.value = make.make(v->items[0]);
+  e.value = make.make(v->items()[0]);
   out.push_back(std::move(e));
 }
 
 Recipe recipe_of_cell(Tracer&, RecipeMaker& make, Value* v) {
-  return make.sequence(Recipe::Kind::Cell, {v->items.empty() ? nullptr : v->items[0]});
+  return make.sequence(Recipe::Kind::Cell, {v->items().empty() ? nullptr : v->items()[0]});
 }
 
 }  // namespace

@@ -10,19 +10,19 @@
 namespace vitrine::capture {
 
 Value* constant_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
-  if (a->kind != Kind::Constant || b->kind != Kind::Constant) return nullptr;
+  if (!a->is(ValueKind::Constant) || !b->is(ValueKind::Constant)) return nullptr;
   if (Value* result = numpy_operator(t, op.row.name, a->obj, b->obj)) return result;
   return t.fold(
       PyObject_CallFunctionObjArgs(torch_names().operator_function(op.row.name), a->obj, b->obj, nullptr));
 }
 
 Value* constant_compare(Tracer& t, int op, Value* a, Value* b) {
-  if (a->kind != Kind::Constant || b->kind != Kind::Constant) return nullptr;
+  if (!a->is(ValueKind::Constant) || !b->is(ValueKind::Constant)) return nullptr;
   return t.fold(PyObject_RichCompare(a->obj, b->obj, op));
 }
 
 std::optional<bool> equal_constants(Tracer& t, Value* a, Value* b) {
-  if (a->kind != Kind::Constant || b->kind != Kind::Constant) return std::nullopt;
+  if (!a->is(ValueKind::Constant) || !b->is(ValueKind::Constant)) return std::nullopt;
   Owned result(PyObject_RichCompare(a->obj, b->obj, Py_EQ));
   if (!result) t.raise_python();
   const int yes = PyObject_IsTrue(result.get());

@@ -31,8 +31,8 @@ struct FoundDescriptor {
 };
 
 Value* bound(Tracer& t, PyObject* function, Value* self) {
-  Value* m = t.make(Kind::Method);
-  m->items = {t.pinned(function), self};
+  Value* m = t.make(ValueKind::Method);
+  m->items() = {t.pinned(function), self};
   m->cls =
       PyFunction_Check(function) || binds_as_method(Py_TYPE(function)) ? &PyMethod_Type : &PyCFunction_Type;
   return m;
@@ -75,8 +75,8 @@ Value* of_tuple_getter(Tracer& t, const FoundDescriptor& r) {
   if (!reduced) t.raise_python();
   const auto i = PyLong_AsSize_t(PyTuple_GET_ITEM(PyTuple_GET_ITEM(reduced.get(), 1), 0));
   guard_length(t, r.self);
-  if (i >= r.self->items.size()) t.raise(PyExc_IndexError, "tuple index out of range");
-  return r.self->items[i];
+  if (i >= r.self->items().size()) t.raise(PyExc_IndexError, "tuple index out of range");
+  return r.self->items()[i];
 }
 
 // Of an object that existed before: what lies in its slot.
@@ -93,8 +93,8 @@ Value* of_real_slot(Tracer& t, const FoundDescriptor& r) {
 
 Value* of_member(Tracer& t, const FoundDescriptor& r) {
   Value* self = r.self;
-  if (self->kind == Kind::Tuple && self->real) {
-    Owned field(PyObject_GetAttrString(self->real, r.name.c_str()));  // torch.return_types.*
+  if (self->is(ValueKind::Tuple) && real_of(self)) {
+    Owned field(PyObject_GetAttrString(real_of(self), r.name.c_str()));  // torch.return_types.*
     if (!field) t.raise_python();
     return from_python(t, field.get());
   }
@@ -113,9 +113,9 @@ Value* of_getset(Tracer& t, const FoundDescriptor& r) {
   if (Value* of_chain = chain_attr(t, self, r.name)) return of_chain;
   if (r.name == "__dict__") return instance_dict(t, self);
   if (r.name == "__class__" && !binds_as_method(type_of(t, self))) return class_of(t, r);
-  if (r.name == "args" && self->worded) return t.tuple(self->items);
-  if (r.name == "maxlen" && self->kind == Kind::List)
-    return self->limit < 0 ? t.none() : t.integer(self->limit);
+  if (r.name == "args" && is_worded(self)) return t.tuple(self->items());
+  if (r.name == "maxlen" && self->is(ValueKind::List))
+    return self->as<ListValue>().limit < 0 ? t.none() : t.integer(self->as<ListValue>().limit);
   stop("unsupported_value", "attribute " + r.name + " of a " + describe(t, self));
 }
 
@@ -123,7 +123,7 @@ Value* of_cached_property(Tracer& t, const FoundDescriptor& r) {
   if (!r.self) return t.pinned(r.descriptor);
   Owned named(PyObject_GetAttrString(r.descriptor, "attrname"));
   const bool kept_as_named = named && PyUnicode_Check(named.get()) && text_of(named.get()) == r.name;
-  if (!kept_as_named || r.self->kind != Kind::Object)  // which CPython has words for
+  if (!kept_as_named || !r.self->is(ValueKind::Object))  // which CPython has words for
     stop("exception", "a cached_property that cannot be kept under its name");
   Owned function(PyObject_GetAttrString(r.descriptor, "func"));
   if (!function) t.raise_python();
@@ -166,7 +166,7 @@ Value* through_instance(Tracer& t, const FoundDescriptor& r) {
   if (is_function(r.descriptor)) return bound(t, r.descriptor, r.self);
   if (PyType_IsSubtype(kind, &PyProperty_Type)) return of_property(t, r);
   // "_collections._tuplegetter" before CPython 3.12
-  if (std::string_view(kind->tp_name).ends_with("collections._tuplegetter") && r.self->kind == Kind::Tuple)
+  if (std::string_view(kind->tp_name).ends_with("collections._tuplegetter") && r.self->is(ValueKind::Tuple))
     return of_tuple_getter(t, r);
   if (kind == &PyMemberDescr_Type) return of_member(t, r);
   if (kind == &PyGetSetDescr_Type) return of_getset(t, r);

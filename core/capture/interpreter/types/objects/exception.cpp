@@ -17,14 +17,14 @@ bool is_plain_exception(PyTypeObject* type) {
 void init_exception(Tracer& t, Value* self, const Arguments& a) {
   if (self->obj) stop("side_effect", "__init__() of an exception that exists already");
   if (!a.keyword.empty()) stop("exception", "keywords of __init__() of a " + describe(t, self));
-  self->items = a.positional;
-  self->worded = true;
+  self->items() = a.positional;
+  self->as<ObjectValue>().worded = true;
 }
 
 Value* member_of_exception(Tracer& t, const Value* self, PyObject* member, const std::string& name) {
   auto* stop_iteration = reinterpret_cast<PyTypeObject*>(PyExc_StopIteration);
-  if (self->worded && self->cls == stop_iteration && name == "value")
-    return self->items.empty() ? t.none() : self->items[0];
+  if (is_worded(self) && self->cls == stop_iteration && name == "value")
+    return self->items().empty() ? t.none() : self->items()[0];
   if (!self->obj && PyType_IsSubtype(self->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) &&
       !(reinterpret_cast<PyDescrObject*>(member)->d_type->tp_flags & Py_TPFLAGS_HEAPTYPE))
     stop("unsupported_value", "attribute " + name + " of a " + std::string(self->cls->tp_name) + " object");
@@ -35,7 +35,8 @@ namespace {
 
 void set_exception_attr(Tracer& t, Value* v, const std::string& name, Value* value) {
   // One made here has no traceback that anything could look at.
-  if (v->worded && name == "__traceback__" && (is_none(t, value) || type_of(t, value) == &PyTraceBack_Type))
+  if (is_worded(v) && name == "__traceback__" &&
+      (is_none(t, value) || type_of(t, value) == &PyTraceBack_Type))
     return;
   set_object_attr(t, v, name, value);
 }

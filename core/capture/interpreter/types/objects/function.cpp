@@ -30,14 +30,14 @@ Value* own_attributes(Tracer& t, Value* function) {
     if (value && own) dict_set(t, dict, t.text(key), value);
   }
   dict->mutated = false;
-  dict->owner = function;
+  dict->as<DictValue>().owner = function;
   return dict;
 }
 
 // Names and values by turns, until somebody asks.
 Value* annotations_of(Tracer& t, FunctionState& f) {
   if (!f.annotations) f.annotations = new_dict(t);
-  if (t.look(f.annotations)->kind != Kind::Tuple) return f.annotations;
+  if (!t.look(f.annotations)->is(ValueKind::Tuple)) return f.annotations;
   const Values pairs = unpack(t, f.annotations);
   f.annotations = new_dict(t);
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) dict_set(t, f.annotations, pairs[i], pairs[i + 1]);
@@ -59,7 +59,7 @@ Value* function_attr(Tracer& t, Value* v, const std::string& name) {
   bool found = false;
   Value* written = find_written(v, name, &found);
   if (found) return written;
-  FunctionState& f = *v->function;
+  FunctionState& f = v->function();
   if (name == "__code__") return t.constant(reinterpret_cast<PyObject*>(f.code));
   if (name == "__name__") return t.constant(f.code->co_name);
   if (name == "__qualname__") return t.constant(f.code->co_qualname);
@@ -81,7 +81,7 @@ Value* attr_of_real_function(Tracer& t, Value* v, const std::string& name) {
   if (found) return written;
   const Source* base = v->source ? v->source : constant_source(t, v->obj);
   if (name == "__dict__") {
-    Value* holder = t.make(Kind::Object);
+    Value* holder = t.make(ValueKind::Object);
     holder->obj = v->obj;
     holder->cls = Py_TYPE(v->obj);
     holder->source = base;
@@ -104,7 +104,7 @@ Value* attr_of_real_function(Tracer& t, Value* v, const std::string& name) {
 }
 
 void set_function_attr(Tracer& t, Value* v, const std::string& name, Value* value) {
-  FunctionState& f = *v->function;
+  FunctionState& f = v->function();
   if (is_read_only(lookup(&PyFunction_Type, name)))
     stop("exception", name + " of a function, which is read-only, is set");
   if (name == "__code__") stop("custom_setter", "__code__ of a function is set");
@@ -118,8 +118,8 @@ void set_function_attr(Tracer& t, Value* v, const std::string& name, Value* valu
 Value* real_function_method(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
   if (name != "__get__") return nullptr;
   if (is_none(t, argument(t, a, 0))) return self;
-  Value* m = t.make(Kind::Method);
-  m->items = {self, argument(t, a, 0)};
+  Value* m = t.make(ValueKind::Method);
+  m->items() = {self, argument(t, a, 0)};
   m->cls = &PyMethod_Type;
   return m;
 }
@@ -142,7 +142,7 @@ PyObject* transform_globals() {
 }
 
 Recipe recipe_of_function(Tracer& t, RecipeMaker& make, Value* v) {
-  FunctionState& f = *v->function;
+  FunctionState& f = v->function();
   if (text_of(f.code->co_qualname) == "pull.<locals>.vjp_function" && f.globals == transform_globals())
     stop("unsupported_value", "the function that torch.func.vjp gives leaves the segment");
   const auto or_none = [&](Value* part) { return part ? make.make(part) : make.constant(Py_None); };

@@ -79,7 +79,7 @@ Value* call_reference(Tracer& t, Value* v, Arguments a) {
 // Made again by its class, of the first thing that it holds.
 Recipe recipe_by_class(Tracer&, RecipeMaker& make, Value* v) {
   Recipe r = make.call(reinterpret_cast<PyObject*>(v->cls), {});
-  r.children.push_back(make.make(v->items[0]));
+  r.children.push_back(make.make(v->items()[0]));
   return r;
 }
 

@@ -12,36 +12,36 @@ namespace vitrine::capture {
 namespace {
 
 Value* method_attr(Tracer& t, Value* v, const std::string& name) {
-  if (name == "__func__") return v->items[0];
-  if (name == "__self__") return v->items[1];
+  if (name == "__func__") return v->items()[0];
+  if (name == "__self__") return v->items()[1];
   if (name == "__class__") return t.pinned(reinterpret_cast<PyObject*>(type_of(t, v)));
   if (name != "__doc__" && lookup(type_of(t, v), name)) stop_at_attribute("a method", name);
-  return get_attr(t, v->items[0], name);
+  return get_attr(t, v->items()[0], name);
 }
 
 Value* call_bound(Tracer& t, Value* v, Arguments a) {
-  Value* function = t.look(v->items[0]);
-  a.positional.insert(a.positional.begin(), v->items[1]);
+  Value* function = t.look(v->items()[0]);
+  a.positional.insert(a.positional.begin(), v->items()[1]);
   return call(t, function, std::move(a));
 }
 
 Recipe recipe_of_method(Tracer& t, RecipeMaker& make, Value* v) {
-  const Value* f = t.look(v->items[0]);
-  const bool of_array = array_kind(t, v->items[1]) != ArrayKind::None;  // the real one has NumPy's own
-  if (f->kind == Kind::Constant && of_array) {
+  const Value* f = t.look(v->items()[0]);
+  const bool of_array = array_kind(t, v->items()[1]) != ArrayKind::None;  // the real one has NumPy's own
+  if (f->is(ValueKind::Constant) && of_array) {
     Owned name(PyObject_GetAttrString(f->obj, "__name__"));
     if (!name) t.raise_python();
-    Recipe r = make.made_by("builtins.getattr", {v->items[1]});
+    Recipe r = make.made_by("builtins.getattr", {v->items()[1]});
     r.children.push_back(make.constant(name.get()));
     return r;
   }
-  if (f->kind == Kind::Constant && !PyFunction_Check(f->obj)) {
+  if (f->is(ValueKind::Constant) && !PyFunction_Check(f->obj)) {
     Recipe r = make.made_by("vitrine._polyfills.library.bound", {});
     r.children.push_back(make.constant(f->obj));
-    r.children.push_back(make.make(v->items[1]));
+    r.children.push_back(make.make(v->items()[1]));
     return r;
   }
-  return make.sequence(Recipe::Kind::BoundMethod, v->items);
+  return make.sequence(Recipe::Kind::BoundMethod, v->items());
 }
 
 }  // namespace

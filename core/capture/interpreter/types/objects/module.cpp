@@ -37,8 +37,8 @@ Value* attr_of_class(Tracer& t, Value* v, const std::string& name, const Source*
 }
 
 Value* getattribute_of(Tracer& t, Value* v) {
-  Value* method = t.make(Kind::Method);
-  method->items = {t.pinned(lookup(&PyModule_Type, "__getattribute__")), v};
+  Value* method = t.make(ValueKind::Method);
+  method->items() = {t.pinned(lookup(&PyModule_Type, "__getattribute__")), v};
   method->cls = &_PyMethodWrapper_Type;
   return method;
 }

@@ -26,8 +26,8 @@ std::string module_of(PyObject* o) {
 
 // A number, a text or None.
 bool is_plain(const Value* v) {
-  return v->kind == Kind::Constant && (v->obj == Py_None || PyLong_Check(v->obj) || PyFloat_Check(v->obj) ||
-                                       PyUnicode_Check(v->obj) || PyBytes_Check(v->obj));
+  return v->is(ValueKind::Constant) && (v->obj == Py_None || PyLong_Check(v->obj) || PyFloat_Check(v->obj) ||
+                                        PyUnicode_Check(v->obj) || PyBytes_Check(v->obj));
 }
 
 // type.__call__, which a metaclass's own __call__ ends in.
@@ -62,7 +62,7 @@ Value* call_native_method(Tracer& t, Value* v, Arguments a) {
   if (PyObject* cls = const_object(t, self); cls && PyType_Check(cls) && o == type_call())
     return construct_plain(t, reinterpret_cast<PyTypeObject*>(cls), std::move(a));
   const std::string method = text_of(reinterpret_cast<PyDescrObject*>(o)->d_name);
-  if (self->kind == Kind::Tensor) return tensor_method(t, self, method, o, std::move(a));
+  if (self->is(ValueKind::Tensor)) return tensor_method(t, self, method, o, std::move(a));
   return call_method(t, self, method, a);
 }
 

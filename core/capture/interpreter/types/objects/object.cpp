@@ -52,7 +52,7 @@ bool set_member_of_module(Tracer& t, Value* v, PyObject* setter, const std::stri
     if (!dict_get(t, members, name.c_str())) continue;
     value = t.look(value);
     if (std::string(group) == "_buffers" &&
-        ((value->kind == Kind::Tensor && value->cls == torch_names().tensor) || is_none(t, value)))
+        ((value->is(ValueKind::Tensor) && value->cls == torch_names().tensor) || is_none(t, value)))
       dict_set(t, t.look(members), t.text(name), value);
     else
       call_special(t, v, setter, {t.text(name), value});
@@ -60,8 +60,8 @@ bool set_member_of_module(Tracer& t, Value* v, PyObject* setter, const std::stri
   }
   Value* list = symbolic_list(t, value);
   value = list ? list : peek(t, value);
-  const bool member = (value->kind == Kind::Tensor && value->cls != torch_names().tensor) ||
-                      (value->kind == Kind::Object && torch_names().is_module(value->cls));
+  const bool member = (value->is(ValueKind::Tensor) && value->cls != torch_names().tensor) ||
+                      (value->is(ValueKind::Object) && torch_names().is_module(value->cls));
   if (!member) return false;
   pin_type(t, type_of(t, v));
   call_special(t, v, setter, {t.text(name), value});
@@ -75,8 +75,7 @@ void set_object_attr(Tracer& t, Value* v, const std::string& name, Value* value)
   PyObject* setter = lookup(type, "__setattr__");
   if (setter && PyFunction_Check(setter) && setter != torch_names().module_setattr) {
     pin_type(t, type);
-    call_special(t, v, setter, {t.text(name), value});
-    return;
+    return void(call_special(t, v, setter, {t.text(name), value}));
   }
   if (setter == torch_names().module_setattr && set_member_of_module(t, v, setter, name, value)) return;
   generic_set(t, v, name, value);
@@ -134,7 +133,7 @@ Value* next_of_object(Tracer& t, Value* v, Value** returned) {
   } catch (const RaiseSignal& signal) {
     if (!signal.exception || signal.exception->cls != reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))
       throw;
-    if (returned && !signal.exception->items.empty()) *returned = signal.exception->items[0];
+    if (returned && !signal.exception->items().empty()) *returned = signal.exception->items()[0];
     return nullptr;
   }
 }
@@ -255,9 +254,9 @@ Value* new_object(Tracer& t, const Arguments& a) {
   auto* cls = reinterpret_cast<PyTypeObject*>(o);
   pin_type(t, cls);
   if (PyType_IsSubtype(cls, &PyDict_Type)) return new_dict(t, cls);
-  if (PyType_IsSubtype(cls, &PyList_Type)) return t.sequence(Kind::List, {}, cls);
+  if (PyType_IsSubtype(cls, &PyList_Type)) return t.sequence(ValueKind::List, {}, cls);
   if (PyType_IsSubtype(cls, &PyTuple_Type))
-    return t.sequence(Kind::Tuple, a.positional.size() > 1 ? listed(t, a.positional[1]) : Values{}, cls);
+    return t.sequence(ValueKind::Tuple, a.positional.size() > 1 ? listed(t, a.positional[1]) : Values{}, cls);
   if (!(cls->tp_flags & Py_TPFLAGS_HEAPTYPE) && cls != &PyBaseObject_Type &&
       !PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
     stop("unsupported_builtin", std::string("an object of class ") + cls->tp_name + " is made");
@@ -270,7 +269,7 @@ Value* new_object(Tracer& t, const Arguments& a) {
     const Owned nothing(PyTuple_New(0)), made(PyBaseObject_Type.tp_new(cls, nothing.get(), nullptr));
     t.raise_python();  // which methods it lacks
   }
-  Value* v = t.make(Kind::Object);
+  Value* v = t.make(ValueKind::Object);
   v->cls = cls;
   v->typed = true;
   return v;

@@ -9,12 +9,12 @@ namespace vitrine::capture {
 namespace {
 
 Value* super_attr(Tracer& t, Value* v, const std::string& name) {
-  if (v->items.empty()) stop("exception", "attribute " + name + " of a traceback");
-  PyObject* after = const_object(t, v->items[0]);
-  Value* self = t.look(v->items[1]);
+  if (v->items().empty()) stop("exception", "attribute " + name + " of a traceback");
+  PyObject* after = const_object(t, v->items()[0]);
+  Value* self = t.look(v->items()[1]);
   // A class answers for itself, and as an object of its metaclass.
   const bool through_class =
-      self->kind == Kind::Constant && PyType_Check(self->obj) && after && PyType_Check(after) &&
+      self->is(ValueKind::Constant) && PyType_Check(self->obj) && after && PyType_Check(after) &&
       PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(self->obj), reinterpret_cast<PyTypeObject*>(after));
   PyTypeObject* type = through_class ? reinterpret_cast<PyTypeObject*>(self->obj) : type_of(t, self);
   pin_type(t, type);

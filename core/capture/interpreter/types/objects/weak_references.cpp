@@ -18,10 +18,10 @@ constexpr size_t kMostLookedAt = 10'000;
 // What a value holds strongly. Less than all of it is no error.
 void add_held(const Value* v, Values& to) {
   if (is_weak_reference(v) || is_kept_as(v, "Identity")) return;
-  to.insert(to.end(), v->items.begin(), v->items.end());
+  to.insert(to.end(), v->items_if_any().begin(), v->items_if_any().end());
   for (const auto& [name, value] : v->attrs) to.push_back(value);
-  if (v->dict)
-    for (const auto& [key, value] : v->dict->entries) to.insert(to.end(), {key, key ? value : nullptr});
+  if (v->kind() == ValueKind::Dict)
+    for (const auto& [key, value] : v->dict().entries) to.insert(to.end(), {key, key ? value : nullptr});
 }
 
 bool is_held_by_a_frame(Tracer& t, Value* target) {
@@ -42,24 +42,24 @@ bool is_held_by_a_frame(Tracer& t, Value* target) {
 }  // namespace
 
 bool is_weak_reference(const Value* v) {
-  return v->kind == Kind::Object && !v->obj && v->cls == &_PyWeakref_RefType;
+  return v->is(ValueKind::Object) && !v->obj && v->cls == &_PyWeakref_RefType;
 }
 
 Value* weak_reference(Tracer& t, Value* target) {
   target = t.look(target);
-  const bool known = (target->kind == Kind::Object && !is_kept_as(target, "Compiled") &&
+  const bool known = (target->is(ValueKind::Object) && !is_kept_as(target, "Compiled") &&
                       array_kind(t, target) == ArrayKind::None) ||
-                     target->kind == Kind::Tensor || target->kind == Kind::Function;
+                     target->is(ValueKind::Tensor) || target->is(ValueKind::Function);
   if (!known || type_of(t, target)->tp_weaklistoffset == 0)
     stop("unsupported_value", "a weak reference to " + describe(t, target));
-  Value* reference = t.make(Kind::Object);
+  Value* reference = t.make(ValueKind::Object);
   reference->cls = &_PyWeakref_RefType;
-  reference->items = {target};
+  reference->items() = {target};
   return reference;
 }
 
 Value* target_of(Tracer& t, const Value* reference) {
-  Value* target = resolve(reference->items[0]);
+  Value* target = resolve(reference->items()[0]);
   const bool before = target->source && held_elsewhere(t, target->source);
   if (!before && !is_held_by_a_frame(t, target))
     stop("unsupported_value", "a weak reference to what may be gone is asked for it",

@@ -43,10 +43,10 @@ PyObject* scalar_class() {
 bool holds_array(Tracer& t, Value* v) {
   v = resolve(v);
   if (array_kind(t, v) != ArrayKind::None) return true;
-  if (v->kind == Kind::Lazy && !PyTuple_CheckExact(v->obj) && !PyList_CheckExact(v->obj)) return false;
+  if (v->is(ValueKind::Lazy) && !PyTuple_CheckExact(v->obj) && !PyList_CheckExact(v->obj)) return false;
   v = t.look(v);
-  return (v->kind == Kind::Tuple || v->kind == Kind::List) &&
-         std::any_of(v->items.begin(), v->items.end(), [&](Value* item) { return holds_array(t, item); });
+  return (v->is(ValueKind::Tuple) || v->is(ValueKind::List)) &&
+         std::any_of(v->items().begin(), v->items().end(), [&](Value* item) { return holds_array(t, item); });
 }
 
 // Keys of the tables there are functions of NumPy.
@@ -94,8 +94,8 @@ std::span<const BuiltinRow> array_builtins() {
 
 ArrayKind array_kind(Tracer& t, Value* v) {
   v = resolve(v);
-  if (v->kind == Kind::Lazy && v->obj && Py_TYPE(v->obj) == torch_names().numpy_array) v = t.look(v);
-  if (v->kind != Kind::Object || !v->cls) return ArrayKind::None;
+  if (v->is(ValueKind::Lazy) && v->obj && Py_TYPE(v->obj) == torch_names().numpy_array) v = t.look(v);
+  if (!v->is(ValueKind::Object) || !v->cls) return ArrayKind::None;
   const auto* cls = reinterpret_cast<PyObject*>(v->cls);
   return cls == array_class()    ? ArrayKind::Array
          : cls == scalar_class() ? ArrayKind::Scalar
@@ -103,7 +103,7 @@ ArrayKind array_kind(Tracer& t, Value* v) {
 }
 
 Value* make_array(Tracer& t, Value* tensor, bool scalar) {
-  Value* v = t.make(Kind::Object);
+  Value* v = t.make(ValueKind::Object);
   v->cls = reinterpret_cast<PyTypeObject*>(scalar ? scalar_class() : array_class());
   v->attrs = {{"tensor", t.look(tensor)}, {"scalar", t.boolean(scalar)}};
   v->typed = true;
@@ -119,7 +119,7 @@ bool enter_array(Tracer& t, Value* v) {
   if (!tensor) PyErr_Clear();
   if (!tensor || tensor.get() == Py_None) return false;
   guard_type(t, v);
-  v->kind = Kind::Object;
+  become(v, ValueKind::Object);
   v->cls = reinterpret_cast<PyTypeObject*>(array_class());
   Value* over = t.lazy(tensor.get(), t.sources().make(SourceKind::TensorOver, v->source, -1, ""));
   v->attrs = {{"tensor", over}, {"scalar", t.boolean(false)}};
@@ -177,19 +177,19 @@ Value* indices_of_arrays(Tracer& t, Value* key) {
     return places && !type.sizes.empty() && (!alone || type.sizes.size() == 1) ? tensor : v;
   };
   key = resolve(key);
-  if (key->kind != Kind::Tuple && !(key->kind == Kind::Lazy && PyTuple_CheckExact(key->obj)))
+  if (!key->is(ValueKind::Tuple) && !(key->is(ValueKind::Lazy) && PyTuple_CheckExact(key->obj)))
     return behind(key, true);
   key = t.look(key);
-  if (key->kind != Kind::Tuple) return key;
+  if (!key->is(ValueKind::Tuple)) return key;
   guard_length(t, key);
-  Values items = key->items;
+  Values items = key->items();
   bool changed = false;
   for (Value*& item : items) {
     Value* found = behind(item, false);
     changed = changed || found != item;
     item = found;
   }
-  return changed ? t.sequence(Kind::Tuple, std::move(items)) : key;
+  return changed ? t.sequence(ValueKind::Tuple, std::move(items)) : key;
 }
 
 }  // namespace vitrine::capture

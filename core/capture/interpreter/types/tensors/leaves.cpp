@@ -27,7 +27,7 @@ Value* set_requires_grad(Tracer& t, Value* tensor, bool on) {
   Owned name(PyUnicode_InternFromString("requires_grad_"));
   PyObject* method = _PyType_Lookup(torch_names().tensor_base, name.get());
   torch_call(t, "Tensor.requires_grad_", method, {{tensor, t.boolean(on)}, {}});
-  if (tensor->real && tensor->source) write_attr(t, tensor, "requires_grad", t.boolean(on));
+  if (real_of(tensor) && tensor->source) write_attr(t, tensor, "requires_grad", t.boolean(on));
   return tensor;
 }
 
@@ -42,7 +42,7 @@ Value* new_parameter(Tracer& t, const Arguments& a) {
   if (!data || is_none(t, data))
     data = torch_call(t, "torch.empty", find_object("torch.empty"), {{t.integer(0)}, {}});
   data = t.look(data);
-  if (data->kind != Kind::Tensor || (data->cls != torch.tensor && data->cls != torch.parameter))
+  if (!data->is(ValueKind::Tensor) || (data->cls != torch.tensor && data->cls != torch.parameter))
     stop("unsupported_value", "a parameter is made of a " + describe(t, data));
   const bool wants = !wanted || truth(t, wanted);
   const ir::DType dtype = torch_api::type_of(data->obj).dtype;
@@ -67,7 +67,7 @@ uint64_t writes_to(PyObject* fake_tensor) {
 Value* data_of(Tracer& t, Value* v) {
   if (inference_mode(t) || (is_tensor(v) && t.lowering().is_inference(v->obj)))
     stop("unsupported_operator", ".data is read in inference mode");
-  if (v->real && v->source &&
+  if (real_of(v) && v->source &&
       std::find(t.modes.unversioned.begin(), t.modes.unversioned.end(), v) == t.modes.unversioned.end())
     t.modes.unversioned.push_back(v);
   return torch_call(t, "Tensor.data", find_object("vitrine._polyfills.library.data_of"), {{v}, {}});
@@ -79,7 +79,7 @@ std::vector<Effect> version_effects(Tracer& t, RecipeMaker& make) {
   for (Value* v : t.modes.unversioned) {
     if (!t.lowering().is_written(v->obj)) continue;
     const Source* before = t.sources().make(SourceKind::Attr, v->source, -1, "_version");
-    Value* counted = t.lazy(Owned(PyObject_GetAttrString(v->real, "_version")).get(), before);
+    Value* counted = t.lazy(Owned(PyObject_GetAttrString(real_of(v), "_version")).get(), before);
     Effect e;
     e.kind = Effect::Kind::Call;
     e.value = make.call(find_object("vitrine._polyfills.library.set_version"), {});
@@ -95,7 +95,7 @@ std::vector<Effect> version_effects(Tracer& t, RecipeMaker& make) {
 static void set_data(Tracer& t, Value* v, Value* value) {
   value = t.look(value);
   if (value == t.look(v)) return;  // what Module.to() does with a parameter that is as it should be
-  const bool fits = value->kind == Kind::Tensor &&
+  const bool fits = value->is(ValueKind::Tensor) &&
                     torch_api::type_of(value->obj).dtype == torch_api::type_of(v->obj).dtype &&
                     torch_api::type_of(value->obj).sizes == torch_api::type_of(v->obj).sizes;
   if (!fits || dynamic(t) || inference_mode(t) || t.lowering().is_inference(v->obj))
@@ -104,17 +104,17 @@ static void set_data(Tracer& t, Value* v, Value* value) {
   if (memory(value) == memory(v) && torch_api::type_of(value->obj) == torch_api::type_of(v->obj)) return;
   torch_call(t, std::string(torch_api::Lowering::kSetData),
              find_object("vitrine._polyfills.library.set_data"), {{v, value}, {}});
-  if (v->real && v->source) write_attr(t, v, "data", value);
+  if (real_of(v) && v->source) write_attr(t, v, "data", value);
 }
 
 // What a tensor that requires no grad has none of; and a leaf, as long as it stays one.
 Value* autograd_fact(Tracer& t, Value* v, const std::string& name) {
   check_not_differentiated(t, "a tensor's autograd graph");
   const bool wants = torch_api::requires_grad(v->obj);
-  const bool leaf = torch_api::is_leaf(v->real ? v->real : v->obj) && torch_api::is_leaf(v->obj);
-  if (!leaf && (v->real || name == "grad_fn"))
+  const bool leaf = torch_api::is_leaf(real_of(v) ? real_of(v) : v->obj) && torch_api::is_leaf(v->obj);
+  if (!leaf && (real_of(v) || name == "grad_fn"))
     stop("unsupported_operator", "a tensor's " + name + " is read: it is autograd's own graph");
-  if (wants && v->real && v->source) guard_leaf(t, name, v);
+  if (wants && real_of(v) && v->source) guard_leaf(t, name, v);
   return name == "is_leaf" ? t.boolean(leaf) : t.none();
 }
 

@@ -18,7 +18,8 @@ namespace {
 // A complex number beside a tensor of one or more dimensions and a floating or complex type: a 0-d tensor
 // does the same there, and has a place in a graph. nullptr: other values.
 Value* complex_beside(Tracer& t, Value* number, Value* tensor) {
-  if (number->kind != Kind::Constant || !PyComplex_CheckExact(number->obj) || tensor->kind != Kind::Tensor)
+  if (!number->is(ValueKind::Constant) || !PyComplex_CheckExact(number->obj) ||
+      !tensor->is(ValueKind::Tensor))
     return nullptr;
   const ir::TensorType type = torch_api::type_of(tensor->obj);
   if (type.sizes.empty() || !(ir::is_float(type.dtype) || ir::is_complex(type.dtype))) return nullptr;
@@ -28,26 +29,26 @@ Value* complex_beside(Tracer& t, Value* number, Value* tensor) {
 
 Value* tensor_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
   // A number to PyTorch, whatever operators its class has.
-  if (b->kind == Kind::Object &&
+  if (b->is(ValueKind::Object) &&
       (PyType_IsSubtype(b->cls, &PyLong_Type) || PyType_IsSubtype(b->cls, &PyFloat_Type)))
     stop("unsupported_value", op.name + " of a tensor and a " + describe(t, b));
-  if (a->kind == Kind::Object || b->kind == Kind::Object) return nullptr;
+  if (a->is(ValueKind::Object) || b->is(ValueKind::Object)) return nullptr;
   if (Value* number = complex_beside(t, b, a)) b = number;
   if (Value* number = complex_beside(t, a, b)) a = number;
   // x += y on something that is no tensor makes a new value, as Python does.
-  const std::string name = op.in_place && a->kind != Kind::Tensor ? op.row.name : op.name;
+  const std::string name = op.in_place && !a->is(ValueKind::Tensor) ? op.row.name : op.name;
   return torch_call(t, "operator." + name, torch_names().operator_function(name), {{a, b}, {}});
 }
 
 Value* tensor_compare(Tracer& t, int op, Value* a, Value* b) {
-  Value* other = a->kind == Kind::Tensor ? b : a;
+  Value* other = a->is(ValueKind::Tensor) ? b : a;
   const bool number =
-      other->kind == Kind::Tensor || other->kind == Kind::Symbol ||
-      (other->kind == Kind::Constant && PyNumber_Check(other->obj) && !PyType_Check(other->obj));
+      other->is(ValueKind::Tensor) || other->is(ValueKind::Symbol) ||
+      (other->is(ValueKind::Constant) && PyNumber_Check(other->obj) && !PyType_Check(other->obj));
   const std::string name = name_of_comparison(op);
   if (number) return torch_call(t, "operator." + name, torch_names().operator_function(name), {{a, b}, {}});
   // Tensor.__eq__ gives up on None, text, lists: identity is left.
-  if (other->kind == Kind::Constant && (op == Py_EQ || op == Py_NE)) return t.boolean(op == Py_NE);
+  if (other->is(ValueKind::Constant) && (op == Py_EQ || op == Py_NE)) return t.boolean(op == Py_NE);
   stop("unsupported_value", "comparison of a tensor with " + describe(t, other));
 }
 

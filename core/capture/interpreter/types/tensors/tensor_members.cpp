@@ -161,8 +161,8 @@ Value* tensor_attr(Tracer& t, Value* v, const std::string& name) {
       stop("unsupported_operator", "attribute " + name + " of a tensor");
     return bind_descriptor(t, descriptor, v, type, name);
   }
-  if (!v->real || !v->source) return nullptr;
-  Owned dict(PyObject_GenericGetDict(v->real, nullptr));
+  if (!real_of(v) || !v->source) return nullptr;
+  Owned dict(PyObject_GenericGetDict(real_of(v), nullptr));
   PyErr_Clear();
   PyObject* own = dict ? PyDict_GetItemString(dict.get(), name.c_str()) : nullptr;
   if (own) return t.lazy(own, t.sources().make(SourceKind::InstanceDict, v->source, -1, name));
