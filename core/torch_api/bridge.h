@@ -90,10 +90,10 @@ std::optional<uint32_t> version(Handle t);
 // what they do inside. An inference tensor has none. Does nothing where bump_version() is false.
 void set_version(Handle t, int32_t version);
 
-// New tensor on the type's device, uninitialised, outside autograd. Owned handle.
+// New tensor on the type's device, uninitialised, outside autograd. PyRef handle.
 Handle empty_strided(const ir::TensorType& type);
 // A view of `base`'s storage (as_strided without autograd: no view relation, its own version counter). dtype
-// is base's. Owned handle. The offset is counted from the storage's start.
+// is base's. PyRef handle. The offset is counted from the storage's start.
 Handle as_strided(Handle base, const ir::TensorType& type);
 // A 0-d tensor of f64 with this value. New reference; nullptr: a Python error is set.
 _object* number_tensor(double value);

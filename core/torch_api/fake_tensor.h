@@ -6,16 +6,16 @@
 
 namespace vitrine::torch_api {
 
-// A fake tensor on a storage of its own, as large as the type needs. Owned handle.
+// A fake tensor on a storage of its own, as large as the type needs. PyRef handle.
 Handle fake_tensor(const ir::TensorType& type);
-// A one-dimensional fake tensor over a storage of `bytes`; views of it are made by as_strided(). Owned
+// A one-dimensional fake tensor over a storage of `bytes`; views of it are made by as_strided(). PyRef
 // handle.
 Handle fake_storage(ir::DType dtype, int64_t bytes, ir::Device device);
 // The fake tensor (and its storage) says from now on that it is on that device; nothing moves.
 void place_on(Handle fake_tensor, ir::Device device);
-// A real tensor of zeros with the type's sizes and strides (offset 0). Owned handle.
+// A real tensor of zeros with the type's sizes and strides (offset 0). PyRef handle.
 Handle zeros_like_type(const ir::TensorType& type);
-// A tensor on PyTorch's meta device with the type's sizes and strides (offset 0). Owned handle.
+// A tensor on PyTorch's meta device with the type's sizes and strides (offset 0). PyRef handle.
 Handle meta_like_type(const ir::TensorType& type);
 // Elements from the first to the last one that the type reaches, offset excluded.
 int64_t extent(const ir::TensorType& type);

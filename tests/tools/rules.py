@@ -152,7 +152,6 @@ SHARED_TYPE_NAMES = {
     "HorizontalText": DIALECTS,
     "LoadText": DIALECTS,
     "Printer": DIALECTS,
-    "Kind": "entities of a session; the interpreter's values, until each of their kinds is a type",
 }
 
 # Documents for people: how long a sentence (in words) and a paragraph (in sentences) may be outside of code and tables.

@@ -116,14 +116,14 @@ void materialise(Tracer& t, Value* v) {
 // shows a dict that may be another one at the next call.
 void materialise_mapping_proxy(Tracer& t, Value* v) {
   DictState shown;
-  shown.index = Owned(PyDict_New());
+  shown.index = PyRef(PyDict_New());
   const auto put = [&](PyObject* key, Value* k, Value* value) {
-    Owned at(PyLong_FromSize_t(shown.entries.size()));
+    PyRef at(PyLong_FromSize_t(shown.entries.size()));
     PyDict_SetItem(shown.index.get(), key, at.get());
     shown.entries.emplace_back(k, value);
   };
   if (v->pinned) {
-    Owned items(PyMapping_Items(v->obj));
+    PyRef items(PyMapping_Items(v->obj));
     if (!items) t.raise_python();
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
       PyObject* pair = PyList_GET_ITEM(items.get(), i);

@@ -46,7 +46,7 @@ enum class ValueKind : uint8_t {
 // Contents of a dict. A dict that existed before is loaded entry by entry until something needs them all.
 struct DictState {
   std::vector<std::pair<Value*, Value*>> entries;  // a removed entry has a null key
-  Owned index;                                     // real dict: key object -> position in entries
+  PyRef index;                                     // real dict: key object -> position in entries
   bool complete = true;                            // false: entries hold only what was looked up
   bool shown = false;                              // a mappingproxy's value has copies of the entries
   uint64_t keys_changed = 0;                       // how often a key came or went
@@ -142,7 +142,7 @@ struct DictValue : DictState {
 struct SetValue {
   Values items;  // all constants
   // A real one that came about in the same way, as it was at that version. Its order is the program's.
-  Owned twin;
+  PyRef twin;
   uint64_t twin_version = 0;
   std::vector<std::pair<const char*, PyObject*>> changes;  // from before: methods called, and with what
   uint64_t changes_version = 0;                            // behind the last of them
@@ -160,7 +160,7 @@ struct ObjectValue {
   Values items;         // its parts, where it is of a class that the interpreter knows
   bool worded = false;  // an exception: items are its args, word for word
   std::unique_ptr<ExceptionChain> chain;
-  Owned stand_in;  // of one made here: hashed by identity in its place
+  PyRef stand_in;  // of one made here: hashed by identity in its place
 };
 struct SuperValue {
   Values items;            // class, object

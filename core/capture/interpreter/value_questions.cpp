@@ -20,7 +20,7 @@ namespace {
 
 // A view of a new dict with these keys, or these items. New reference; nullptr: a Python error is set.
 PyObject* view_of_dict(bool of_keys, PyObject* list) {
-  Owned dict(PyDict_New());
+  PyRef dict(PyDict_New());
   for (Py_ssize_t i = 0; of_keys && dict && i < PyList_GET_SIZE(list); ++i)
     if (PyDict_SetItem(dict.get(), PyList_GET_ITEM(list, i), Py_None) < 0) return nullptr;
   if (!dict || (!of_keys && PyDict_MergeFromSeq2(dict.get(), list, 1) < 0)) return nullptr;
@@ -80,7 +80,7 @@ int64_t int_of(Tracer& t, Value* v, const char* what) {
     stop("unsupported_value", std::string("not an integer constant: ") + what);
   }
   if (!PyIndex_Check(o)) t.raise(PyExc_TypeError, std::string(what) + " must be an integer");
-  Owned number(PyNumber_Index(o));
+  PyRef number(PyNumber_Index(o));
   if (!number) t.raise_python();
   const int64_t n = PyLong_AsLongLong(number.get());
   if (n == -1 && PyErr_Occurred()) {
@@ -125,9 +125,9 @@ PyObject* constant_tree(Tracer& t, Value* v) {
       break;
     case ValueKind::Dict: {
       if (v->cls != &PyDict_Type) return nullptr;
-      Owned dict(PyDict_New());
+      PyRef dict(PyDict_New());
       for (auto [key, value] : dict_entries(t, v)) {
-        Owned k(constant_tree(t, key)), o(constant_tree(t, value));
+        PyRef k(constant_tree(t, key)), o(constant_tree(t, value));
         if (!k || !o || PyDict_SetItem(dict.get(), k.get(), o.get()) < 0) return nullptr;
       }
       return dict.release();
@@ -140,9 +140,9 @@ PyObject* constant_tree(Tracer& t, Value* v) {
                        v->cls == &PySet_Type || v->cls == torch_names().size;
   if (!builtin || (v->is(ValueKind::Set) && v->cls != &PySet_Type)) return nullptr;
   guard_length(t, v);
-  Owned list(PyList_New(0));
+  PyRef list(PyList_New(0));
   for (Value* item : v->items()) {
-    Owned o(constant_tree(t, item));
+    PyRef o(constant_tree(t, item));
     if (!o || PyList_Append(list.get(), o.get()) < 0) return nullptr;
   }
   if (view) return view_of_dict(v->cls == &PyDictKeys_Type, list.get());
@@ -151,7 +151,7 @@ PyObject* constant_tree(Tracer& t, Value* v) {
   if (v->is(ValueKind::Slice))
     return PySlice_New(PyList_GET_ITEM(list.get(), 0), PyList_GET_ITEM(list.get(), 1),
                        PyList_GET_ITEM(list.get(), 2));
-  Owned tuple(PyList_AsTuple(list.get()));
+  PyRef tuple(PyList_AsTuple(list.get()));
   if (v->cls == &PyTuple_Type) return tuple.release();
   return PyObject_CallOneArg(reinterpret_cast<PyObject*>(v->cls), tuple.get());
 }

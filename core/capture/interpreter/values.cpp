@@ -36,7 +36,7 @@ Value* Tracer::constant(PyObject* borrowed) {
 
 Value* Tracer::fold(PyObject* owned) {
   if (!owned) raise_python();
-  Owned hold(owned);
+  PyRef hold(owned);
   if (PyUnicode_Check(owned) || PyBytes_Check(owned) || PySequence_Check(owned)) check_order_known(*this);
   if (is_constant_object(owned) || PySlice_Check(owned) || PyRange_Check(owned)) {
     Value* v = constant(owned);
@@ -68,27 +68,27 @@ Value* Tracer::fold(PyObject* owned) {
   if (PySet_Check(owned)) {
     Value* set = make(ValueKind::Set);
     set->cls = Py_TYPE(owned);
-    Owned iterator(PyObject_GetIter(owned));
+    PyRef iterator(PyObject_GetIter(owned));
     while (PyObject* item = PyIter_Next(iterator.get())) set->items().push_back(fold(item));
     set->as<SetValue>().changes_version = ~uint64_t{0};
     if (effects.sets_in_order && PySet_CheckExact(owned) && Py_REFCNT(owned) == 1)
-      set->as<SetValue>().twin = Owned(hold.release());
+      set->as<SetValue>().twin = PyRef(hold.release());
     return set;
   }
   stop("unsupported_value", with_article(Py_TYPE(owned)->tp_name) + " made by a builtin");
 }
 
 Value* Tracer::integer(int64_t n) {
-  Owned o(PyLong_FromLongLong(n));
+  PyRef o(PyLong_FromLongLong(n));
   return constant(o.get());
 }
 
 Value* Tracer::text(const std::string& s) {
-  Owned o(PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())));
+  PyRef o(PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())));
   if (!o) raise_python();
   PyObject* interned = o.release();
   PyUnicode_InternInPlace(&interned);
-  Owned hold(interned);
+  PyRef hold(interned);
   return constant(interned);
 }
 
@@ -130,7 +130,7 @@ const Source* constant_source(Tracer& t, PyObject* object) {
     if (!text) PyErr_Clear();
     name = text ? text : "module";
   } else {
-    Owned qualname(PyObject_GetAttrString(object, "__qualname__"));
+    PyRef qualname(PyObject_GetAttrString(object, "__qualname__"));
     if (!qualname) PyErr_Clear();
     name = qualname ? text_of(qualname.get()) : std::string(Py_TYPE(object)->tp_name) + " object";
   }

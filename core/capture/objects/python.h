@@ -10,7 +10,6 @@ namespace vitrine::capture {
 
 using torch_api::Name;
 using torch_api::PyRef;
-using Owned = PyRef;  // as the interpreter calls it
 
 // Whether numbers compare so, as a program's operator says: a nan is not itself. -1: an error is set.
 inline int numbers_compare(PyObject* a, PyObject* b, int op) {

@@ -16,10 +16,10 @@ struct _object;
 
 namespace vitrine::torch_api {
 
-// A tensor over memory of its device that outlives it; nothing is copied. Owned handle; nullptr with a Python
+// A tensor over memory of its device that outlives it; nothing is copied. PyRef handle; nullptr with a Python
 // error set.
 Handle from_blob(void* data, const ir::TensorType& type);
-// A dense copy with the same strides. Owned handle; nullptr with a Python error set.
+// A dense copy with the same strides. PyRef handle; nullptr with a Python error set.
 Handle clone(Handle t);
 // dst.copy_(src). false: a Python error is set.
 bool copy_into(Handle dst, Handle src);

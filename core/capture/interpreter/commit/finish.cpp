@@ -45,13 +45,13 @@ bool has_native_setter(PyTypeObject* type) {
 bool has_slot(PyObject* object, PyObject* name) {
   PyObject* member = _PyType_Lookup(Py_TYPE(object), name);
   if (!member || Py_TYPE(member) != &PyMemberDescr_Type) return false;
-  Owned held(Py_TYPE(member)->tp_descr_get(member, object, reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  PyRef held(Py_TYPE(member)->tp_descr_get(member, object, reinterpret_cast<PyObject*>(Py_TYPE(object))));
   PyErr_Clear();
   return static_cast<bool>(held);
 }
 
 void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
-  Owned own(held_attributes(v->obj));
+  PyRef own(held_attributes(v->obj));
   PyErr_Clear();
   static PyObject* set =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
@@ -59,7 +59,7 @@ void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effec
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__delattr__");
   for (const auto& [name, value] : v->attrs) {
     if (value && is_original(t, v, name, value)) continue;
-    Owned key(PyUnicode_InternFromString(name.c_str()));
+    PyRef key(PyUnicode_InternFromString(name.c_str()));
     if (!value && !(own && PyDict_Contains(own.get(), key.get()) == 1) && !has_slot(v->obj, key.get()))
       continue;
     Effect e;
@@ -190,7 +190,7 @@ static std::vector<Effect> autocast_effects(Tracer& t, RecipeMaker& make) {
     return find_object(std::string("torch.") +
                        std::string(ir::dtype_torch_name(ir::dtype_from_scalar_type(number))));
   };
-  Owned cpu(PyUnicode_FromString("cpu")), cuda(PyUnicode_FromString("cuda"));
+  PyRef cpu(PyUnicode_FromString("cpu")), cuda(PyUnicode_FromString("cuda"));
   if (from.cpu != to.cpu) add("torch.set_autocast_enabled", {cpu.get(), truth(to.cpu)});
   if (from.cuda != to.cuda) add("torch.set_autocast_enabled", {cuda.get(), truth(to.cuda)});
   if (from.cpu_dtype != to.cpu_dtype) add("torch.set_autocast_dtype", {cpu.get(), dtype(to.cpu_dtype)});

@@ -87,7 +87,7 @@ void note_change(Tracer& t, Value* v) {
 void check_overwritten(Tracer& t, Value* v, const std::string& name) {
   PyObject* object = real_of(v) ? real_of(v) : v->obj;
   if (!object || !v->source || name == "grad") return;
-  Owned key(PyUnicode_InternFromString(name.c_str()));
+  PyRef key(PyUnicode_InternFromString(name.c_str()));
   if (has_finalizer_under(object, key.get()))
     stop("unsupported_value", "an object whose end is noticed is replaced: ." + name);
   t.guard(GuardKind::NoFinalizer, v->source, nullptr, 0, name, nullptr, "." + name + " ends unnoticed");

@@ -165,7 +165,7 @@ void RecipeMaker::attributes(Value* v, const Recipe& target) {
 }
 
 void RecipeMaker::set_attribute(const Recipe& target, const std::string& name, Recipe value) {
-  Owned key(PyUnicode_FromString(name.c_str()));
+  PyRef key(PyUnicode_FromString(name.c_str()));
   Recipe set = call(object_setattr(), {});
   set.children.push_back(copy_recipe(target));
   set.children.push_back(constant(key.get()));

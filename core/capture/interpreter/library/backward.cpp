@@ -74,7 +74,7 @@ class BackwardRequest {
 };
 
 PyObject* in_training(const char* name) {
-  Owned module(PyImport_ImportModule("vitrine._autograd.training"));
+  PyRef module(PyImport_ImportModule("vitrine._autograd.training"));
   if (!module) PyErr_Clear();
   PyObject* o = find_object(std::string("vitrine._autograd.training.") + name);
   VITRINE_CHECK(o, std::string("vitrine._autograd.training lacks ") + name);
@@ -91,7 +91,7 @@ PyObject* tuple_of(const Values& values) {
 // What would run besides when a gradient of the tensor is there.
 bool has_hooks(PyObject* real) {
   for (const char* name : {"_backward_hooks", "_post_accumulate_grad_hooks"}) {
-    Owned hooks(PyObject_GetAttrString(real, name));
+    PyRef hooks(PyObject_GetAttrString(real, name));
     if (!hooks) PyErr_Clear();
     if (hooks && PyObject_IsTrue(hooks.get()) == 1) return true;
   }
@@ -108,8 +108,8 @@ static Values leaves_behind(Tracer& t, const std::string& name, const Values& ou
   };
   if (!t.options.backward_for_real.empty()) for_real(t.options.backward_for_real);
   if (t.graph.checkpoints > 0) for_real("torch.utils.checkpoint computes in it what forward has not kept");
-  Owned ends(tuple_of(outputs)), given(tuple_of(tangents));
-  Owned found(PyObject_CallFunctionObjArgs(in_training("leaves_behind"), ends.get(), given.get(), nullptr));
+  PyRef ends(tuple_of(outputs)), given(tuple_of(tangents));
+  PyRef found(PyObject_CallFunctionObjArgs(in_training("leaves_behind"), ends.get(), given.get(), nullptr));
   if (!found) t.raise_python();
   if (PyUnicode_Check(found.get())) for_real(text_of(found.get()));
   Values leaves;

@@ -73,7 +73,7 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
     }
     PyObject* o = const_object(t, one);
     if (o && Py_TYPE(o) == torch_names().union_type) {
-      Owned arguments(PyObject_GetAttrString(o, "__args__"));
+      PyRef arguments(PyObject_GetAttrString(o, "__args__"));
       Value* members = t.fold(arguments.release());
       all.insert(all.end(), members->items().begin(), members->items().end());
       continue;
@@ -326,7 +326,7 @@ Value* builtin_id(Tracer& t, const Arguments& a) {
     return call(t, t.pinned(kept), {{v}, {}});
   }
   if (!v->pinned) guard_weakly(t, v->source, object, "is " + describe(t, v));
-  Owned number(PyLong_FromVoidPtr(object));
+  PyRef number(PyLong_FromVoidPtr(object));
   return t.fold(number.release());
 }
 
@@ -370,7 +370,7 @@ Value* builtin_hash(Tracer& t, const Arguments& a) {
     PyObject* number = const_object(t, own);
     if (number && PyLong_CheckExact(number)) return t.fold(PyLong_FromSsize_t(hash_told(number)));
   }
-  Owned o(constant_tree(t, a.positional[0]));
+  PyRef o(constant_tree(t, a.positional[0]));
   PyErr_Clear();
   if (!o || !has_hash_of_value(o.get()))
     stop("unsupported_builtin", "hash() of " + describe(t, a.positional[0]));
@@ -383,7 +383,7 @@ Value* builtin_vars(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_issubclass(Tracer& t, const Arguments& a) {
-  Owned classes(constant_tree(t, need(t, a, 1)));
+  PyRef classes(constant_tree(t, need(t, a, 1)));
   PyObject* one = const_object(t, need(t, a, 0));
   if (!one || !classes) stop("unsupported_builtin", "issubclass() of " + describe(t, a.positional[0]));
   if (PyType_Check(classes.get()) && own_answer(Py_TYPE(classes.get()), "__subclasscheck__"))
@@ -455,7 +455,7 @@ constexpr BuiltinRow kRows[] = {
        if (a.positional.empty()) return t.fold(PyFrozenSet_New(nullptr));
        if (PyObject* given = const_object(t, a.positional[0]); given && PyFrozenSet_CheckExact(given))
          return t.look(a.positional[0]);
-       Owned set(constant_tree(t, make_set(t, a)));
+       PyRef set(constant_tree(t, make_set(t, a)));
        if (!set) stop("unsupported_builtin", "frozenset() of values that are no constants");
        return t.fold(PyFrozenSet_New(set.get()));
      }},
@@ -495,7 +495,7 @@ constexpr BuiltinRow kRows[] = {
 bool is_in_its_place(const char* path, PyObject* found) {
   static PyObject* ask = find_object("vitrine._polyfills.signatures.is_in_its_place");
   if (!ask) return true;  // the engine is used without its module
-  const Owned is(PyObject_CallFunction(ask, "sO", path, found));
+  const PyRef is(PyObject_CallFunction(ask, "sO", path, found));
   PyErr_Clear();
   return !is || is.get() == Py_True;
 }
@@ -530,7 +530,7 @@ const std::unordered_map<PyMethodDef*, ClassMethod>& class_methods() {
         const std::string path = row.path;
         PyObject* owner = find_object(path.substr(0, path.rfind('.')));
         if (!owner || !PyType_Check(owner)) continue;
-        Owned method(PyObject_GetAttrString(owner, path.substr(path.rfind('.') + 1).c_str()));
+        PyRef method(PyObject_GetAttrString(owner, path.substr(path.rfind('.') + 1).c_str()));
         PyErr_Clear();
         if (method && PyCFunction_Check(method.get()))
           map.emplace(reinterpret_cast<PyCFunctionObject*>(method.get())->m_ml,
@@ -578,7 +578,7 @@ struct Accepted {
 Accepted ask_accepted(PyObject* callable) {
   Accepted out;
   PyObject* ask = find_object("vitrine._polyfills.signatures.accepted_by");
-  const Owned told(ask ? PyObject_CallOneArg(ask, callable) : nullptr);
+  const PyRef told(ask ? PyObject_CallOneArg(ask, callable) : nullptr);
   PyObject *most = nullptr, *names = nullptr;
   if (!told || !PyArg_ParseTuple(told.get(), "OO", &most, &names)) return PyErr_Clear(), out;
   if (most != Py_None) out.positional = PyLong_AsSsize_t(most);

@@ -28,7 +28,7 @@ bool is_code(PyObject* o) {
 // class of each entry of a limited cache, then the cache itself, the function, the mark between positional
 // and keyword arguments, two classes, and the function's own __dict__.
 struct Cache {
-  Owned parts;
+  PyRef parts;
   PyObject* entries =
       nullptr;  // dict: key -> result, or an entry of a limited cache; nullptr: not as expected
   PyObject* mark = nullptr;
@@ -40,8 +40,8 @@ Cache cache_of(PyObject* function) {
   Cache c;
   static constinit Once<PyObject*> kept_referents;
   PyObject* const referents = kept_referents.get([] { return find_object("gc.get_referents"); });
-  c.parts = Owned(PyObject_CallOneArg(referents, function));
-  Owned parameters(PyObject_CallMethod(function, "cache_parameters", nullptr));
+  c.parts = PyRef(PyObject_CallOneArg(referents, function));
+  PyRef parameters(PyObject_CallMethod(function, "cache_parameters", nullptr));
   PyErr_Clear();
   const Py_ssize_t n = c.parts ? PyList_GET_SIZE(c.parts.get()) : 0;
   if (n < 6 || !parameters || !PyDict_Check(parameters.get())) return c;
@@ -61,7 +61,7 @@ Cache cache_of(PyObject* function) {
 
 // lru_cache(typed=True).
 bool tells_types_apart(PyObject* function) {
-  Owned parameters(PyObject_CallMethod(function, "cache_parameters", nullptr));
+  PyRef parameters(PyObject_CallMethod(function, "cache_parameters", nullptr));
   PyErr_Clear();
   return parameters && PyDict_Check(parameters.get()) &&
          PyDict_GetItemString(parameters.get(), "typed") == Py_True;
@@ -73,11 +73,11 @@ PyObject* cache_key(const Cache& c, const Values& objects, const Arguments& a) {
   if (n == 1 && a.keyword.empty() &&
       (PyUnicode_CheckExact(objects[0]->obj) || PyLong_CheckExact(objects[0]->obj)))
     return Py_NewRef(objects[0]->obj);
-  Owned list(PyList_New(0));
+  PyRef list(PyList_New(0));
   for (size_t i = 0; i < objects.size(); ++i) {
     if (i == n) PyList_Append(list.get(), c.mark);
     if (i >= n) {
-      Owned name(PyUnicode_FromString(a.keyword[i - n].first.c_str()));
+      PyRef name(PyUnicode_FromString(a.keyword[i - n].first.c_str()));
       PyList_Append(list.get(), name.get());
     }
     PyList_Append(list.get(), objects[i]->obj);
@@ -142,7 +142,7 @@ static bool cache_arguments(Tracer& t, const Arguments& a, Values* objects) {
     PyObject* tree = constant_tree(t, v);
     PyErr_Clear();
     if (!tree) return false;
-    const Owned hold(tree);
+    const PyRef hold(tree);
     objects->push_back(t.constant(tree));
   }
   return true;
@@ -158,7 +158,7 @@ static Value* cached_result(Tracer& t, Value* function, const Arguments& a) {
   PyObject* entry = PyDict_GetItemWithError(cache.entries, key);
   PyErr_Clear();
   if (!entry) {
-    t.pure.not_cached.emplace_back(Owned(Py_NewRef(cache.entries)), Owned(Py_NewRef(key)));
+    t.pure.not_cached.emplace_back(PyRef(Py_NewRef(cache.entries)), PyRef(Py_NewRef(key)));
     return nullptr;
   }
   // A full cache uses its entries again for other keys.
@@ -189,7 +189,7 @@ void note_cached_call(Tracer& t, Value* function, const Arguments& a, Values obj
 std::vector<Effect> cache_effects(Tracer& t, RecipeMaker& make) {
   std::vector<Effect> out;
   for (const CacheHit& hit : t.pure.cache_hits) {
-    Owned positional(PyTuple_New(static_cast<Py_ssize_t>(hit.positional))), keyword(PyDict_New());
+    PyRef positional(PyTuple_New(static_cast<Py_ssize_t>(hit.positional))), keyword(PyDict_New());
     for (size_t i = 0; i < hit.objects.size(); ++i) {
       PyObject* o = hit.objects[i]->obj;
       if (i < hit.positional)

@@ -22,8 +22,8 @@ bool is_function(PyObject* o) {
 bool makes_tensors(Tracer& t, PyObject* function) {
   static constinit Once<PyObject*> kept_makers;
   PyObject* const makers = kept_makers.get([]() -> PyObject* {
-    Owned module(PyImport_ImportModule("torch.utils._device"));
-    Owned ask(module ? PyObject_GetAttrString(module.get(), "_device_constructors") : nullptr);
+    PyRef module(PyImport_ImportModule("torch.utils._device"));
+    PyRef ask(module ? PyObject_GetAttrString(module.get(), "_device_constructors") : nullptr);
     return ask ? PyObject_CallNoArgs(ask.get()) : nullptr;
   });
   if (!makers) t.raise_python();
@@ -91,7 +91,7 @@ void check_under_default_device(Tracer& t, PyObject* function) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i)
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "handle_torch_function") == 0) return;
   // The recording runs it under the process's own default device.
-  Owned type(PyObject_GetAttrString(t.modes.default_devices.back(), "type"));
+  PyRef type(PyObject_GetAttrString(t.modes.default_devices.back(), "type"));
   const int32_t own = torch_api::global_state().default_device;
   const bool own_is_cpu =
       own == torch_api::kNoDefaultDevice || torch_api::default_device_text(own).starts_with("cpu");

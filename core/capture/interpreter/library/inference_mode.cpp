@@ -67,7 +67,7 @@ void change_grad_mode(Tracer& t, bool on) {
 // A captured node changes it.
 void record_grad_mode(Tracer& t, bool on) {
   PyObject* function = find_object("torch._C._set_grad_enabled");
-  Owned arguments(PyTuple_Pack(1, on ? Py_True : Py_False));
+  PyRef arguments(PyTuple_Pack(1, on ? Py_True : Py_False));
   auto outcome =
       t.lowering().call("torch._C._set_grad_enabled", function, arguments.get(), nullptr, t.origin());
   Py_XDECREF(outcome.value);

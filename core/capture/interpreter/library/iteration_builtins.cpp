@@ -177,7 +177,7 @@ Value* builtin_reversed(Tracer& t, const Arguments& a) {
   if (v->is(ValueKind::Object) && python_method(t, type_of(t, v), "__len__"))
     if (PyObject* item = python_method(t, type_of(t, v), "__getitem__")) {
       const int64_t n = length(t, v);
-      Owned backwards(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyRange_Type), "LLL",
+      PyRef backwards(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyRange_Type), "LLL",
                                             static_cast<long long>(n - 1), -1LL, -1LL));
       if (!backwards) t.raise_python();
       Value* method = t.make(ValueKind::Method);

@@ -17,7 +17,7 @@ namespace {
 
 // Borrowed contents of a closure's cell; nullptr: no such name, or it is empty.
 PyObject* closed_over(PyObject* function, const char* name) {
-  Owned names(PyCode_GetFreevars(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))));
+  PyRef names(PyCode_GetFreevars(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))));
   PyObject* cells = PyFunction_GET_CLOSURE(function);
   for (Py_ssize_t i = 0; names && cells && i < PyTuple_GET_SIZE(names.get()); ++i)
     if (text_of(PyTuple_GET_ITEM(names.get(), i)) == name) return PyCell_GET(PyTuple_GET_ITEM(cells, i));
@@ -31,7 +31,7 @@ Value* implementation(Tracer& t, PyObject* dispatch, const Arguments& a) {
   PyObject* cache = closed_over(dispatch, "dispatch_cache");
   // With abstract classes among the registered, any register() anywhere may change the answer.
   if (!cls || !PyType_Check(cls) || !cache || closed_over(dispatch, "cache_token") != Py_None) return nullptr;
-  Owned chosen(PyObject_CallOneArg(dispatch, cls)), data(PyObject_GetAttrString(cache, "data"));
+  PyRef chosen(PyObject_CallOneArg(dispatch, cls)), data(PyObject_GetAttrString(cache, "data"));
   if (!chosen || !data) t.raise_python();
   PyObject* key = t.keep(PyWeakref_NewRef(cls, nullptr));
   if (PyDict_GetItem(data.get(), key) != chosen.get()) return nullptr;
@@ -79,7 +79,7 @@ Value* lazy_property_of_class(Tracer& t, PyObject* function, const Arguments& a)
   PyObject* property = const_object(t, a.positional[0]);
   Value* v = t.look(a.positional[0]);
   if (!property) property = v->is(ValueKind::Object) && v->pinned && !v->mutated ? v->obj : nullptr;
-  Owned made(property ? PyObject_CallFunctionObjArgs(function, property, Py_None, nullptr) : nullptr);
+  PyRef made(property ? PyObject_CallFunctionObjArgs(function, property, Py_None, nullptr) : nullptr);
   if (!made) return PyErr_Clear(), nullptr;
   return t.pinned(made.get());
 }

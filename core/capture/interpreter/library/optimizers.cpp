@@ -25,7 +25,7 @@ using A = Arguments;
 
 // A named range of the profiler. One that is not there has nothing to note.
 Value* profiled_range(T& t, const A&) {
-  Owned on(PyObject_CallNoArgs(find_object("torch.autograd._profiler_enabled")));
+  PyRef on(PyObject_CallNoArgs(find_object("torch.autograd._profiler_enabled")));
   if (!on) t.raise_python();
   if (on.get() == Py_True) stop("side_effect", "a range of the running profiler begins");
   return construct(t, reinterpret_cast<PyTypeObject*>(find_object("contextlib.nullcontext")), {});
@@ -184,7 +184,7 @@ Value* read_grad(Tracer& t, Value* v) {
   }
   if (!torch_api::is_leaf(real_of(v)))
     stop("unsupported_operator", "the gradient of a tensor that is no leaf is read");
-  Owned grad(PyObject_GetAttrString(real_of(v), "grad"));
+  PyRef grad(PyObject_GetAttrString(real_of(v), "grad"));
   if (!grad) t.raise_python();
   return t.lazy(grad.get(), t.sources().make(SourceKind::Attr, v->source, -1, "grad"));
 }

@@ -48,7 +48,7 @@ Value* encoder_forward(Tracer& t, PyObject*, const Arguments& a) {
   const auto is = [&](const char* name) { return const_object(t, chosen) == part(name); };
   if (is("EVERYTHING")) return call(t, t.pinned(part("everything")), a);
   if (!is("PERHAPS_NESTED")) return nullptr;
-  const Owned said(PyObject_CallNoArgs(part("say_that_nested_tensors_are_new")));
+  const PyRef said(PyObject_CallNoArgs(part("say_that_nested_tensors_are_new")));
   if (!said) t.raise_python();
   return call(t, t.pinned(part("perhaps_nested")), a);
 }

@@ -142,7 +142,7 @@ static Value* of_sizes(Tracer& t, PyObject* callable, const Arguments& a) {
 
 Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
   if (Value* open = of_sizes(t, callable, a)) return open;
-  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+  PyRef positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i) {
     Value* v = t.look(a.positional[i]);
     if (v->is(ValueKind::Iterator) || v->is(ValueKind::Generator)) v = t.list(unpack(t, v));
@@ -154,19 +154,19 @@ Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
     }
     PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), o);
   }
-  Owned keyword(PyDict_New());
+  PyRef keyword(PyDict_New());
   for (const auto& [key, value] : a.keyword) {
-    Owned o(constant_tree(t, value));
+    PyRef o(constant_tree(t, value));
     if (!o) {
       PyErr_Clear();
       stop("unsupported_builtin", describe(t, t.pinned(callable)) + "() of " + describe(t, value));
     }
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
-  Owned result;
+  PyRef result;
   {
     const torch_api::WarningWatch watch(callable, torch_api::WarningWatch::Once::Again);
-    result = Owned(PyObject_Call(callable, positional.get(), keyword.get()));
+    result = PyRef(PyObject_Call(callable, positional.get(), keyword.get()));
     if (result && watch.seen())
       stop("warning",
            describe(t, t.pinned(callable)) + "() warns: " + torch_api::text_of_warning(watch.messages()));

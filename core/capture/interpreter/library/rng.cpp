@@ -21,7 +21,7 @@ Value* draw(Tracer& t, Value* generator, const std::string& method, const Argume
   // What is read through here, PyTorch or a cache calls at other times.
   if (t.pure.since >= 0 || t.pure.cached_since >= 0 || t.options.as_if)
     stop("side_effect", name + " draws a number inside a function that is read through");
-  Owned key(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()) + 1));
+  PyRef key(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()) + 1));
   PyObject* bound = PyObject_GetAttrString(generator->obj, method.c_str());
   if (!bound) t.raise_python();
   PyTuple_SET_ITEM(key.get(), 0, bound);
@@ -33,7 +33,7 @@ Value* draw(Tracer& t, Value* generator, const std::string& method, const Argume
   if (generator->source && !generator->pinned)
     t.guard(GuardKind::Identity, generator->source, generator->obj, 0, "", nullptr,
             "is " + describe(t, generator));
-  Owned some(torch_api::number_tensor(kSomeDraw));
+  PyRef some(torch_api::number_tensor(kSomeDraw));
   if (!some) t.raise_python();
   auto entered = t.lowering().input(some.get(), ir::NodeKind::placeholder, name);
   if (!entered) stop("side_effect", name + " draws a number");

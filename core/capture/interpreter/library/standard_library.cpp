@@ -198,13 +198,13 @@ Value* deep_tensor(T& t, Value* v, const std::unordered_map<Value*, Value*>& mem
   for (const auto& [other, copy] : memo)
     if (other->is(ValueKind::Tensor) && memory(other) == memory(v))
       stop("unsupported_builtin", "copy.deepcopy() of tensors that share memory");
-  Owned own(real_of(v) ? PyObject_GenericGetDict(real_of(v), nullptr) : nullptr);
+  PyRef own(real_of(v) ? PyObject_GenericGetDict(real_of(v), nullptr) : nullptr);
   PyErr_Clear();
   const bool bare = !own || PyDict_GET_SIZE(own.get()) == 0;
   if (!plain || !bare || !type.is_contiguous() || type.offset != 0 || !is_none(t, read_grad(t, v)))
     stop("unsupported_builtin", "copy.deepcopy() of " + describe(t, v));
   if (real_of(v) && v->source) {
-    const Owned nothing(PyTuple_New(0));
+    const PyRef nothing(PyTuple_New(0));
     t.guard(GuardKind::DictKeys, t.sources().attr(v->source, "__dict__"), nothing.get(), 0, "", nullptr,
             "has no attributes of its own");
   }
@@ -302,7 +302,7 @@ Value* known_logger(T& t, const A& a) {
   if (!manager->obj || !name || !PyUnicode_Check(name)) stop("unsupported_builtin", "logging.getLogger()");
   if (manager->source && !manager->pinned)
     t.guard(GuardKind::Identity, manager->source, manager->obj, 0, "", nullptr, "is " + describe(t, manager));
-  Owned loggers(PyObject_GetAttrString(manager->obj, "loggerDict"));
+  PyRef loggers(PyObject_GetAttrString(manager->obj, "loggerDict"));
   PyObject* logger = loggers && PyDict_Check(loggers.get()) ? PyDict_GetItem(loggers.get(), name) : nullptr;
   PyObject* of = find_object("logging.Logger");
   PyErr_Clear();
@@ -321,11 +321,11 @@ Value* on_class(T& t, const A& a, const char* function) {
                       ? v->obj
                       : reinterpret_cast<PyObject*>(type_of(t, v));
   pin_type(t, reinterpret_cast<PyTypeObject*>(cls));
-  Owned result(PyObject_CallOneArg(find_object(function), cls));
+  PyRef result(PyObject_CallOneArg(find_object(function), cls));
   if (!result) t.raise_python();
   if (result.get() == Py_True || result.get() == Py_False) return t.boolean(result.get() == Py_True);
   Values items;
-  Owned list(PySequence_List(result.get()));
+  PyRef list(PySequence_List(result.get()));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i)
     items.push_back(t.pinned(PyList_GET_ITEM(list.get(), i)));
   return t.tuple(std::move(items));
@@ -334,13 +334,13 @@ Value* on_class(T& t, const A& a, const char* function) {
 // A function made here whose defaults are constants, without its closure. New reference; nullptr: it is none.
 PyObject* made_for_real(T& t, Value* f) {
   const FunctionState state = function_state(t, f);
-  Owned defaults(state.defaults ? constant_tree(t, state.defaults) : nullptr);
-  Owned keywords(state.kwdefaults ? constant_tree(t, state.kwdefaults) : nullptr);
-  Owned annotations(state.annotations ? constant_tree(t, get_attr(t, f, "__annotations__")) : nullptr);
+  PyRef defaults(state.defaults ? constant_tree(t, state.defaults) : nullptr);
+  PyRef keywords(state.kwdefaults ? constant_tree(t, state.kwdefaults) : nullptr);
+  PyRef annotations(state.annotations ? constant_tree(t, get_attr(t, f, "__annotations__")) : nullptr);
   PyErr_Clear();
   if ((state.defaults && !defaults) || (state.kwdefaults && !keywords) || (state.annotations && !annotations))
     return nullptr;
-  Owned made(PyFunction_New(reinterpret_cast<PyObject*>(state.code), state.globals));
+  PyRef made(PyFunction_New(reinterpret_cast<PyObject*>(state.code), state.globals));
   if (!made) t.raise_python();
   if (defaults && PyFunction_SetDefaults(made.get(), defaults.get()) < 0) t.raise_python();
   if (keywords && PyFunction_SetKwDefaults(made.get(), keywords.get()) < 0) t.raise_python();
@@ -356,7 +356,7 @@ Value* signature(T& t, const A& a) {
     self = t.look(f->items()[1]);
     f = t.look(f->items()[0]);
   }
-  Owned made(f->is(ValueKind::Function) && f->attrs.empty() ? made_for_real(t, f) : nullptr);
+  PyRef made(f->is(ValueKind::Function) && f->attrs.empty() ? made_for_real(t, f) : nullptr);
   PyObject* o = made ? made.get() : const_object(t, f);
   if (!o || !PyFunction_Check(o) || a.positional.size() != 1 || !a.keyword.empty())
     stop("unsupported_builtin", "inspect.signature() of " + describe(t, f));
@@ -367,9 +367,9 @@ Value* signature(T& t, const A& a) {
     if (at && (!const_object(t, at) || !PyFunction_Check(at->obj)))
       stop("unsupported_builtin", "inspect.signature() of a wrapper of " + describe(t, at));
   }
-  Owned bound;
-  if (self) bound = Owned(PyMethod_New(o, Py_None));
-  Owned result(PyObject_CallOneArg(find_object("inspect.signature"), bound ? bound.get() : o));
+  PyRef bound;
+  if (self) bound = PyRef(PyMethod_New(o, Py_None));
+  PyRef result(PyObject_CallOneArg(find_object("inspect.signature"), bound ? bound.get() : o));
   if (!result) t.raise_python();
   return t.pinned(result.get());
 }
@@ -383,9 +383,9 @@ Value* mapping_proxy(T& t, const A& a) {
 
 // What is installed does not change while a program runs.
 Value* find_spec(T& t, const A& a) {
-  Owned name(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(t, a.positional[0]) : nullptr);
+  PyRef name(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(t, a.positional[0]) : nullptr);
   if (!name) stop("unsupported_builtin", "importlib.util.find_spec() of a name that is no constant");
-  Owned spec(PyObject_CallOneArg(find_object("importlib.util.find_spec"), name.get()));
+  PyRef spec(PyObject_CallOneArg(find_object("importlib.util.find_spec"), name.get()));
   if (!spec) t.raise_python();
   return t.pinned(spec.get());
 }

@@ -84,7 +84,7 @@ const std::unordered_set<std::string>& inlined_functions() {
 }
 
 std::string attr_text(PyObject* o, const char* name) {
-  Owned value(PyObject_GetAttrString(o, name));
+  PyRef value(PyObject_GetAttrString(o, name));
   if (!value) PyErr_Clear();
   return text_of(value.get());
 }
@@ -124,7 +124,7 @@ bool is_of_torch(PyObject* function) {
 bool is_torch_leaf(PyObject* callable, std::string* name) {
   const TorchNames& torch = torch_names();
   if (Py_TYPE(callable) == torch.op_overload || Py_TYPE(callable) == torch.op_packet) {
-    Owned text(PyObject_Str(callable));
+    PyRef text(PyObject_Str(callable));
     *name = "torch.ops." + text_of(text.get());
     return true;
   }
@@ -270,13 +270,13 @@ constexpr int64_t kMostCalls = 20'000;
 
 Value* torch_call(Tracer& t, const std::string& name, PyObject* callable, const Arguments& a) {
   if (Value* of_array = tensor_of_array(t, name, a)) return of_array;
-  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+  PyRef positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
     PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), to_python(t, a.positional[i]));
-  Owned keyword;
-  if (!a.keyword.empty()) keyword = Owned(PyDict_New());
+  PyRef keyword;
+  if (!a.keyword.empty()) keyword = PyRef(PyDict_New());
   for (const auto& [key, value] : a.keyword) {
-    Owned o(to_python(t, value));
+    PyRef o(to_python(t, value));
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
   if ((name == "torch.is_conj" || name == "torch.resolve_conj") &&
@@ -303,7 +303,7 @@ Value* torch_call(Tracer& t, const std::string& name, PyObject* callable, const 
     if (dynamic(t)) fix_all_sizes(t);  // the error may be another one for others, or none
     t.raise_python();
   }
-  Owned value(outcome.value);
+  PyRef value(outcome.value);
   // A plain bool that is no question about dtype, layout or shape may be one about the elements, which are
   // not there.
   const bool about_type =

@@ -92,7 +92,7 @@ bool overrides(T& t, Value* v) {
   PyTypeObject* type = type_of(t, v);  // a tensor of another class ends the segment
   if (type == torch_names().tensor || type == torch_names().parameter) return false;
   pin_type(t, type);
-  Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
+  PyRef function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
   if (!function) PyErr_Clear();
   return function && function.get() != disabled;
 }
@@ -189,7 +189,7 @@ Value* tensor_literal(T& t, const A& a) {
 // a sequence: what torch.tensor makes of it.
 template <const char* const& Path>
 Value* by_old_constructor(T& t, const A& a) {
-  const Owned like(PyObject_CallNoArgs(find_object(Path)));
+  const PyRef like(PyObject_CallNoArgs(find_object(Path)));
   if (!like) t.raise_python();
   A rest{a.positional, {}};
   for (const char* name : {"dtype", "device"})
@@ -449,7 +449,7 @@ std::span<const BuiltinRow> torch_builtins() {
 
 // Of autocast, of attention
 Value* state_call(Tracer& t, const char* path, const Arguments& a) {
-  Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+  PyRef arguments(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
     PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), to_python(t, a.positional[i]));
   if (!a.keyword.empty()) stop("unsupported_builtin", std::string("keywords of ") + path);
@@ -471,12 +471,12 @@ Value* literal(Tracer& t, PyObject* maker, const Arguments& a) {
     return o ? o : to_python(t, v);
   };
   for (const auto& [key, value] : a.keyword) settle(t, value);
-  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+  PyRef positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
     PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), as_it_is(a.positional[i]));
-  Owned keyword(PyDict_New());
+  PyRef keyword(PyDict_New());
   for (const auto& [key, value] : a.keyword) {
-    Owned o(as_it_is(value));
+    PyRef o(as_it_is(value));
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
   // Of a GPU that is not here: what is made on the CPU is taken to be there, as every tensor is.
@@ -485,7 +485,7 @@ Value* literal(Tracer& t, PyObject* maker, const Arguments& a) {
   PyObject* wanted = PyDict_GetItemString(keyword.get(), "requires_grad");
   const bool leaf = wanted && PyObject_IsTrue(wanted) == 1;
   if (leaf) PyDict_SetItemString(keyword.get(), "requires_grad", Py_False);
-  Owned made(PyObject_Call(maker, positional.get(), keyword.get()));
+  PyRef made(PyObject_Call(maker, positional.get(), keyword.get()));
   if (!made) t.raise_python();
   auto traced = t.lowering().constant(made.get());
   if (!traced) stop("unsupported_operator", traced.error().what, traced.error().hint);

@@ -159,7 +159,7 @@ static Value* itself(Tracer& t, Value* v) {
   const bool weak = PyType_SUPPORTS_WEAKREFS(Py_TYPE(v->obj));
   if (!v->pinned) guard_weakly(t, v->source, v->obj, "is " + describe(t, v));
   if (!weak) return t.tuple({t.text("value"), t.constant(v->obj)});
-  Owned reference(PyWeakref_NewRef(v->obj, nullptr));
+  PyRef reference(PyWeakref_NewRef(v->obj, nullptr));
   if (!reference) t.raise_python();
   return t.tuple({t.text("weak"), t.constant(reference.get())});
 }
@@ -192,7 +192,7 @@ Value* function_in_parts(Tracer& t, Value* f) {
                       : stays(held) ? itself(t, held)
                                     : t.tuple({t.text("value"), held}));
   }
-  Owned bare(PyFunction_New(reinterpret_cast<PyObject*>(state.code), state.globals));
+  PyRef bare(PyFunction_New(reinterpret_cast<PyObject*>(state.code), state.globals));
   if (!bare) t.raise_python();
   Value* defaults = state.defaults ? state.defaults : t.none();
   Value* kwdefaults = state.kwdefaults ? state.kwdefaults : t.none();

@@ -61,7 +61,7 @@ void stop_at_disabled(PyObject* function) {
 }  // namespace
 
 std::string name_of_callable(PyObject* o) {
-  Owned name(PyObject_GetAttrString(o, "__qualname__"));
+  PyRef name(PyObject_GetAttrString(o, "__qualname__"));
   if (!name) PyErr_Clear();
   return name ? text_of(name.get()) : std::string(Py_TYPE(o)->tp_name) + " object";
 }
@@ -159,7 +159,7 @@ std::string module_path(const Source* source) {
 bool has_hooks(PyObject* module) {
   for (const char* name :
        {"_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"}) {
-    Owned hooks(PyObject_GetAttrString(module, name));
+    PyRef hooks(PyObject_GetAttrString(module, name));
     if (!hooks) {
       PyErr_Clear();
       return true;
@@ -177,8 +177,8 @@ bool has_hooks(PyObject* module) {
 }  // namespace
 
 Value* call_module(Tracer& t, Value* v, Arguments a) {
-  Owned compiled(PyObject_GetAttrString(v->obj, "_compiled_call_impl"));
-  Owned way(PyObject_GetAttrString(reinterpret_cast<PyObject*>(v->cls), "_call_impl"));
+  PyRef compiled(PyObject_GetAttrString(v->obj, "_compiled_call_impl"));
+  PyRef way(PyObject_GetAttrString(reinterpret_cast<PyObject*>(v->cls), "_call_impl"));
   PyErr_Clear();
   if (has_hooks(v->obj) || way.get() != torch_names().module_call_impl ||
       (compiled && compiled.get() != Py_None)) {
@@ -281,16 +281,16 @@ Value* inline_code(Tracer& t, PyCodeObject* code, PyObject* globals, const Sourc
   static constinit Once<PyObject*> kept_like;
   PyObject* const like =
       kept_like.get([] { return find_object("vitrine._polyfills.library.function_like"); });
-  Owned given_name(PyUnicode_FromString(name.c_str()));
-  Owned keywords(PyTuple_New(static_cast<Py_ssize_t>(a.keyword.size())));
+  PyRef given_name(PyUnicode_FromString(name.c_str()));
+  PyRef keywords(PyTuple_New(static_cast<Py_ssize_t>(a.keyword.size())));
   for (size_t i = 0; i < a.keyword.size(); ++i)
     PyTuple_SET_ITEM(keywords.get(), static_cast<Py_ssize_t>(i),
                      PyUnicode_FromString(a.keyword[i].first.c_str()));
-  Owned keyword_defaults(PyList_New(0));
+  PyRef keyword_defaults(PyList_New(0));
   if (kwdefaults)
     for (auto [key, value] : dict_entries(t, kwdefaults))
       if (PyObject* known = const_object(t, key)) PyList_Append(keyword_defaults.get(), known);
-  Owned refused(PyObject_CallFunction(like, "OOnOnO", reinterpret_cast<PyObject*>(code), given_name.get(),
+  PyRef refused(PyObject_CallFunction(like, "OOnOnO", reinterpret_cast<PyObject*>(code), given_name.get(),
                                       static_cast<Py_ssize_t>(defaults ? unpack(t, defaults).size() : 0),
                                       keyword_defaults.get(), static_cast<Py_ssize_t>(a.positional.size()),
                                       keywords.get()));

@@ -29,7 +29,7 @@ namespace {
 struct Reached {};
 
 std::string torch_folder() {
-  Owned path(PyObject_GetAttrString(torch_names().torch, "__file__"));
+  PyRef path(PyObject_GetAttrString(torch_names().torch, "__file__"));
   if (!path) PyErr_Clear();
   const std::string file = text_of(path.get());
   return file.substr(0, file.rfind('/') + 1);
@@ -42,9 +42,9 @@ Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, Byteco
   graph.lowering = std::make_unique<torch_api::Lowering>(options.as_if, options.target);
   modes.autocast_at_start = lowering().autocast();
   modes.attention_at_start = lowering().attention();
-  Owned grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));
+  PyRef grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));
   modes.grad_at_start = modes.grad_now = grad.get() == Py_True;
-  Owned inference(PyObject_CallNoArgs(find_object("torch.is_inference_mode_enabled")));
+  PyRef inference(PyObject_CallNoArgs(find_object("torch.is_inference_mode_enabled")));
   modes.inference_at_start = modes.inference_now = inference.get() == Py_True;
   frames.root.code = reinterpret_cast<PyCodeObject*>(live.code());
   frames.root.bytecode = frames.bytecode_of(frames.root.code);
@@ -254,13 +254,13 @@ void Tracer::raise_python() {
   PyErr_Fetch(&type, &value, &traceback);
   if (!type) stop("unsupported_builtin", "a builtin failed without an exception");
   PyErr_NormalizeException(&type, &value, &traceback);
-  Owned hold_type(type), hold_value(value), hold_traceback(traceback);
-  Owned message(value ? PyObject_Str(value) : nullptr);
+  PyRef hold_type(type), hold_value(value), hold_traceback(traceback);
+  PyRef message(value ? PyObject_Str(value) : nullptr);
   PyErr_Clear();
   Py_INCREF(type);
   keep(type);
   // An exception of a builtin class made from one text says that text, and has it as its only argument.
-  Owned arguments(value && reinterpret_cast<PyTypeObject*>(type)->tp_init ==
+  PyRef arguments(value && reinterpret_cast<PyTypeObject*>(type)->tp_init ==
                                reinterpret_cast<PyTypeObject*>(PyExc_Exception)->tp_init
                       ? PyObject_GetAttrString(value, "args")
                       : nullptr);
@@ -293,7 +293,7 @@ Value* load_global(Tracer& t, VirtualFrame& f, const std::string& name) {
     t.guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is the builtin");
     v = t.lazy(builtin, t.sources().make(SourceKind::Builtin, nullptr, -1, name));
   } else {
-    Owned missing(PyUnicode_FromString(name.c_str()));
+    PyRef missing(PyUnicode_FromString(name.c_str()));
     t.guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is not set");
     t.guard(GuardKind::DictContains,
             t.sources().make(SourceKind::Constant, nullptr, -1, "builtins.__dict__", f.builtins),

@@ -157,10 +157,10 @@ void guard_module(Tracer& t, PyObject* name, PyObject* module) {
 }
 
 // pkg.name in sys.modules, or null.
-Owned loaded_submodule(PyObject* package, const std::string& name) {
+PyRef loaded_submodule(PyObject* package, const std::string& name) {
   const char* base = PyModule_GetName(package);
-  Owned key(PyUnicode_FromString((std::string(base ? base : "") + "." + name).c_str()));
-  Owned found(PyImport_GetModule(key.get()));
+  PyRef key(PyUnicode_FromString((std::string(base ? base : "") + "." + name).c_str()));
+  PyRef found(PyImport_GetModule(key.get()));
   PyErr_Clear();
   return found;
 }
@@ -185,8 +185,8 @@ Flow runImportName(Tracer& t, VirtualFrame& f, const Instruction& in) {
   }
   const bool from = !names->is(ValueKind::Constant) || names->obj != Py_None;
   const std::string wanted = from || level > 0 ? name : name.substr(0, name.find('.'));
-  Owned full(PyUnicode_FromString(name.c_str())), key(PyUnicode_FromString(wanted.c_str()));
-  Owned imported(PyImport_GetModule(full.get())), module(PyImport_GetModule(key.get()));
+  PyRef full(PyUnicode_FromString(name.c_str())), key(PyUnicode_FromString(wanted.c_str()));
+  PyRef imported(PyImport_GetModule(full.get())), module(PyImport_GetModule(key.get()));
   PyErr_Clear();
   if (!imported || !module || !PyModule_Check(module.get()))
     stop("side_effect", "module " + name + " is imported for the first time");
@@ -205,8 +205,8 @@ Flow runImportFrom(Tracer& t, VirtualFrame& f, const Instruction& in) {
   if (o && PyDict_GetItemString(PyModule_GetDict(const_cast<PyObject*>(o)), name.c_str())) {
     found = get_attr(t, module, name);
   } else if (o) {
-    if (Owned sub = loaded_submodule(const_cast<PyObject*>(o), name)) {
-      Owned key(PyUnicode_FromString(
+    if (PyRef sub = loaded_submodule(const_cast<PyObject*>(o), name)) {
+      PyRef key(PyUnicode_FromString(
           (std::string(PyModule_GetName(const_cast<PyObject*>(o))) + "." + name).c_str()));
       guard_module(t, key.get(), sub.get());
       found = t.pinned(sub.get());

@@ -11,7 +11,7 @@
 namespace vitrine::capture {
 
 // What a functools.lru_cache did not hold: its dict, and the key.
-using NotCached = std::vector<std::pair<Owned, Owned>>;
+using NotCached = std::vector<std::pair<PyRef, PyRef>>;
 struct CacheHit {
   PyObject* function;
   size_t positional;  // so many of the objects

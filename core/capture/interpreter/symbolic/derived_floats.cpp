@@ -43,7 +43,7 @@ Value* only_root(const Value* v) {
 std::string text_of_parts(PyObject* part, const std::string& base) {
   if (part == Py_Ellipsis) return base;
   if (!PyTuple_Check(part)) return repr_of(part);
-  Owned name(PyObject_GetAttrString(PyTuple_GET_ITEM(part, 0), "__name__"));
+  PyRef name(PyObject_GetAttrString(PyTuple_GET_ITEM(part, 0), "__name__"));
   if (!name) PyErr_Clear();
   std::string text = (name ? text_of(name.get()) : "?") + "(";
   for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(part); ++i)
@@ -57,7 +57,7 @@ std::string text_of_parts(PyObject* part, const std::string& base) {
 // not from one float alone, or at great length.
 PyObject* derived_parts(Tracer& t, PyObject* function, const Values& arguments) {
   const Value* root = nullptr;
-  Owned parts(PyTuple_New(static_cast<Py_ssize_t>(arguments.size()) + 1));
+  PyRef parts(PyTuple_New(static_cast<Py_ssize_t>(arguments.size()) + 1));
   PyTuple_SET_ITEM(parts.get(), 0, Py_NewRef(function));
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Value* v = arguments[i];
@@ -96,10 +96,10 @@ Value* derived_float(Tracer& t, PyObject* function, const Values& arguments) {
     if (!is_open(each)) each = t.look(each);
   PyObject* parts = derived_parts(t, function, given);
   if (!parts) return nullptr;
-  Owned numbers(PyTuple_New(static_cast<Py_ssize_t>(given.size())));
+  PyRef numbers(PyTuple_New(static_cast<Py_ssize_t>(given.size())));
   for (size_t i = 0; i < given.size(); ++i)
     PyTuple_SET_ITEM(numbers.get(), static_cast<Py_ssize_t>(i), Py_NewRef(given[i]->obj));
-  Owned now(PyObject_CallObject(function, numbers.get()));
+  PyRef now(PyObject_CallObject(function, numbers.get()));
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
   return computed_float(t, now.release(), nullptr, {*std::find_if(given.begin(), given.end(), is_open)},
                         parts);
@@ -114,7 +114,7 @@ Value* pythons_float(Tracer& t, PyObject* function, const Values& arguments) {
 // The tensor that stands for it in the graph. false: the graph takes none.
 bool enter_derived_float(Tracer& t, Value* v) {
   const Source* source = derived_source(t, v->as<FloatValue>().roots[0], v->as<FloatValue>().parts);
-  Owned real(torch_api::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
+  PyRef real(torch_api::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
   if (!real) t.raise_python();
   auto entered = t.lowering().input(real.get(), ir::NodeKind::placeholder, source->text());
   if (!entered) return false;

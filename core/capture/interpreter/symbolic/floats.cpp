@@ -71,7 +71,7 @@ Value* symbolic_float(Tracer& t, Value* v) {
   const double now = PyFloat_AS_DOUBLE(v->obj);
   if (!t.options.sizes->note(v->source->path() + " float", {std::bit_cast<int64_t>(now)}).at(0).changed)
     return nullptr;
-  Owned real(torch_api::number_tensor(now));
+  PyRef real(torch_api::number_tensor(now));
   if (!real) t.raise_python();
   auto entered = t.lowering().input(real.get(), ir::NodeKind::placeholder, v->source->path());
   if (!entered) return nullptr;
@@ -143,7 +143,7 @@ Value* float_binary(Tracer& t, const std::string& name, bool in_place, Value* a,
   if (!arithmetic || (other && !is_exact_number(const_object(t, other)))) return nullptr;
   if (name == "truediv" && y && !is_not_zero(t, y)) return nullptr;  // by zero, Python raises
   PyObject *left = x ? x->obj : other->obj, *right = y ? y->obj : other->obj;
-  Owned now(PyObject_CallFunctionObjArgs(torch_names().operator_function(name), left, right, nullptr));
+  PyRef now(PyObject_CallFunctionObjArgs(torch_names().operator_function(name), left, right, nullptr));
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
   Value* tensor =
       torch_call(t, "operator." + name, torch_names().operator_function(name),

@@ -22,7 +22,7 @@
 namespace vitrine::capture {
 
 static Value* quotient_integer(Tracer& t, const std::string& function, Value* number);
-static Owned size_float_parts(Tracer& t, Value* v);
+static PyRef size_float_parts(Tracer& t, Value* v);
 static Value* asked_integer(Tracer& t, const std::string& function, Value* number);
 static Value* asked_symbol(Tracer& t, PyObject* function, PyObject* args, const std::string& text);
 
@@ -110,10 +110,10 @@ Value* size_float(Tracer& t, PyObject* function, const Values& arguments) {
     any = any || of_sizes;
   }
   if (!any) return nullptr;
-  Owned numbers(PyTuple_New(static_cast<Py_ssize_t>(given.size())));
+  PyRef numbers(PyTuple_New(static_cast<Py_ssize_t>(given.size())));
   for (size_t i = 0; i < given.size(); ++i)
     PyTuple_SET_ITEM(numbers.get(), static_cast<Py_ssize_t>(i), Py_NewRef(given[i]->obj));
-  Owned now(PyObject_CallObject(function, numbers.get()));
+  PyRef now(PyObject_CallObject(function, numbers.get()));
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
   for (Value*& each : given) {
     if (each->is(ValueKind::Symbol) || is_size_float(each)) continue;
@@ -139,9 +139,9 @@ Value* size_float_compare(Tracer& t, int op, Value* a, Value* b) {
     each = open ? open : is_size_float(each) ? each : t.look(each);
   }
   constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};
-  Owned parts(PyTuple_Pack(3, torch_names().operator_function(kNames[op]),
+  PyRef parts(PyTuple_Pack(3, torch_names().operator_function(kNames[op]),
                            size_float_parts(t, sides[0]).get(), size_float_parts(t, sides[1]).get()));
-  const Owned args(parts ? PyTuple_Pack(1, parts.get()) : nullptr);
+  const PyRef args(parts ? PyTuple_Pack(1, parts.get()) : nullptr);
   if (!args) t.raise_python();
   return fact(t, find_object("vitrine._sizes.compared"), args.get());
 }
@@ -179,9 +179,9 @@ Value* quotient_integer(Tracer& t, const std::string& function, Value* number) {
 }
 
 // How vitrine._sizes.rounded computes it: a number, or a tuple of a function and what it is given.
-Owned size_float_parts(Tracer& t, Value* v) {
-  if (!is_size_float(v)) return Owned(to_python(t, v));
-  Owned parts(PyTuple_New(static_cast<Py_ssize_t>(v->items().size())));
+PyRef size_float_parts(Tracer& t, Value* v) {
+  if (!is_size_float(v)) return PyRef(to_python(t, v));
+  PyRef parts(PyTuple_New(static_cast<Py_ssize_t>(v->items().size())));
   PyTuple_SET_ITEM(parts.get(), 0, Py_NewRef(v->items()[0]->obj));
   for (size_t i = 1; i < v->items().size(); ++i)
     PyTuple_SET_ITEM(parts.get(), static_cast<Py_ssize_t>(i), size_float_parts(t, v->items()[i]).release());
@@ -189,7 +189,7 @@ Owned size_float_parts(Tracer& t, Value* v) {
 }
 
 Value* asked_integer(Tracer& t, const std::string& function, Value* number) {
-  const Owned args(Py_BuildValue("(sN)", function.c_str(), size_float_parts(t, number).release()));
+  const PyRef args(Py_BuildValue("(sN)", function.c_str(), size_float_parts(t, number).release()));
   if (!args) t.raise_python();
   return asked_symbol(t, find_object("vitrine._sizes.rounded"), args.get(),
                       function + "(" + size_float_text(t, number) + ")");
@@ -197,7 +197,7 @@ Value* asked_integer(Tracer& t, const std::string& function, Value* number) {
 
 // A question, as one for a size of what was computed.
 Value* asked_symbol(Tracer& t, PyObject* function, PyObject* args, const std::string& text) {
-  const Owned answer(PyObject_Call(function, args, nullptr));
+  const PyRef answer(PyObject_Call(function, args, nullptr));
   int overflow = 0;
   const bool is_int = answer && PyLong_CheckExact(answer.get());
   const int64_t n = is_int ? PyLong_AsLongLongAndOverflow(answer.get(), &overflow) : 0;
@@ -226,7 +226,7 @@ Value* integer_of_sizes(Tracer& t, PyObject* function, const Values& arguments) 
     of->items().push_back(open ? open : t.look(given));
   }
   if (!any) return nullptr;
-  Owned args(PyTuple_New(static_cast<Py_ssize_t>(arguments.size())));
+  PyRef args(PyTuple_New(static_cast<Py_ssize_t>(arguments.size())));
   for (size_t i = 0; i < arguments.size(); ++i)
     PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), to_python(t, of->items()[i + 1]));
   return asked_symbol(t, function, args.get(), size_float_text(t, of));
@@ -234,7 +234,7 @@ Value* integer_of_sizes(Tracer& t, PyObject* function, const Values& arguments) 
 
 // The tensor that stands for it in the graph. false: the graph takes none.
 bool enter_size_float(Tracer& t, Value* v) {
-  Owned real(torch_api::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
+  PyRef real(torch_api::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
   if (!real) t.raise_python();
   const std::string name = describe(t, v);
   auto entered = t.lowering().input(real.get(), ir::NodeKind::placeholder, name);

@@ -64,13 +64,13 @@ Value* stacked(Tracer& t, Value* v, const Arguments& like) {
 
 bool is_cpu(Tracer& t, Value* device) {
   PyObject* o = const_object(t, t.look(device));
-  const Owned text(o ? PyObject_Str(o) : nullptr);
+  const PyRef text(o ? PyObject_Str(o) : nullptr);
   PyErr_Clear();
   return text_of(text.get()) == "cpu";
 }
 
 bool is_floating(PyObject* dtype) {
-  const Owned answer(dtype ? PyObject_GetAttrString(dtype, "is_floating_point") : nullptr);
+  const PyRef answer(dtype ? PyObject_GetAttrString(dtype, "is_floating_point") : nullptr);
   PyErr_Clear();
   return answer.get() == Py_True;
 }

@@ -22,8 +22,8 @@ PyObject* some_item(ir::DType dtype) {
 // Whether every number of the type can be written so. A character's number has a range.
 bool can_write(ir::DType dtype, const std::string& form) {
   if (form.ends_with('c')) return false;
-  Owned item(some_item(dtype)), wanted(PyUnicode_FromString(form.c_str()));
-  Owned text(item && wanted ? PyObject_Format(item.get(), wanted.get()) : nullptr);
+  PyRef item(some_item(dtype)), wanted(PyUnicode_FromString(form.c_str()));
+  PyRef text(item && wanted ? PyObject_Format(item.get(), wanted.get()) : nullptr);
   PyErr_Clear();
   return static_cast<bool>(text);
 }

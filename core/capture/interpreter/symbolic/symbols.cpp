@@ -94,7 +94,7 @@ static bool is_static_member(const Tracer& t, const Source* source) {
   Temporaries keep;
   PyObject* owner = read_source(*source->base, t.frames.live, keep);
   if (!owner || !torch_names().is_module(Py_TYPE(owner))) return false;
-  Owned marked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(owner)), "_dynamo_marked_static"));
+  PyRef marked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(owner)), "_dynamo_marked_static"));
   PyErr_Clear();
   return marked.get() == Py_True;
 }
@@ -199,8 +199,8 @@ std::string sizes_text(Tracer& t, const Values& dims, const ir::TensorType& type
 namespace {
 
 // {tensor, arguments...}, as a tuple.
-Owned question_arguments(Value* tensor, const std::vector<PyObject*>& more) {
-  Owned args(PyTuple_New(static_cast<Py_ssize_t>(more.size()) + 1));
+PyRef question_arguments(Value* tensor, const std::vector<PyObject*>& more) {
+  PyRef args(PyTuple_New(static_cast<Py_ssize_t>(more.size()) + 1));
   PyTuple_SET_ITEM(args.get(), 0, Py_NewRef(tensor->obj));
   for (size_t i = 0; i < more.size(); ++i)
     PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i) + 1, Py_NewRef(more[i]));
@@ -211,7 +211,7 @@ Owned question_arguments(Value* tensor, const std::vector<PyObject*>& more) {
 
 // A fact about a tensor that the program has used, when it could be another one with other sizes.
 Value* fact(Tracer& t, PyObject* callable, PyObject* args) {
-  Owned answer(PyObject_Call(callable, args, nullptr));
+  PyRef answer(PyObject_Call(callable, args, nullptr));
   if (!answer) t.raise_python();
   if (dynamic(t)) {
     t.lowering().note_question(callable, args);
@@ -222,10 +222,10 @@ Value* fact(Tracer& t, PyObject* callable, PyObject* args) {
 
 // The size or stride of a tensor in one dim; `d` from 0.
 static Value* open_fact(Tracer& t, Value* tensor, const char* method, int64_t d) {
-  Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), method));
-  Owned index(PyLong_FromLongLong(d));
-  Owned args = question_arguments(tensor, {index.get()});
-  Owned answer(PyObject_Call(function.get(), args.get(), nullptr));
+  PyRef function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), method));
+  PyRef index(PyLong_FromLongLong(d));
+  PyRef args = question_arguments(tensor, {index.get()});
+  PyRef answer(PyObject_Call(function.get(), args.get(), nullptr));
   if (!answer) t.raise_python();
   const int64_t n = PyLong_AsLongLong(answer.get());
   if (n < 2) return fact(t, function.get(), args.get());
@@ -308,16 +308,16 @@ void fix_all_sizes(Tracer& t) {
   for (size_t i = 0; i < t.sizes.symbolic->table.symbols().size(); ++i)
     (void)static_cast<int64_t>(t.sizes.symbolic->table.symbol(static_cast<int32_t>(i)));
   if (t.sizes.open_inputs.empty()) return;
-  Owned strides(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), "stride"));
+  PyRef strides(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), "stride"));
   for (Value* input : std::exchange(t.sizes.open_inputs, {})) {
-    Owned args = question_arguments(input, {});
+    PyRef args = question_arguments(input, {});
     fact(t, strides.get(), args.get());
   }
 }
 
 // A tuple or a torch.Size of the numbers that these are now; nothing where one is no number.
 PyObject* hints_of(Tracer& t, Value* v) {
-  Owned list(PyList_New(0));
+  PyRef list(PyList_New(0));
   for (Value* item : v->items()) {
     item = peek(t, item);
     if ((!item->is(ValueKind::Symbol) && !item->is(ValueKind::Constant)) || !PyLong_CheckExact(item->obj) ||

@@ -113,7 +113,7 @@ Value* get_attr(Tracer& t, Value* v, const std::string& name) {
 // What was made of the real __dict__ of an object that existed before, on whatever way it was reached.
 Value* known_own_dict(Tracer& t, Value* v) {
   if (!v->obj) return nullptr;
-  Owned own(held_attributes(v->obj));
+  PyRef own(held_attributes(v->obj));
   PyErr_Clear();
   const auto found = own ? t.values.by_object.find(own.get()) : t.values.by_object.end();
   return found == t.values.by_object.end() ? nullptr : resolve(found->second);
@@ -152,7 +152,7 @@ Value* instance_get(Tracer& t, Value* v, const std::string& name) {
       dict && dict->mutated && !owner_of(dict))
     stop("unsupported_value", "an object whose __dict__ was changed");
   check_cached_read(t, v->source && !v->pinned ? Py_None : nullptr);
-  Owned dict(held_attributes(v->obj));
+  PyRef dict(held_attributes(v->obj));
   if (!dict) {
     PyErr_Clear();
     return nullptr;
@@ -269,11 +269,11 @@ Value* instance_dict(Tracer& t, Value* v) {
   }
   Value* dict = new_dict(t);
   if (v->obj) {
-    Owned own(held_attributes(v->obj));
+    PyRef own(held_attributes(v->obj));
     if (!own) t.raise_python();
     PyObject *key, *value;
     Py_ssize_t at = 0;
-    Owned keys(PySequence_Tuple(own.get()));
+    PyRef keys(PySequence_Tuple(own.get()));
     dict->source = t.sources().attr(v->source, "__dict__");
     dict->obj = own.get();
     Py_INCREF(own.get());

@@ -116,7 +116,7 @@ Value* compare(Tracer& t, int op, Value* a, Value* b) {
   if (a->is(ValueKind::Constant) && b->is(ValueKind::Constant)) return ops_of(a).compare(t, op, a, b);
   if (Value* result = user_compare(t, op, a, b)) return result;
   if (op == Py_EQ || op == Py_NE) return t.boolean(equal(t, a, b) == (op == Py_EQ));
-  Owned left(constant_tree(t, a)), right(constant_tree(t, b));
+  PyRef left(constant_tree(t, a)), right(constant_tree(t, b));
   PyErr_Clear();
   if (left && right) return t.fold(PyObject_RichCompare(left.get(), right.get(), op));
   const TypeOps& type = ops_of(a);
@@ -138,7 +138,7 @@ bool is_builtin(const Value* v) {
 
 // Of two values that their types know nothing of.
 bool equal_otherwise(Tracer& t, Value* a, Value* b) {
-  Owned left(constant_tree(t, a)), right(constant_tree(t, b));
+  PyRef left(constant_tree(t, a)), right(constant_tree(t, b));
   PyErr_Clear();
   if (left && right) {
     const int yes = PyObject_RichCompareBool(left.get(), right.get(), Py_EQ);

@@ -19,8 +19,8 @@ bool is_plain_constant(PyObject* o) {
 
 bool is_frozen_set_of_constants(PyObject* o) {
   if (!PyFrozenSet_CheckExact(o)) return false;
-  Owned iterator(PyObject_GetIter(o));
-  while (Owned item = Owned(PyIter_Next(iterator.get())))
+  PyRef iterator(PyObject_GetIter(o));
+  while (PyRef item = PyRef(PyIter_Next(iterator.get())))
     if (!is_plain_constant(item.get())) return false;
   return !PyErr_Occurred();
 }

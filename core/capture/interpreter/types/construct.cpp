@@ -52,13 +52,13 @@ Value* construct(Tracer& t, PyTypeObject* cls, Arguments a) {
   if (cls == torch.deque) return new_deque(t, a);
   if (cls->tp_base == &PyTuple_Type && std::string_view(cls->tp_name).starts_with("torch.return_types.") &&
       a.positional.size() == 1 && a.keyword.empty()) {  // a pytree of torch.max's result makes another
-    Owned items(to_python(t, t.tuple(unpack(t, a.positional[0]))));
-    Owned made(items ? PyObject_CallOneArg(object, items.get()) : nullptr);
+    PyRef items(to_python(t, t.tuple(unpack(t, a.positional[0]))));
+    PyRef made(items ? PyObject_CallOneArg(object, items.get()) : nullptr);
     if (!made) t.raise_python();
     return from_python(t, made.get());
   }
   if (PyType_IsSubtype(cls, torch.enum_base)) {
-    Owned key(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(t, a.positional[0]) : nullptr);
+    PyRef key(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(t, a.positional[0]) : nullptr);
     if (!key) stop("unsupported_value", "an enumeration made from a value that is no constant");
     return t.fold(PyObject_CallOneArg(object, key.get()));
   }
@@ -87,7 +87,7 @@ Value* construct_plain(Tracer& t, PyTypeObject* cls, Arguments a) {
   PyObject* maker = lookup(cls, "__new__");
   Value* v = nullptr;
   if (maker && Py_TYPE(maker) == &PyStaticMethod_Type) {
-    Owned inner(PyObject_GetAttrString(maker, "__func__"));
+    PyRef inner(PyObject_GetAttrString(maker, "__func__"));
     if (inner && PyFunction_Check(inner.get())) {
       Arguments all = a;
       all.positional.insert(all.positional.begin(), t.pinned(object));

@@ -25,13 +25,13 @@ Values items_before(Tracer& t, Value* v) {
   PyObject* o = v->obj;
   const bool is_tuple = PyTuple_Check(o);
   // Not by the class's own way to go through it.
-  const Owned items(is_tuple          ? PyTuple_GetSlice(o, 0, PyTuple_GET_SIZE(o))
+  const PyRef items(is_tuple          ? PyTuple_GetSlice(o, 0, PyTuple_GET_SIZE(o))
                     : PyList_Check(o) ? PyList_GetSlice(o, 0, PyList_GET_SIZE(o))
                                       : PySequence_List(o));
   if (!items) t.raise_python();
   Values found;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-    Owned key(PyLong_FromSsize_t(i));
+    PyRef key(PyLong_FromSsize_t(i));
     found.push_back(t.lazy(PySequence_Fast_GET_ITEM(items.get(), i),
                            t.sources().make(SourceKind::Item, v->source, -1, std::to_string(i), key.get()),
                            is_tuple && v->pinned));

@@ -28,7 +28,7 @@ bool as_objects(Tracer& t, const Arguments& a, PyObject* positional, PyObject* k
     if (o) PyTuple_SET_ITEM(positional, static_cast<Py_ssize_t>(i), o);
   }
   for (const auto& [key, value] : a.keyword) {
-    Owned o(constant ? constant_tree(t, value) : nullptr);
+    PyRef o(constant ? constant_tree(t, value) : nullptr);
     constant = constant && o && !PyFunction_Check(o.get());
     if (o) PyDict_SetItemString(keyword, key.c_str(), o.get());
   }
@@ -40,17 +40,17 @@ bool as_objects(Tracer& t, const Arguments& a, PyObject* positional, PyObject* k
 Value* call_for_real(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
   const TypeOps& type = ops_of(self);
   const bool pattern = is_regular_expression(self);
-  Owned target(pattern ? Py_NewRef(known_object(t, self)) : constant_tree(t, self));
+  PyRef target(pattern ? Py_NewRef(known_object(t, self)) : constant_tree(t, self));
   PyErr_Clear();
-  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()))), keyword(PyDict_New());
+  PyRef positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()))), keyword(PyDict_New());
   const bool constant = target && may_be_asked(self) && as_objects(t, a, positional.get(), keyword.get());
   if (Value* result = !constant && type.method_of_values ? type.method_of_values(t, self, name, a) : nullptr)
     return result;
   if (!constant || !(pattern || (type.only_reads && type.only_reads(name))))
     stop("unsupported_builtin", "method " + name + " of " + describe(t, self));
-  Owned method(PyObject_GetAttrString(target.get(), name.c_str()));
+  PyRef method(PyObject_GetAttrString(target.get(), name.c_str()));
   if (!method) t.raise_python();
-  Owned result(PyObject_Call(method.get(), positional.get(), keyword.get()));
+  PyRef result(PyObject_Call(method.get(), positional.get(), keyword.get()));
   if (result && is_of_regular_expressions(result.get())) return t.pinned(result.get());
   return t.fold(result.release());
 }

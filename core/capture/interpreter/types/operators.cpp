@@ -139,7 +139,7 @@ Value* binary(Tracer& t, const std::string& name, Value* a, Value* b) {
             std::string("unsupported operand type(s) for ") + sign_of(*row, in_place) + ": '" +
                 type_of(t, a)->tp_name + "' and '" + type_of(t, b)->tp_name + "'",
             true);
-  Owned left(constant_tree(t, a)), right(constant_tree(t, b));
+  PyRef left(constant_tree(t, a)), right(constant_tree(t, b));
   PyErr_Clear();
   if (!left || !right || in_place)
     stop("unsupported_value", std::string(row->name) + " of " + describe(t, a) + " and " + describe(t, b));

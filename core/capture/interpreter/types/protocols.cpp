@@ -13,7 +13,7 @@ namespace vitrine::capture {
 namespace {
 
 bool is_true(PyObject* of, const char* name) {
-  Owned value(PyObject_GetAttrString(of, name));
+  PyRef value(PyObject_GetAttrString(of, name));
   PyErr_Clear();
   return value.get() == Py_True;
 }
@@ -34,7 +34,7 @@ bool is_computed(PyTypeObject* type, const std::string& name) {
 // Whether the member is there, and not None where the protocol's is callable.
 bool has_member(Tracer& t, Value* v, PyObject* protocol, const std::string& name) {
   PyObject* wanted = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(protocol),
-                                    Owned(PyUnicode_FromString(name.c_str())).get());
+                                    PyRef(PyUnicode_FromString(name.c_str())).get());
   if (is_computed(type_of(t, v), name))
     stop("unsupported_builtin",
          "isinstance() with a protocol of a " + describe(t, v) + ", which computes " + name);
@@ -59,7 +59,7 @@ bool is_protocol(PyObject* cls) {
 bool is_of_protocol(Tracer& t, Value* v, PyObject* protocol) {
   static constinit Once<PyObject*> kept_members_of;
   PyObject* const members_of = kept_members_of.get([] { return find_object("typing._get_protocol_attrs"); });
-  Owned members(members_of && is_true(protocol, "_is_runtime_protocol")
+  PyRef members(members_of && is_true(protocol, "_is_runtime_protocol")
                     ? PyObject_CallOneArg(members_of, protocol)
                     : nullptr);
   PyErr_Clear();
@@ -72,7 +72,7 @@ bool is_of_protocol(Tracer& t, Value* v, PyObject* protocol) {
   t.guard(GuardKind::AbcRegistry, constant_source(t, protocol), protocol, abc_registrations(), "", nullptr,
           "no class was registered");
   bool all = true;
-  Owned names(PySequence_List(members.get()));
+  PyRef names(PySequence_List(members.get()));
   for (Py_ssize_t i = 0; names && all && i < PyList_GET_SIZE(names.get()); ++i)
     all = has_member(t, v, protocol, text_of(PyList_GET_ITEM(names.get(), i)));
   const int really = v->obj ? PyObject_IsInstance(v->obj, protocol) : all;

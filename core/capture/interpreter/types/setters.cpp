@@ -50,7 +50,7 @@ void generic_set(Tracer& t, Value* v, const std::string& name, Value* value) {
   if (PyObject* d = lookup(type, name.c_str()); d && Py_TYPE(d)->tp_descr_set) {
     PyTypeObject* kind = Py_TYPE(d);
     if (PyType_IsSubtype(kind, &PyProperty_Type)) {
-      Owned setter(PyObject_GetAttrString(d, "fset"));
+      PyRef setter(PyObject_GetAttrString(d, "fset"));
       if (!setter || setter.get() == Py_None)
         t.raise(PyExc_AttributeError, "property " + name + " has no setter");
       call(t, t.pinned(setter.get()), {{v, value}, {}});
@@ -65,7 +65,7 @@ void generic_set(Tracer& t, Value* v, const std::string& name, Value* value) {
       return;
     }
   } else if (!v->obj ? type->tp_dictoffset == 0 && !(type->tp_flags & Py_TPFLAGS_MANAGED_DICT)
-                     : !Owned(held_attributes(v->obj))) {
+                     : !PyRef(held_attributes(v->obj))) {
     PyErr_Clear();
     t.raise(PyExc_AttributeError, describe(t, v) + " has no attribute '" + name + "'");
   }
@@ -92,7 +92,7 @@ void generic_del(Tracer& t, Value* v, const std::string& name) {
   check_plain_attributes(t, v, "__delattr__");
   PyObject* d = lookup(type, name.c_str());
   if (d && PyType_IsSubtype(Py_TYPE(d), &PyProperty_Type)) {
-    Owned function(PyObject_GetAttrString(d, "fdel"));
+    PyRef function(PyObject_GetAttrString(d, "fdel"));
     if (!function || function.get() == Py_None) stop("custom_setter", "property " + name + " has no deleter");
     call(t, t.pinned(function.get()), {{v}, {}});
     return;

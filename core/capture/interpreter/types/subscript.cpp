@@ -58,7 +58,7 @@ static PyObject* exception_tree(Tracer& t, Value* v) {
   auto* base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
   const bool builtin = !(v->cls->tp_flags & Py_TPFLAGS_HEAPTYPE);
   if (!builtin && (v->cls->tp_str != base->tp_str || v->cls->tp_repr != base->tp_repr)) return nullptr;
-  Owned arguments(constant_tree(t, t.tuple(v->items())));
+  PyRef arguments(constant_tree(t, t.tuple(v->items())));
   if (!arguments) return nullptr;
   PyObject* cls = builtin ? reinterpret_cast<PyObject*>(v->cls) : PyExc_Exception;
   return PyObject_Call(cls, arguments.get(), nullptr);
@@ -83,11 +83,11 @@ std::string str_of(Tracer& t, Value* v, bool repr) {
   if (v->is(ValueKind::Object))
     if (PyObject* method = python_method(t, type_of(t, v), "__repr__"))
       return str_of(t, checked_text(t, v, method, {}), false);
-  Owned tree(is_worded(v) ? exception_tree(t, v) : constant_tree(t, v));
+  PyRef tree(is_worded(v) ? exception_tree(t, v) : constant_tree(t, v));
   PyErr_Clear();
   if (!tree) stop("unsupported_value", "text of a " + describe(t, v));
   check_order_known(t);
-  Owned text(repr ? PyObject_Repr(tree.get()) : PyObject_Str(tree.get()));
+  PyRef text(repr ? PyObject_Repr(tree.get()) : PyObject_Str(tree.get()));
   if (!text) t.raise_python();
   if (!PyUnicode_AsUTF8(text.get())) {
     PyErr_Clear();
@@ -101,7 +101,7 @@ Value* format(Tracer& t, Value* v, Value* spec, int conversion) {
     if (Value* open = symbolic_text(t, v, spec)) return open;
   v = t.look(v);
   if (conversion == 3) {
-    Owned tree(constant_tree(t, v));
+    PyRef tree(constant_tree(t, v));
     if (!tree) stop("unsupported_value", "ascii() of a " + describe(t, v));
     v = t.fold(PyObject_ASCII(tree.get()));
   } else if (conversion != 0) {
@@ -115,10 +115,10 @@ Value* format(Tracer& t, Value* v, Value* spec, int conversion) {
     if (v->is(ValueKind::Constant) && PyUnicode_CheckExact(v->obj)) return v;
     if (!v->is(ValueKind::Constant)) return t.text(str_of(t, v, false));
   }
-  Owned tree(constant_tree(t, v));
+  PyRef tree(constant_tree(t, v));
   PyErr_Clear();
   if (!tree) stop("unsupported_value", "format of a " + describe(t, v));
-  Owned form_object(PyUnicode_FromStringAndSize(form.data(), static_cast<Py_ssize_t>(form.size())));
+  PyRef form_object(PyUnicode_FromStringAndSize(form.data(), static_cast<Py_ssize_t>(form.size())));
   return t.fold(PyObject_Format(tree.get(), form_object.get()));
 }
 

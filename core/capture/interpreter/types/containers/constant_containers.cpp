@@ -14,7 +14,7 @@ void enter_range(Tracer& t, Value* v) {
   become(v, ValueKind::Constant);
   v->identified = true;
   for (const char* field : {"start", "stop", "step"}) {
-    Owned part(PyObject_GetAttrString(v->obj, field));
+    PyRef part(PyObject_GetAttrString(v->obj, field));
     t.look(t.lazy(part.get(), t.sources().attr(v->source, field)));
   }
 }
@@ -22,7 +22,7 @@ void enter_range(Tracer& t, Value* v) {
 // A constant of the code is this very object; of another one only the contents are guarded, not the order.
 Value* iter_frozen_set(Tracer& t, Value* v) {
   if (v->source && PySet_GET_SIZE(v->obj) > 1) return iter_constant(t, v);
-  Owned items(PySequence_List(v->obj));
+  PyRef items(PySequence_List(v->obj));
   if (!items) t.raise_python();
   return iter(t, t.fold(items.release()));
 }

@@ -174,7 +174,7 @@ void del_deque_item(Tracer& t, Value* v, Value* key) {
 // It tells how much it holds at most.
 void enter_deque(Tracer& t, Value* v) {
   become(v, ValueKind::List);
-  Owned most(PyObject_GetAttrString(v->obj, "maxlen"));
+  PyRef most(PyObject_GetAttrString(v->obj, "maxlen"));
   Value* limit = most ? t.lazy(most.get(), t.sources().attr(v->source, "maxlen")) : nullptr;
   if (limit && !is_none(t, limit)) v->as<ListValue>().limit = int_of(t, limit, "a deque's length");
   if (limit && most.get() == Py_None) t.look(limit);
@@ -185,7 +185,7 @@ Recipe recipe_of_deque(Tracer&, RecipeMaker& make, Value* v) {
   std::vector<Recipe> items;
   items.push_back(make.sequence(Recipe::Kind::List, v->items()));
   if (v->as<ListValue>().limit >= 0)
-    items.push_back(make.constant(Owned(PyLong_FromLongLong(v->as<ListValue>().limit)).get()));
+    items.push_back(make.constant(PyRef(PyLong_FromLongLong(v->as<ListValue>().limit)).get()));
   return make.call(reinterpret_cast<PyObject*>(v->cls), std::move(items));
 }
 

@@ -219,7 +219,7 @@ void enter_dict(Tracer& t, Value* v) {
     if (changed->is(ValueKind::Object) && known_own_dict(t, changed) == v)
       stop("unsupported_value", "the __dict__ of an object that was changed");
   become(v, ValueKind::Dict);
-  v->dict().index = Owned(PyDict_New());
+  v->dict().index = PyRef(PyDict_New());
   v->dict().complete = false;
 }
 
@@ -251,9 +251,9 @@ void dict_effect(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& ou
 PyObject* dict_to_torch(Tracer& t, Value* v) {
   if (v->cls != &PyDict_Type)
     stop("unsupported_value", with_article(describe(t, v)) + " is given to PyTorch");
-  Owned dict(PyDict_New());
+  PyRef dict(PyDict_New());
   for (auto [key, value] : dict_entries(t, v)) {
-    Owned k(to_python(t, key)), o(to_python(t, value));
+    PyRef k(to_python(t, key)), o(to_python(t, value));
     if (PyDict_SetItem(dict.get(), k.get(), o.get()) < 0) t.raise_python();
   }
   return dict.release();
@@ -262,7 +262,7 @@ PyObject* dict_to_torch(Tracer& t, Value* v) {
 // --- the way out
 Recipe recipe_of_class(Tracer& t, RecipeMaker& make, Value* v) {
   PyObject* base = native_base(v->cls);
-  Owned maker(PyObject_GetAttrString(base, "__new__")), setter(PyObject_GetAttrString(base, "__setitem__"));
+  PyRef maker(PyObject_GetAttrString(base, "__new__")), setter(PyObject_GetAttrString(base, "__setitem__"));
   return make.made_empty(v, maker.get(), [&](const Recipe& target) {
     for (auto [key, value] : dict_entries(t, v)) {
       Recipe set = make.call(setter.get(), {});

@@ -25,7 +25,7 @@ Value* new_dict(Tracer& t, PyTypeObject* cls) {
   Value* v = t.make(ValueKind::Dict);
   v->cls = cls ? cls : &PyDict_Type;
   v->typed = v->sized = true;
-  v->dict().index = Owned(PyDict_New());
+  v->dict().index = PyRef(PyDict_New());
   return v;
 }
 
@@ -39,7 +39,7 @@ Py_ssize_t position(DictState& dict, PyObject* key) {
 }
 
 void put_entry(DictState& dict, PyObject* key, Value* k, Value* value) {
-  Owned at(PyLong_FromSize_t(dict.entries.size()));
+  PyRef at(PyLong_FromSize_t(dict.entries.size()));
   PyDict_SetItem(dict.index.get(), key, at.get());
   dict.entries.emplace_back(k, value);
 }
@@ -98,11 +98,11 @@ void dict_complete(Tracer& t, Value* v) {
   DictState& dict = v->dict();
   if (dict.complete) return;
   DictState full;
-  full.index = Owned(PyDict_New());
+  full.index = PyRef(PyDict_New());
   PyObject *key, *value;
   Py_ssize_t at = 0;
-  Owned keys(PyTuple_New(PyDict_GET_SIZE(v->obj)));
-  Owned ordered(own_keys(v->obj));
+  PyRef keys(PyTuple_New(PyDict_GET_SIZE(v->obj)));
+  PyRef ordered(own_keys(v->obj));
   if (!ordered) t.raise_python();
   (void)at;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ordered.get()); ++i) {
@@ -188,7 +188,7 @@ std::string own_name(Tracer& t, Value* owner, PyObject* key) {
 
 // Keeps an object's __dict__ in step with a written (nullptr: deleted) attribute.
 void enter_own(Tracer& t, Value* v, const std::string& name, Value* value) {
-  Owned key(PyUnicode_InternFromString(name.c_str()));
+  PyRef key(PyUnicode_InternFromString(name.c_str()));
   if (PyObject* slot = _PyType_Lookup(type_of(t, v), key.get()); slot && Py_TYPE(slot) == &PyMemberDescr_Type)
     return;
   touch(t, v->own_dict);

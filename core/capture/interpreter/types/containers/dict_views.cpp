@@ -33,7 +33,7 @@ Recipe recipe_of_view(Tracer& t, RecipeMaker& make, Value* v) {
   const char* name = v->cls == &PyDictKeys_Type ? "keys" : v->cls == &PyDictValues_Type ? "values" : "items";
   const bool proxy = resolve(owner_of(v))->cls == &PyDictProxy_Type;
   PyTypeObject* cls = proxy ? &PyDictProxy_Type : &PyDict_Type;
-  Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(cls), name));
+  PyRef method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(cls), name));
   Recipe r = make.call(method.get(), {});
   r.children.push_back(make.make(owner_of(v)));
   return r;

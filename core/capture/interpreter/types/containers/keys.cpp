@@ -56,7 +56,7 @@ PyObject* key_object(Tracer& t, Value* key) {
         if (key->obj) return key->obj;
         if (!key->as<ObjectValue>().stand_in)
           key->as<ObjectValue>().stand_in =
-              Owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+              PyRef(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
         return key->as<ObjectValue>().stand_in.get();
       }
       return own_key(t, key);

@@ -182,7 +182,7 @@ void enter_list(Tracer& t, Value* v) {
 // An object of a class derived from list: made empty, then filled past every override.
 Recipe recipe_of_class(RecipeMaker& make, Value* v) {
   auto* base = reinterpret_cast<PyObject*>(&PyList_Type);
-  Owned maker(PyObject_GetAttrString(base, "__new__")), adder(PyObject_GetAttrString(base, "append"));
+  PyRef maker(PyObject_GetAttrString(base, "__new__")), adder(PyObject_GetAttrString(base, "append"));
   return make.made_empty(v, maker.get(), [&](const Recipe& target) {
     for (Value* item : v->items()) {
       Recipe added = make.call(adder.get(), {});
@@ -223,7 +223,7 @@ void del_list_item(Tracer& t, Value* v, Value* key) {
 }
 
 PyObject* list_to_torch(Tracer& t, Value* v) {
-  Owned list = items_to_torch(t, v);
+  PyRef list = items_to_torch(t, v);
   if (v->cls != &PyList_Type)
     stop("unsupported_value", with_article(describe(t, v)) + " is given to PyTorch");
   return list.release();

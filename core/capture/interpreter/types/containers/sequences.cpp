@@ -20,7 +20,7 @@ bool is_slice(const Value* key) {
 }
 
 SliceRange slice_range(Tracer& t, Value* key, size_t size) {
-  Owned slice(constant_tree(t, key));
+  PyRef slice(constant_tree(t, key));
   if (!slice) {
     PyErr_Clear();
     stop("scalar_read", "a slice bound that is not a constant",
@@ -48,11 +48,11 @@ void enter_items(Tracer& t, Value* v) {
   guard_length(t, v);
 }
 
-Owned items_to_torch(Tracer& t, Value* v) {
+PyRef items_to_torch(Tracer& t, Value* v) {
   guard_length(t, v);
-  Owned list(PyList_New(0));
+  PyRef list(PyList_New(0));
   for (Value* item : v->items()) {
-    Owned o(to_python(t, item));
+    PyRef o(to_python(t, item));
     if (PyList_Append(list.get(), o.get()) < 0) t.raise_python();
   }
   return list;
@@ -93,9 +93,9 @@ bool are_of_one_kind(const Value* a, const Value* b) {
 PyTypeObject* type_of_sum(Tracer& t, Value* a, Value* b) {
   PyTypeObject* size = torch_names().size;
   if (a->cls != size && b->cls != size) return nullptr;
-  Owned left(hints_of(t, a)), right(hints_of(t, b)), sum;
+  PyRef left(hints_of(t, a)), right(hints_of(t, b)), sum;
   if (!left || !right) return nullptr;
-  sum = Owned(
+  sum = PyRef(
       PyObject_CallFunctionObjArgs(torch_names().operator_function("add"), left.get(), right.get(), nullptr));
   if (!sum) t.raise_python();
   return Py_TYPE(sum.get()) == size ? size : nullptr;

@@ -22,7 +22,7 @@ Value* compare_sequences(Tracer& t, int op, Value* a, Value* b);
 std::optional<bool> equal_sequences(Tracer& t, Value* a, Value* b);
 
 void enter_items(Tracer& t, Value* v);      // their length is guarded
-Owned items_to_torch(Tracer& t, Value* v);  // a list
+PyRef items_to_torch(Tracer& t, Value* v);  // a list
 
 // Where it stands; the length: nowhere.
 size_t place_of(Tracer& t, Value* self, Value* item);

@@ -37,7 +37,7 @@ PyObject* twin_of(Value* set) {
   if (set->as<SetValue>().twin || set->obj || set->source || !set->items().empty() || set->version != 0 ||
       set->cls != &PySet_Type)
     return nullptr;
-  set->as<SetValue>().twin = Owned(PySet_New(nullptr));
+  set->as<SetValue>().twin = PyRef(PySet_New(nullptr));
   return set->as<SetValue>().twin.get();
 }
 
@@ -91,10 +91,10 @@ static void set_clear(Tracer& t, Value* set) {
   touch(t, set);
   set->items().clear();
   // It leaves as empty a table, and has an argument as other changes have.
-  const Owned nothing(PyTuple_New(0));
+  const PyRef nothing(PyTuple_New(0));
   note_set_change(t, set, before, "intersection_update", nothing.get());
   if (set->cls != &PySet_Type) return;
-  set->as<SetValue>().twin = Owned(PySet_New(nullptr));
+  set->as<SetValue>().twin = PyRef(PySet_New(nullptr));
   set->as<SetValue>().twin_version = set->version;
 }
 
@@ -112,28 +112,28 @@ void set_insert_all(Tracer& t, Value* set, Value* more) {
     return;
   }
   Values items;
-  Owned at_once;  // Python goes through the table of another set, or of a dict, and makes room before
+  PyRef at_once;  // Python goes through the table of another set, or of a dict, and makes room before
   if (PyObject* o = const_object(t, more); o && PyFrozenSet_Check(o)) {
-    Owned iterator(PyObject_GetIter(o));
+    PyRef iterator(PyObject_GetIter(o));
     while (PyObject* item = iterator ? PyIter_Next(iterator.get()) : nullptr) items.push_back(t.fold(item));
-    at_once = Owned(Py_NewRef(o));
+    at_once = PyRef(Py_NewRef(o));
   } else if (more->is(ValueKind::Set)) {
     items = more->items();
     if (is_as_found(more))
-      at_once = Owned(copy_of_set(t, more));
-    else if (Owned changes = Owned(how_set_was_made(t, more)); changes && twin_of(more))
-      at_once = Owned(PyObject_CallOneArg(find_object("vitrine._polyfills.library.set_of"), changes.get()));
+      at_once = PyRef(copy_of_set(t, more));
+    else if (PyRef changes = PyRef(how_set_was_made(t, more)); changes && twin_of(more))
+      at_once = PyRef(PyObject_CallOneArg(find_object("vitrine._polyfills.library.set_of"), changes.get()));
   } else {
     items = unpack(t, more);
     if (more->is(ValueKind::Dict)) {
-      at_once = Owned(PyDict_New());
+      at_once = PyRef(PyDict_New());
       for (Value* item : items) PyDict_SetItem(at_once.get(), key_object(t, item), Py_None);
     }
   }
   const bool one_by_one = !at_once && !more->is(ValueKind::Set) && !more->is(ValueKind::Dict);
-  Owned twin(Py_XNewRef(twin_of(set)));
+  PyRef twin(Py_XNewRef(twin_of(set)));
   if (!one_by_one) {  // it does not grow with each item
-    set->as<SetValue>().twin = Owned(PySet_New(nullptr));
+    set->as<SetValue>().twin = PyRef(PySet_New(nullptr));
     set->as<SetValue>().twin_version = ~uint64_t{0};
   }
   const uint64_t before = set->version;
@@ -145,7 +145,7 @@ void set_insert_all(Tracer& t, Value* set, Value* more) {
     if (at_once) note_set_change(t, set, before, "update", at_once.get());
   }
   if (!twin || !at_once) return;
-  Owned done(PyObject_CallMethod(twin.get(), "update", "O", at_once.get()));
+  PyRef done(PyObject_CallMethod(twin.get(), "update", "O", at_once.get()));
   if (!done) t.raise_python();
   set->as<SetValue>().twin = std::move(twin);
   set->as<SetValue>().twin_version = set->version;
@@ -156,8 +156,8 @@ void set_insert_all(Tracer& t, Value* set, Value* more) {
 // not.
 PyObject* copy_of_set(Tracer& t, Value* set) {
   if (set->items().size() > 1) set_in_order(t, set);
-  Owned copy(PySet_New(set->obj));
-  const Owned before(PySequence_List(set->obj)), after(copy ? PySequence_List(copy.get()) : nullptr);
+  PyRef copy(PySet_New(set->obj));
+  const PyRef before(PySequence_List(set->obj)), after(copy ? PySequence_List(copy.get()) : nullptr);
   if (!before || !after) t.raise_python();
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(before.get()); ++i)
     if (PyList_GET_ITEM(before.get(), i) != PyList_GET_ITEM(after.get(), i)) t.effects.sets_in_order = false;
@@ -180,9 +180,9 @@ PyObject* real_set(Tracer& t, Value* set, PyObject* items) {
 // A list of the methods that make it of an empty set, each with its argument; nullptr: it is not known.
 PyObject* how_set_was_made(Tracer& t, Value* set) {
   if (set->source || set->obj || set->as<SetValue>().changes_version != set->version) return nullptr;
-  Owned list(PyList_New(0));
+  PyRef list(PyList_New(0));
   for (const auto& [method, argument] : set->as<SetValue>().changes) {
-    Owned pair(Py_BuildValue("(sO)", method, argument));
+    PyRef pair(Py_BuildValue("(sO)", method, argument));
     if (!pair || PyList_Append(list.get(), pair.get()) < 0) t.raise_python();
   }
   return list.release();
@@ -192,7 +192,7 @@ PyObject* how_set_was_made(Tracer& t, Value* set) {
 static Value* set_made_here(Tracer& t, Value* set) {
   PyObject* twin = twin_of(set);
   if (!twin) return nullptr;
-  Owned keys(PySequence_List(twin));
+  PyRef keys(PySequence_List(twin));
   Values in_order;
   for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i)
     for (Value* item : set->items())
@@ -297,7 +297,7 @@ Value* union_of_values(Tracer& t, Value* self, const std::string& name, const Ar
 Value* set_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b) {
   if (!op.in_place || !a->is(ValueKind::Set) || !b->is(ValueKind::Set) || a->cls != &PySet_Type)
     return nullptr;
-  Owned left(constant_tree(t, a)), right(constant_tree(t, b));
+  PyRef left(constant_tree(t, a)), right(constant_tree(t, b));
   PyErr_Clear();
   if (!left || !right) return nullptr;
   const Value* result = t.fold(PyObject_CallFunctionObjArgs(torch_names().operator_function(op.row.name),
@@ -343,8 +343,8 @@ void enter_set(Tracer& t, Value* v) {
   if (type->tp_iter != PySet_Type.tp_iter || type->tp_richcompare != PySet_Type.tp_richcompare)
     stop("unsupported_value", with_article(type->tp_name) + ", a set with its own order or equality");
   become(v, ValueKind::Set);
-  Owned copy(PyFrozenSet_New(o));
-  Owned iterator(PyObject_GetIter(o));
+  PyRef copy(PyFrozenSet_New(o));
+  PyRef iterator(PyObject_GetIter(o));
   while (PyObject* item = PyIter_Next(iterator.get())) {
     t.keep(item);
     if (!is_plain_constant(item) && !is_identity_constant(item))
@@ -358,7 +358,7 @@ void enter_set(Tracer& t, Value* v) {
 // The same changes are made to it again.
 void repeat_changes(RecipeMaker& make, Value* v, std::vector<Effect>& out) {
   for (const auto& [name, argument] : v->as<SetValue>().changes) {
-    Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PySet_Type), name));
+    PyRef method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PySet_Type), name));
     Effect e;
     e.kind = Effect::Kind::Call;
     e.value = make.call(method.get(), {});
@@ -385,7 +385,7 @@ Recipe recipe_of_set(Tracer& t, RecipeMaker& make, Value* v) {
   Recipe r = make.sequence(Recipe::Kind::Set, v->items());
   if (v->items().size() < 2 || v->cls != &PySet_Type) return r;
   if (std::any_of(v->items().begin(), v->items().end(), is_made_here)) return r;
-  Owned changes(how_set_was_made(t, v));
+  PyRef changes(how_set_was_made(t, v));
   if (!changes) stop("unsupported_value", "a set whose order is not known leaves the segment");
   r = make.call(find_object("vitrine._polyfills.library.set_of"), {});
   r.children.push_back(make.constant(changes.get()));

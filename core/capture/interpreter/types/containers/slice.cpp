@@ -36,7 +36,7 @@ PyObject* slice_to_torch(Tracer& t, Value* v) {
     Value* known = peek(t, at)->is(ValueKind::Tensor) ? known_number(t, t.look(at), "__index__") : nullptr;
     return to_python(t, known ? known : at);
   };
-  Owned a(bound(v->items()[0])), b(bound(v->items()[1])), c(bound(v->items()[2]));
+  PyRef a(bound(v->items()[0])), b(bound(v->items()[1])), c(bound(v->items()[2]));
   for (PyObject* each : {a.get(), b.get(), c.get()})
     if (torch_api::is_tensor(each))
       stop("scalar_read", "a tensor is used as a slice bound",

@@ -23,9 +23,9 @@ struct Numbering {
 }
 
 // A function of CPython's own module of formatting.
-Owned parsed(const char* function, PyObject* text) {
-  Owned module(PyImport_ImportModule("_string"));
-  Owned result(module ? PyObject_CallMethod(module.get(), function, "O", text) : nullptr);
+PyRef parsed(const char* function, PyObject* text) {
+  PyRef module(PyImport_ImportModule("_string"));
+  PyRef result(module ? PyObject_CallMethod(module.get(), function, "O", text) : nullptr);
   if (!result) refuse();
   return result;
 }
@@ -44,9 +44,9 @@ Value* argument_of(PyObject* first, const Arguments& a, Numbering& numbers) {
 
 // "0.shape[1]": an argument, and the way on from it.
 Value* field_value(Tracer& t, PyObject* field, const Arguments& a, Numbering& numbers) {
-  const Owned parts = parsed("formatter_field_name_split", field);
+  const PyRef parts = parsed("formatter_field_name_split", field);
   Value* v = argument_of(PyTuple_GET_ITEM(parts.get(), 0), a, numbers);
-  const Owned rest(PySequence_List(PyTuple_GET_ITEM(parts.get(), 1)));
+  const PyRef rest(PySequence_List(PyTuple_GET_ITEM(parts.get(), 1)));
   if (!rest) refuse();
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(rest.get()); ++i) {
     PyObject* step = PyList_GET_ITEM(rest.get(), i);
@@ -59,7 +59,7 @@ Value* field_value(Tracer& t, PyObject* field, const Arguments& a, Numbering& nu
 
 std::string formatted(Tracer& t, PyObject* text, const Arguments& a, Numbering& numbers, int nested) {
   if (nested > kMostNested) refuse();
-  const Owned fields(PySequence_List(parsed("formatter_parser", text).get()));
+  const PyRef fields(PySequence_List(parsed("formatter_parser", text).get()));
   if (!fields) refuse();
   std::string out;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(fields.get()); ++i) {

@@ -74,7 +74,7 @@ void set_tuple_item(Tracer& t, Value*, Value*, Value*) {
 }
 
 PyObject* tuple_to_torch(Tracer& t, Value* v) {
-  Owned plain(PyList_AsTuple(items_to_torch(t, v).get()));
+  PyRef plain(PyList_AsTuple(items_to_torch(t, v).get()));
   if (v->cls == &PyTuple_Type) return plain.release();
   PyObject* cls = reinterpret_cast<PyObject*>(v->cls);
   PyObject* made = PyObject_HasAttrString(cls, "_fields") ? PyObject_CallObject(cls, plain.get())

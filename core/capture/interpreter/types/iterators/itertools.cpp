@@ -91,7 +91,7 @@ Recipe recipe_of_repeat(Tracer& t, RecipeMaker& make, Value* v) {
 }
 
 Recipe exhausted_repeat(Tracer&, RecipeMaker& make, Value*) {
-  const Owned zero(PyLong_FromLong(0));
+  const PyRef zero(PyLong_FromLong(0));
   return make.call(find_object("itertools.repeat"), {make.constant(Py_None), make.constant(zero.get())});
 }
 
@@ -128,7 +128,7 @@ Recipe recipe_of_islice(Tracer& t, RecipeMaker& make, Value* v) {
 }
 
 Recipe exhausted_islice(Tracer&, RecipeMaker& make, Value*) {
-  const Owned zero(PyLong_FromLong(0));
+  const PyRef zero(PyLong_FromLong(0));
   Recipe c = of_nothing(make, "itertools.islice");
   c.children.push_back(make.constant(zero.get()));
   return c;

@@ -169,14 +169,14 @@ Recipe of_view(Tracer& t, RecipeMaker& make, Value* v, const char* view) {
   Value* dict = walked_by(t, v);
   for (int64_t i = 0; i < v->iterator().index; ++i)
     taken += dict->dict().entries[static_cast<size_t>(i)].first != nullptr;
-  Owned method(PyObject_GetAttrString(native_base(dict->cls), view));
+  PyRef method(PyObject_GetAttrString(native_base(dict->cls), view));
   Recipe c = make.call(method.get(), {});
   c.children.push_back(make.make(dict));
   return advanced(std::move(c), taken);
 }
 
 Recipe of_empty_view(RecipeMaker& make, const char* view) {
-  Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyDict_Type), view));
+  PyRef method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyDict_Type), view));
   Recipe c = make.call(method.get(), {});
   c.children.push_back(make.call(reinterpret_cast<PyObject*>(&PyDict_Type), {}));
   return advanced(std::move(c), 0);
@@ -196,7 +196,7 @@ Recipe exhausted_view(Tracer&, RecipeMaker& make, Value*) {
 Value* next_in_constant(Tracer& t, Value* v, Value**) {
   const Value* over = walked_by(t, v);
   if (v->iterator().index >= PyObject_Size(over->obj)) return exhaust(v);
-  Owned at(PyLong_FromLongLong(v->iterator().index++));
+  PyRef at(PyLong_FromLongLong(v->iterator().index++));
   return t.fold(PyObject_GetItem(over->obj, at.get()));
 }
 
@@ -206,7 +206,7 @@ Recipe recipe_in_constant(Tracer&, RecipeMaker& make, Value* v) {
 
 Recipe exhausted_constant(Tracer& t, RecipeMaker& make, Value* v) {
   const Value* over = walked_by(t, v);
-  const Owned zero(PyLong_FromLong(0));
+  const PyRef zero(PyLong_FromLong(0));
   if (PyRange_Check(over->obj))
     return advanced(make.call(reinterpret_cast<PyObject*>(&PyRange_Type), {make.constant(zero.get())}), 0);
   return advanced(make.call(reinterpret_cast<PyObject*>(Py_TYPE(over->obj)), {}), 0);

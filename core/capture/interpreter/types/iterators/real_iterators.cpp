@@ -26,7 +26,7 @@ IteratorKind wrapper_kind(PyTypeObject* type) {
 }
 
 void enter_wrapper(Tracer& t, Value* v) {
-  Owned reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));
+  PyRef reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));
   if (!reduced) t.raise_python();
   PyObject* arguments = PyTuple_GET_ITEM(reduced.get(), 1);
   Value* parts = t.look(t.lazy(arguments, t.sources().make(SourceKind::IterState, v->source, 1, "")));
@@ -42,7 +42,7 @@ void enter_rest(Tracer& t, Value* v) {
     stop("limit", "a range with more than " + std::to_string(kMostListed) + " numbers left",
          "Nothing need be done: the loop's head runs in Python, its body is compiled.");
   const Source* rest = t.sources().make(SourceKind::IterRest, v->source, -1, "");
-  Owned owned(iterator_rest(v->obj));
+  PyRef owned(iterator_rest(v->obj));
   PyObject* left = owned.get();
   if (!left) stop("unsupported_value", std::string("iteration over a ") + Py_TYPE(v->obj)->tp_name);
   v->iterator().over = iterated_container(v->obj);
@@ -51,7 +51,7 @@ void enter_rest(Tracer& t, Value* v) {
   items->source = rest;
   items->typed = true;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(left); ++i) {
-    Owned key(PyLong_FromSsize_t(i));
+    PyRef key(PyLong_FromSsize_t(i));
     items->items().push_back(
         t.lazy(PyList_GET_ITEM(left, i),
                t.sources().make(SourceKind::Item, rest, -1, std::to_string(i), key.get())));
@@ -81,11 +81,11 @@ Values state_of(Tracer& t, Value* v, PyObject* reduced) {
 // The elements of a set that existed before, in its own order.
 Value* set_in_order(Tracer& t, Value* set) {
   const Source* rest = t.sources().make(SourceKind::IterRest, set->source, -1, "");
-  Owned left(iterator_rest(set->obj));
+  PyRef left(iterator_rest(set->obj));
   if (!left) t.raise_python();
   Values items;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(left.get()); ++i) {
-    Owned key(PyLong_FromSsize_t(i));
+    PyRef key(PyLong_FromSsize_t(i));
     items.push_back(
         t.look(t.lazy(PyList_GET_ITEM(left.get(), i),
                       t.sources().make(SourceKind::Item, rest, -1, std::to_string(i), key.get()))));

@@ -15,7 +15,7 @@ Value* fold_quietly(Tracer& t, PyObject* callable, PyObject* positional, PyObjec
   static constinit Once<PyObject*> kept_caller;
   PyObject* const caller =
       kept_caller.get([] { return find_object("vitrine._polyfills.library.without_numpy_warnings"); });
-  Owned result(PyObject_CallFunctionObjArgs(caller, callable, positional, keyword, nullptr));
+  PyRef result(PyObject_CallFunctionObjArgs(caller, callable, positional, keyword, nullptr));
   if (!result && PyErr_ExceptionMatches(PyExc_FloatingPointError)) {
     PyErr_Clear();
     stop("unsupported_builtin", "NumPy warns about the result of " + describe(t, t.pinned(callable)));
@@ -35,11 +35,11 @@ Value* fold_call_of_numpy(Tracer& t, PyObject* callable, const Arguments& a) {
     if (!o) stop("foreign_call", name + "() of a " + describe(t, v));
     return o;
   };
-  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()))), keyword(PyDict_New());
+  PyRef positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()))), keyword(PyDict_New());
   for (size_t i = 0; i < a.positional.size(); ++i)
     PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), argument(a.positional[i]));
   for (const auto& [key, value] : a.keyword) {
-    Owned o(argument(value));
+    PyRef o(argument(value));
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
   return fold_quietly(t, callable, positional.get(), keyword.get());
@@ -89,14 +89,14 @@ Value* call_numpy(Tracer& t, PyObject* callable, const Arguments& a) {
 
 Value* numpy_operator(Tracer& t, const std::string& name, PyObject* a, PyObject* b) {
   if (!is_numpy_number(a) && !(b && is_numpy_number(b))) return nullptr;
-  Owned positional(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a)), keyword(PyDict_New());
+  PyRef positional(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a)), keyword(PyDict_New());
   return fold_quietly(t, torch_names().operator_function(name), positional.get(), keyword.get());
 }
 
 // As PyTorch reads it: a number without NumPy's type. What makes a tensor of values looks at that type.
 PyObject* without_numpy(PyObject* owned) {
   if (!is_numpy_number(owned)) return owned;
-  Owned hold(owned);
+  PyRef hold(owned);
   if (Py_TYPE(owned) ==
       torch_names().numpy_bool)  // not what True does: an int64 tensor becomes a float32 one
     stop("unsupported_value", "one of NumPy's bools meets a tensor");

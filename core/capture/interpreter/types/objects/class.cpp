@@ -13,7 +13,7 @@ namespace {
 
 // What the object itself answers, here and now; nullptr: it has no such attribute.
 Value* answer_of(Tracer& t, PyObject* object, const std::string& name) {
-  Owned value(PyObject_GetAttrString(object, name.c_str()));
+  PyRef value(PyObject_GetAttrString(object, name.c_str()));
   if (value) return t.pinned(value.get());
   PyErr_Clear();
   return nullptr;
@@ -38,7 +38,7 @@ Value* class_attr(Tracer& t, Value* v, const std::string& name) {
   PyObject* on_meta = lookup(meta, name);
   PyObject* found = lookup(type, name);
   if (PyType_IsSubtype(type, torch_names().enum_base) && name[0] != '_') {
-    Owned member(PyObject_GetAttrString(object, name.c_str()));
+    PyRef member(PyObject_GetAttrString(object, name.c_str()));
     if (!member) {
       PyErr_Clear();
       return nullptr;
@@ -63,14 +63,14 @@ Value* iter_class(Tracer& t, Value* v) {
   auto* type = reinterpret_cast<PyTypeObject*>(v->obj);
   if (!PyType_IsSubtype(type, torch_names().enum_base)) return iter_constant(t, v);
   pin_type(t, type);
-  Owned members(PySequence_List(v->obj));
+  PyRef members(PySequence_List(v->obj));
   if (!members) t.raise_python();
   return iter(t, t.fold(members.release()));
 }
 
 // list[int], Generic[T]
 Value* get_class_item(Tracer& t, Value* v, Value* key) {
-  Owned k(constant_tree(t, key));
+  PyRef k(constant_tree(t, key));
   if (!k) stop("unsupported_value", "subscript of a class");
   return t.fold(PyObject_GetItem(v->obj, k.get()));
 }

@@ -23,7 +23,7 @@ Value* constant_compare(Tracer& t, int op, Value* a, Value* b) {
 
 std::optional<bool> equal_constants(Tracer& t, Value* a, Value* b) {
   if (!a->is(ValueKind::Constant) || !b->is(ValueKind::Constant)) return std::nullopt;
-  Owned result(PyObject_RichCompare(a->obj, b->obj, Py_EQ));
+  PyRef result(PyObject_RichCompare(a->obj, b->obj, Py_EQ));
   if (!result) t.raise_python();
   const int yes = PyObject_IsTrue(result.get());
   if (yes < 0) t.raise_python();
@@ -43,7 +43,7 @@ int64_t length_of_constant(Tracer& t, Value* v) {
 }
 
 bool constant_contains(Tracer& t, Value* v, Value* item) {
-  Owned key(constant_tree(t, item));
+  PyRef key(constant_tree(t, item));
   PyErr_Clear();
   if (!key) stop("unsupported_value", "`in` with " + describe(t, item));
   const int yes = PySequence_Contains(v->obj, key.get());
@@ -52,7 +52,7 @@ bool constant_contains(Tracer& t, Value* v, Value* item) {
 }
 
 Value* get_constant_item(Tracer& t, Value* v, Value* key) {
-  Owned k(constant_tree(t, key));
+  PyRef k(constant_tree(t, key));
   PyErr_Clear();
   if (!k) stop("unsupported_value", "subscript of " + describe(t, v) + " by " + describe(t, key));
   return t.fold(PyObject_GetItem(v->obj, k.get()));
@@ -86,7 +86,7 @@ Value* constant_attr(Tracer& t, Value* v, const std::string& name) {
                      Py_TYPE(descriptor) == &PyStaticMethod_Type))
     if (!(Py_TYPE(descriptor) == &PyProperty_Type && Py_TYPE(o) == torch_names().device))
       return bind_descriptor(t, descriptor, v, Py_TYPE(o), name);
-  Owned value(PyObject_GetAttrString(o, name.c_str()));
+  PyRef value(PyObject_GetAttrString(o, name.c_str()));
   if (!value) {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError)) t.raise_python();
     PyErr_Clear();

@@ -43,13 +43,13 @@ Value* class_of(Tracer& t, const FoundDescriptor& r) {
 }
 
 Value* of_static_method(Tracer& t, const FoundDescriptor& r) {
-  Owned inner(PyObject_GetAttrString(r.descriptor, "__func__"));
+  PyRef inner(PyObject_GetAttrString(r.descriptor, "__func__"));
   return t.pinned(inner.get());
 }
 
 Value* of_class_method(Tracer& t, const FoundDescriptor& r) {
   Value* cls = class_of(t, r);
-  Owned inner(PyObject_GetAttrString(r.descriptor, "__func__"));
+  PyRef inner(PyObject_GetAttrString(r.descriptor, "__func__"));
   if (!PyFunction_Check(inner.get()) && Py_TYPE(inner.get())->tp_descr_get &&
       !binds_as_method(Py_TYPE(inner.get())))
     stop("unsupported_value", std::string("a class method made of a ") + Py_TYPE(inner.get())->tp_name);
@@ -58,20 +58,20 @@ Value* of_class_method(Tracer& t, const FoundDescriptor& r) {
 
 // The descriptor that was found, not what the class itself answers: super() has passed over that.
 Value* of_native_class_method(Tracer& t, const FoundDescriptor& r) {
-  Owned made(Py_TYPE(r.descriptor)->tp_descr_get(r.descriptor, nullptr, reinterpret_cast<PyObject*>(r.type)));
+  PyRef made(Py_TYPE(r.descriptor)->tp_descr_get(r.descriptor, nullptr, reinterpret_cast<PyObject*>(r.type)));
   if (!made) t.raise_python();
   return t.pinned(made.get());
 }
 
 Value* of_property(Tracer& t, const FoundDescriptor& r) {
-  Owned getter(PyObject_GetAttrString(r.descriptor, "fget"));
+  PyRef getter(PyObject_GetAttrString(r.descriptor, "fget"));
   if (!getter || getter.get() == Py_None) t.raise(PyExc_AttributeError, "unreadable attribute " + r.name);
   return call(t, t.pinned(getter.get()), {{r.self}, {}});
 }
 
 // A field of a named tuple.
 Value* of_tuple_getter(Tracer& t, const FoundDescriptor& r) {
-  Owned reduced(PyObject_CallMethod(r.descriptor, "__reduce__", nullptr));
+  PyRef reduced(PyObject_CallMethod(r.descriptor, "__reduce__", nullptr));
   if (!reduced) t.raise_python();
   const auto i = PyLong_AsSize_t(PyTuple_GET_ITEM(PyTuple_GET_ITEM(reduced.get(), 1), 0));
   guard_length(t, r.self);
@@ -81,7 +81,7 @@ Value* of_tuple_getter(Tracer& t, const FoundDescriptor& r) {
 
 // Of an object that existed before: what lies in its slot.
 Value* of_real_slot(Tracer& t, const FoundDescriptor& r) {
-  Owned value(PyObject_GenericGetAttr(r.self->obj, reinterpret_cast<PyDescrObject*>(r.descriptor)->d_name));
+  PyRef value(PyObject_GenericGetAttr(r.self->obj, reinterpret_cast<PyDescrObject*>(r.descriptor)->d_name));
   if (!value) {
     PyErr_Clear();
     t.guard(GuardKind::HasAttr, r.self->source, nullptr, 0, r.name, nullptr, "has no " + r.name);
@@ -94,7 +94,7 @@ Value* of_real_slot(Tracer& t, const FoundDescriptor& r) {
 Value* of_member(Tracer& t, const FoundDescriptor& r) {
   Value* self = r.self;
   if (self->is(ValueKind::Tuple) && real_of(self)) {
-    Owned field(PyObject_GetAttrString(real_of(self), r.name.c_str()));  // torch.return_types.*
+    PyRef field(PyObject_GetAttrString(real_of(self), r.name.c_str()));  // torch.return_types.*
     if (!field) t.raise_python();
     return from_python(t, field.get());
   }
@@ -121,11 +121,11 @@ Value* of_getset(Tracer& t, const FoundDescriptor& r) {
 
 Value* of_cached_property(Tracer& t, const FoundDescriptor& r) {
   if (!r.self) return t.pinned(r.descriptor);
-  Owned named(PyObject_GetAttrString(r.descriptor, "attrname"));
+  PyRef named(PyObject_GetAttrString(r.descriptor, "attrname"));
   const bool kept_as_named = named && PyUnicode_Check(named.get()) && text_of(named.get()) == r.name;
   if (!kept_as_named || !r.self->is(ValueKind::Object))  // which CPython has words for
     stop("exception", "a cached_property that cannot be kept under its name");
-  Owned function(PyObject_GetAttrString(r.descriptor, "func"));
+  PyRef function(PyObject_GetAttrString(r.descriptor, "func"));
   if (!function) t.raise_python();
   Value* value = call(t, t.pinned(function.get()), {{r.self}, {}});
   write_attr(t, r.self, r.name, value);

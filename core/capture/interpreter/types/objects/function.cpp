@@ -90,7 +90,7 @@ Value* attr_of_real_function(Tracer& t, Value* v, const std::string& name) {
   if (name == "__get__") return bind_descriptor(t, lookup(&PyFunction_Type, name), v, &PyFunction_Type, name);
   if (name == "__globals__" || name == "__call__" || name == "__builtins__")
     stop("unsupported_value", name + " of a function");
-  Owned value(PyObject_GetAttrString(v->obj, name.c_str()));
+  PyRef value(PyObject_GetAttrString(v->obj, name.c_str()));
   if (!value) {
     PyErr_Clear();
     t.guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);

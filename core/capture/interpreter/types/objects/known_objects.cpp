@@ -22,9 +22,9 @@ void guard_identity(Tracer& t, Value* v) {
 }
 
 // --- what vitrine.compile and vitrine.disable give
-Owned wrapped_by(Tracer& t, Value* v) {
+PyRef wrapped_by(Tracer& t, Value* v) {
   if (v->source) guard_identity(t, v);
-  Owned wrapped(PyObject_GetAttrString(v->obj, "__wrapped__"));
+  PyRef wrapped(PyObject_GetAttrString(v->obj, "__wrapped__"));
   if (!wrapped) t.raise_python();
   return wrapped;
 }
@@ -33,14 +33,14 @@ Owned wrapped_by(Tracer& t, Value* v) {
 Value* call_compiled(Tracer& t, Value* v, Arguments a) {
   type_of(t, v);
   if (v->source && !v->pinned) return call(t, load_attr(t, v, "__wrapped__"), std::move(a));
-  const Owned wrapped = wrapped_by(t, v);
+  const PyRef wrapped = wrapped_by(t, v);
   return call(t, t.pinned(wrapped.get()), std::move(a));
 }
 
 Value* call_disabled(Tracer& t, Value* v, Arguments) {
   type_of(t, v);
-  const Owned wrapped = wrapped_by(t, v);
-  Owned reason(PyObject_GetAttrString(v->obj, "reason"));
+  const PyRef wrapped = wrapped_by(t, v);
+  PyRef reason(PyObject_GetAttrString(v->obj, "reason"));
   PyErr_Clear();
   stop("disabled", "function " + name_of_callable(wrapped.get()) + " is marked vitrine.disable" +
                        (text_of(reason.get()).empty() ? "" : ": " + text_of(reason.get())));
@@ -62,7 +62,7 @@ Value* call_custom_op(Tracer& t, Value* v, Arguments a) {
 Value* call_script(Tracer& t, Value* v, Arguments a) {
   type_of(t, v);
   if (!v->obj || !v->source) return call_object(t, v, std::move(a));
-  Owned text(PyObject_GetAttrString(v->obj, "_torchdynamo_inline"));
+  PyRef text(PyObject_GetAttrString(v->obj, "_torchdynamo_inline"));
   PyErr_Clear();
   if (!text || !PyFunction_Check(text.get())) stop("foreign_call", "call of a " + describe(t, v));
   guard_identity(t, v);
@@ -93,7 +93,7 @@ Value* call_getter(Tracer& t, Value* v, Arguments a) {
   type_of(t, v);
   if (!v->obj || !v->source) return call_object(t, v, std::move(a));
   guard_identity(t, v);
-  Owned reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));
+  PyRef reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));
   if (!reduced) t.raise_python();
   Value* parts = t.pinned(PyTuple_GET_ITEM(reduced.get(), 1));
   Value* getter = call(t, t.pinned(PyTuple_GET_ITEM(reduced.get(), 0)), spread(t, parts, nullptr));

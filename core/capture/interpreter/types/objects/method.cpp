@@ -29,7 +29,7 @@ Recipe recipe_of_method(Tracer& t, RecipeMaker& make, Value* v) {
   const Value* f = t.look(v->items()[0]);
   const bool of_array = array_kind(t, v->items()[1]) != ArrayKind::None;  // the real one has NumPy's own
   if (f->is(ValueKind::Constant) && of_array) {
-    Owned name(PyObject_GetAttrString(f->obj, "__name__"));
+    PyRef name(PyObject_GetAttrString(f->obj, "__name__"));
     if (!name) t.raise_python();
     Recipe r = make.made_by("builtins.getattr", {v->items()[1]});
     r.children.push_back(make.constant(name.get()));

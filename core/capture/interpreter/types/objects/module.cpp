@@ -58,7 +58,7 @@ Value* module_attr(Tracer& t, Value* v, const std::string& name) {
   if (value) return t.lazy(value, t.sources().attr(base, name));
   const TorchNames& torch = torch_names();
   if (type == torch.op_namespace || type == torch.ops || name == "__class__") {
-    Owned made(PyObject_GetAttrString(v->obj, name.c_str()));
+    PyRef made(PyObject_GetAttrString(v->obj, name.c_str()));
     if (made) return t.pinned(made.get());
     PyErr_Clear();
     return nullptr;

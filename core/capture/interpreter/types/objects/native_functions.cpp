@@ -19,7 +19,7 @@ namespace vitrine::capture {
 namespace {
 
 std::string module_of(PyObject* o) {
-  Owned name(PyObject_GetAttrString(o, "__module__"));
+  PyRef name(PyObject_GetAttrString(o, "__module__"));
   if (!name) PyErr_Clear();
   return text_of(name.get());
 }
@@ -85,7 +85,7 @@ Value* call_native_function(Tracer& t, Value* v, Arguments a) {
 // dict[str, int](): a class of the program's own would note in its object what it was called by. nullptr: of
 // such a class, or no class.
 PyObject* origin_of_alias(PyObject* alias) {
-  Owned origin(PyObject_GetAttrString(alias, "__origin__"));
+  PyRef origin(PyObject_GetAttrString(alias, "__origin__"));
   if (origin && PyType_Check(origin.get()) &&
       !(reinterpret_cast<PyTypeObject*>(origin.get())->tp_flags & Py_TPFLAGS_HEAPTYPE))
     return origin.release();
@@ -99,7 +99,7 @@ Value* call_constant(Tracer& t, Value* v, Arguments a) {
   PyObject* o = v->obj;
   if (Py_TYPE(o) == torch_names().lru_cache_wrapper) return call_cached(t, v, std::move(a));
   if (Py_TYPE(o) == torch_names().generic_alias)
-    if (const Owned origin(origin_of_alias(o)); origin) return call(t, t.pinned(origin.get()), std::move(a));
+    if (const PyRef origin(origin_of_alias(o)); origin) return call(t, t.pinned(origin.get()), std::move(a));
   // A member of an enum, say: an object that never changes, whose class is callable.
   if (PyObject* method = python_method(t, Py_TYPE(o), "__call__")) {
     a.positional.insert(a.positional.begin(), v);

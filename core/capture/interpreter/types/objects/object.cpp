@@ -266,7 +266,7 @@ Value* new_object(Tracer& t, const Arguments& a) {
   if (PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) && !is_plain_exception(cls))
     stop("exception", std::string("a ") + cls->tp_name + " is made");
   if (cls->tp_flags & Py_TPFLAGS_IS_ABSTRACT) {
-    const Owned nothing(PyTuple_New(0)), made(PyBaseObject_Type.tp_new(cls, nothing.get(), nullptr));
+    const PyRef nothing(PyTuple_New(0)), made(PyBaseObject_Type.tp_new(cls, nothing.get(), nullptr));
     t.raise_python();  // which methods it lacks
   }
   Value* v = t.make(ValueKind::Object);

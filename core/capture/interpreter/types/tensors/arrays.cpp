@@ -115,7 +115,7 @@ bool enter_array(Tracer& t, Value* v) {
   if (Py_TYPE(v->obj) != torch_names().numpy_array || !v->source) return false;
   static constinit Once<PyObject*> kept_behind;
   PyObject* const behind = kept_behind.get([] { return in_arrays("array_types.tensor_behind"); });
-  Owned tensor(PyObject_CallOneArg(behind, v->obj));
+  PyRef tensor(PyObject_CallOneArg(behind, v->obj));
   if (!tensor) PyErr_Clear();
   if (!tensor || tensor.get() == Py_None) return false;
   guard_type(t, v);

@@ -24,7 +24,7 @@ namespace vitrine::capture {
 // PyTorch's own checks are made by the fake tensor. An input is told when the segment is over.
 Value* set_requires_grad(Tracer& t, Value* tensor, bool on) {
   if (torch_api::requires_grad(tensor->obj) == on) return tensor;
-  Owned name(PyUnicode_InternFromString("requires_grad_"));
+  PyRef name(PyUnicode_InternFromString("requires_grad_"));
   PyObject* method = _PyType_Lookup(torch_names().tensor_base, name.get());
   torch_call(t, "Tensor.requires_grad_", method, {{tensor, t.boolean(on)}, {}});
   if (real_of(tensor) && tensor->source) write_attr(t, tensor, "requires_grad", t.boolean(on));
@@ -56,7 +56,7 @@ Value* new_parameter(Tracer& t, const Arguments& a) {
 namespace {
 
 uint64_t writes_to(PyObject* fake_tensor) {
-  Owned count(PyObject_GetAttrString(fake_tensor, "_version"));
+  PyRef count(PyObject_GetAttrString(fake_tensor, "_version"));
   if (!count) PyErr_Clear();
   return count ? PyLong_AsUnsignedLongLong(count.get()) : 0;
 }
@@ -79,7 +79,7 @@ std::vector<Effect> version_effects(Tracer& t, RecipeMaker& make) {
   for (Value* v : t.modes.unversioned) {
     if (!t.lowering().is_written(v->obj)) continue;
     const Source* before = t.sources().make(SourceKind::Attr, v->source, -1, "_version");
-    Value* counted = t.lazy(Owned(PyObject_GetAttrString(real_of(v), "_version")).get(), before);
+    Value* counted = t.lazy(PyRef(PyObject_GetAttrString(real_of(v), "_version")).get(), before);
     Effect e;
     e.kind = Effect::Kind::Call;
     e.value = make.call(find_object("vitrine._polyfills.library.set_version"), {});
@@ -122,7 +122,7 @@ void set_tensor_attr(Tracer& t, Value* v, const std::string& name, Value* value)
   if (name == "grad") return write_grad(t, v, value);
   if (name == "data") return set_data(t, v, value);
   if (name == "requires_grad") return void(set_requires_grad(t, v, truth(t, value)));
-  Owned key(PyUnicode_InternFromString(name.c_str()));
+  PyRef key(PyUnicode_InternFromString(name.c_str()));
   PyObject* descriptor = _PyType_Lookup(v->cls, key.get());
   if (descriptor && Py_TYPE(descriptor)->tp_descr_set)
     stop("custom_setter", "attribute " + name + " of a tensor is set");

@@ -141,12 +141,12 @@ Value* tensor_attr(Tracer& t, Value* v, const std::string& name) {
     switch (row->answer) {
       case Answer::Known: {
         if (Value* sizes = size_question(t, v, name, {})) return sizes;
-        Owned text(PyUnicode_FromString(name.c_str())), args(PyTuple_Pack(2, v->obj, text.get()));
+        PyRef text(PyUnicode_FromString(name.c_str())), args(PyTuple_Pack(2, v->obj, text.get()));
         return fact(t, find_object("builtins.getattr"), args.get());
       }
       case Answer::Node: {
-        Owned key(PyUnicode_FromString(name.c_str()));
-        Owned getter(PyObject_GetAttrString(_PyType_Lookup(torch_names().tensor, key.get()), "__get__"));
+        PyRef key(PyUnicode_FromString(name.c_str()));
+        PyRef getter(PyObject_GetAttrString(_PyType_Lookup(torch_names().tensor, key.get()), "__get__"));
         if (!getter) t.raise_python();
         return torch_call(t, "Tensor." + name, t.keep(getter.release()), {{v}, {}});
       }
@@ -154,7 +154,7 @@ Value* tensor_attr(Tracer& t, Value* v, const std::string& name) {
         stop("unsupported_operator", "a tensor's " + name + " is read: " + row->why);
     }
   }
-  Owned key(PyUnicode_InternFromString(name.c_str()));
+  PyRef key(PyUnicode_InternFromString(name.c_str()));
   PyObject* descriptor = _PyType_Lookup(type, key.get());
   if (descriptor) {
     if (Py_TYPE(descriptor) == &PyGetSetDescr_Type || Py_TYPE(descriptor) == &PyProperty_Type)
@@ -162,7 +162,7 @@ Value* tensor_attr(Tracer& t, Value* v, const std::string& name) {
     return bind_descriptor(t, descriptor, v, type, name);
   }
   if (!real_of(v) || !v->source) return nullptr;
-  Owned dict(PyObject_GenericGetDict(real_of(v), nullptr));
+  PyRef dict(PyObject_GenericGetDict(real_of(v), nullptr));
   PyErr_Clear();
   PyObject* own = dict ? PyDict_GetItemString(dict.get(), name.c_str()) : nullptr;
   if (own) return t.lazy(own, t.sources().make(SourceKind::InstanceDict, v->source, -1, name));
@@ -172,7 +172,7 @@ Value* tensor_attr(Tracer& t, Value* v, const std::string& name) {
 
 Value* tensor_method(Tracer& t, Value* self, const std::string& name, PyObject* callable, Arguments a) {
   const MemberRow* row = find(kMethods, name);
-  Owned key(PyUnicode_InternFromString(name.c_str()));
+  PyRef key(PyUnicode_InternFromString(name.c_str()));
   if (!callable)
     callable = _PyType_Lookup(
         torch_api::is_replaced_in_tensor(name) ? torch_names().tensor_base : torch_names().tensor, key.get());
@@ -202,14 +202,14 @@ Value* tensor_method(Tracer& t, Value* self, const std::string& name, PyObject* 
     for (Value* v : a.positional) settle(t, v);
     for (auto& [key, value] : a.keyword) settle(t, value);
     VITRINE_CHECK(callable, "a tensor has no method " + name);
-    Owned all(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()) + 1));
+    PyRef all(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()) + 1));
     PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(self->obj));
     for (size_t i = 0; i < a.positional.size(); ++i)
       PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i) + 1, to_python(t, a.positional[i]));
     if (a.keyword.empty()) return fact(t, callable, all.get());
-    Owned keyword(PyDict_New());
+    PyRef keyword(PyDict_New());
     for (auto& [key, value] : a.keyword) {
-      Owned o(to_python(t, value));
+      PyRef o(to_python(t, value));
       PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
     }
     if (dynamic(t)) fix_all_sizes(t);
@@ -229,16 +229,16 @@ Value* tensor_method(Tracer& t, Value* self, const std::string& name, PyObject* 
 
 Value* known_number(Tracer& t, Value* tensor, const char* method) {
   constexpr int64_t kMostNumbers = 4096;
-  Owned real(t.lowering().known_value(tensor->obj));
+  PyRef real(t.lowering().known_value(tensor->obj));
   const bool list = std::string_view(method) == "tolist";
   if (!real || torch_api::type_of(real.get()).numel() > (list ? kMostNumbers : 1)) return nullptr;
   if (!list && torch_api::type_of(real.get()).numel() != 1) return nullptr;
-  Owned number(PyObject_CallMethod(real.get(), method, nullptr));
+  PyRef number(PyObject_CallMethod(real.get(), method, nullptr));
   if (!number) t.raise_python();
   // It may follow from the sizes. An instance asks for it again; not for a float, where equal is not the
   // same.
   if (PyLong_Check(number.get()) && dynamic(t)) {
-    Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), method));
+    PyRef function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), method));
     t.lowering().note_question_of_value(function.get(), tensor->obj);
     t.sizes.symbolic->questions.push_back({-1, Py_NewRef(number.get())});
   } else {
