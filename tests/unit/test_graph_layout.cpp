@@ -24,7 +24,7 @@ bool overlap(const Box& a, const Box& b) {
          b.y < a.bottom() - 0.01;
 }
 
-void check_apart(const Layout& layout) {
+void check_apart(const GraphLayout& layout) {
   for (size_t i = 0; i < layout.nodes.size(); ++i) {
     for (size_t j = i + 1; j < layout.nodes.size(); ++j)
       REQUIRE_FALSE(overlap(layout.nodes[i], layout.nodes[j]));
@@ -34,7 +34,7 @@ void check_apart(const Layout& layout) {
 }  // namespace
 
 TEST_CASE("a chain is one straight column") {
-  Layout layout = layout_graph(chain(6));
+  GraphLayout layout = layout_graph(chain(6));
   for (const Box& box : layout.nodes) CHECK(box.middle() == doctest::Approx(layout.nodes[0].middle()));
   for (const Route& route : layout.edges) CHECK(route.points.size() == 2);
 }
@@ -42,7 +42,7 @@ TEST_CASE("a chain is one straight column") {
 TEST_CASE("a residual edge runs in a lane at the right and enters from the right") {
   LayoutGraph g = chain(5);
   g.edges.push_back({0, 4});
-  Layout layout = layout_graph(g);
+  GraphLayout layout = layout_graph(g);
   const Route& skip = layout.edges.back();
   REQUIRE(skip.lane);
   CHECK(skip.points.back().x == doctest::Approx(layout.nodes[4].right()));
@@ -55,7 +55,7 @@ TEST_CASE("one of many edges at an end takes no lane, and the graph stays narrow
     g.edges.push_back({i, 19});
     stubs.edges.push_back({i, 19, true});
   }
-  const Layout wide = layout_graph(g), narrow = layout_graph(stubs);
+  const GraphLayout wide = layout_graph(g), narrow = layout_graph(stubs);
   CHECK(narrow.edges.back().cut);
   CHECK_FALSE(wide.edges.back().cut);
   CHECK(narrow.width < wide.width - 100);
@@ -66,7 +66,7 @@ TEST_CASE("lanes that overlap in height use different tracks") {
   LayoutGraph g = chain(6);
   g.edges.push_back({0, 4});
   g.edges.push_back({1, 5});
-  Layout layout = layout_graph(g);
+  GraphLayout layout = layout_graph(g);
   CHECK(layout.edges[5].points[1].x != layout.edges[6].points[1].x);
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("branches of one producer stand side by side under it") {
   LayoutGraph g;
   for (int i = 0; i < 5; ++i) g.nodes.push_back({100, 40});
   g.edges = {{0, 1}, {0, 2}, {0, 3}, {1, 4}, {2, 4}, {3, 4}};
-  Layout layout = layout_graph(g);
+  GraphLayout layout = layout_graph(g);
   CHECK(layout.nodes[1].y == layout.nodes[3].y);
   CHECK(layout.nodes[2].middle() == doctest::Approx(layout.nodes[0].middle()));
   check_apart(layout);
@@ -84,7 +84,7 @@ TEST_CASE("a group encloses its nodes, and nothing else stands in it") {
   LayoutGraph g = chain(6);
   g.groups.push_back({});
   for (int i : {2, 3}) g.nodes[static_cast<size_t>(i)].group = 0;
-  Layout layout = layout_graph(g);
+  GraphLayout layout = layout_graph(g);
   const Box& hull = layout.groups[0];
   for (int i = 0; i < 6; ++i)
     CHECK(overlap(hull, layout.nodes[static_cast<size_t>(i)]) == (i == 2 || i == 3));
@@ -100,7 +100,7 @@ TEST_CASE("random graphs with nested groups: boxes stay apart, and the result is
     for (int i = 0; i < n; ++i)
       g.nodes.push_back({60.0 + random() % 100, 24, random() % 2 * 40.0, static_cast<int>(random() % 4) - 1});
     for (int i = 1; i < n; ++i) g.edges.push_back({static_cast<int>(random() % static_cast<unsigned>(i)), i});
-    Layout a = layout_graph(g), b = layout_graph(g);
+    GraphLayout a = layout_graph(g), b = layout_graph(g);
     INFO("seed " << seed);
     check_apart(a);
     for (size_t i = 0; i < a.nodes.size(); ++i) CHECK(a.nodes[i].x == b.nodes[i].x);
@@ -119,7 +119,7 @@ TEST_CASE("a side chain stands above its reader, not at the top") {
   // Producers stand before their consumers.
   std::rotate(g.nodes.begin(), g.nodes.begin() + 6, g.nodes.end());
   for (LayoutEdge& e : g.edges) e = {(e.from + 2) % 8, (e.to + 2) % 8};
-  Layout layout = layout_graph(g);
+  GraphLayout layout = layout_graph(g);
   check_apart(layout);
   CHECK(layout.nodes[1].y == doctest::Approx(layout.nodes[6].y));  // one row above the last node of the chain
   CHECK(layout.nodes[0].y == doctest::Approx(layout.nodes[5].y));
@@ -147,7 +147,7 @@ TEST_CASE("a lane does not run through a neighbour of its target") {
   for (int i = 0; i < 6; ++i) g.nodes.push_back({160, 40});
   for (LayoutEdge e : {LayoutEdge{0, 1}, {1, 2}, {2, 3}, {2, 4}, {3, 5}, {4, 5}, {0, 3}, {0, 4}})
     g.edges.push_back(e);
-  Layout layout = layout_graph(g);
+  GraphLayout layout = layout_graph(g);
   for (size_t e = 0; e < g.edges.size(); ++e) {
     const auto& points = layout.edges[e].points;
     for (size_t i = 1; i < points.size(); ++i)
