@@ -21,9 +21,9 @@ namespace {
 
 json type_json(const ir::TensorType& t) {
   return {{"dtype", ir::dtype_torch_name(t.dtype)},
-          {"sizes", t.sizes},
-          {"strides", t.strides},
-          {"offset", t.offset}};
+          {"sizes", ir::integers(t.sizes)},
+          {"strides", ir::integers(t.strides)},
+          {"offset", t.offset.hint()}};
 }
 
 json arg_json(const ir::Arg& a) {
