@@ -57,7 +57,7 @@ def pointwise(row, make):
     """Tensors for the first parameters, numbers for those that the table knows as numbers."""
     name = row["name"]
     tensors = {"self", "tensor1", "tensor2", "end", "mask"} | ({"other", "exponent", "min", "max", "weight", "value"} if ".Tensor" in name or name in (
-        "aten.maximum.default", "aten.minimum.default", "aten.fmax.default", "aten.fmin.default", "aten.logaddexp.default", "aten.atan2.default", "aten.nextafter.default",
+        "aten.maximum.default", "aten.minimum.default", "aten.fmax.default", "aten.fmin.default", "aten.logaddexp.default", "aten.atan2.default",
         "aten.where.self") else set())
     if name.endswith(("Tensor_Scalar", "Scalar_mode")):
         tensors -= {"exponent", "other"}
