@@ -60,7 +60,10 @@ PyTypeObject* type_of(Tracer& t, Value* v) {
     case ValueKind::Iterator:
       if (PyTypeObject* cls = v->cls ? v->cls : ops_of(v).cls) return cls;
       stop("unsupported_value", "the type of an iterator");
+    case ValueKind::Super:
+      return v->cls ? v->cls : &PySuper_Type;
     default:
+      if (!v->cls) stop("unsupported_value", "the type of " + describe(t, v));
       return v->cls;
   }
 }
