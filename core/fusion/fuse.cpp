@@ -97,18 +97,14 @@ class Fuser {
     }
   }
 
-  // Which loops read each value, and how many calls of PyTorch's stand before each loop.
+  // Who reads each value, and how many calls of PyTorch's stand before each loop.
   void find_lives() {
+    all_readers_.emplace(program_);
     int calls = 0;
-    for (size_t l = 0; l < program_.loops.size(); ++l) {
-      const Loop& loop = program_.loops[l];
+    for (const Loop& loop : program_.loops) {
       calls_before_.push_back(calls);
       calls += loop.kind == Loop::Kind::library || loop.kind == Loop::Kind::opaque;
-      each_read(program_, loop, [&](Ref root) { all_readers_[root].push_back(l); });
     }
-    for (const ir::Arg& r : program_.graph->results())
-      ir::each_ref(
-          r, [&](Ref ref) { all_readers_[program_.placement(ref).root].push_back(program_.loops.size()); });
   }
 
   // The first loop outside of the cluster that reads what it computes.
@@ -116,9 +112,8 @@ class Fuser {
     size_t first = l;
     for (size_t member : clusters_[static_cast<size_t>(cluster)].loops)
       for (const Access& s : program_.loops[member].stores)
-        if (const auto readers = all_readers_.find(s.root); readers != all_readers_.end())
-          for (size_t r : readers->second)
-            if (r < first && cluster_of_[r] != cluster) first = r;
+        for (size_t r : all_readers_->of(s.root))
+          if (r < first && cluster_of_[r] != cluster) first = r;
     return first;
   }
 
@@ -135,13 +130,13 @@ class Fuser {
     if (calls_before_[l] - calls_before_[at] < kFar) return false;
     int64_t held = 0;
     for (const Access& s : program_.loops[l].stores)
-      if (all_readers_.contains(s.root)) held += bytes_of(s.root);
+      if (all_readers_->is_result(s.root) || !all_readers_->of(s.root).empty()) held += bytes_of(s.root);
     if (held < kWorthIt) return false;
     for (size_t from : before_[l])
       for (const Access& s : program_.loops[from].stores) {
-        const auto readers = all_readers_.find(s.root);
-        if (readers != all_readers_.end() && std::all_of(readers->second.begin(), readers->second.end(),
-                                                         [&](size_t r) { return r <= at || r == l; }))
+        const std::vector<size_t>& readers = all_readers_->of(s.root);
+        if (!all_readers_->is_result(s.root) && !readers.empty() &&
+            std::all_of(readers.begin(), readers.end(), [&](size_t r) { return r <= at || r == l; }))
           held -= bytes_of(s.root);
       }
     return held > 0;
@@ -326,8 +321,8 @@ class Fuser {
   std::vector<int> cluster_of_;
   std::vector<std::vector<size_t>> before_;
   std::map<Ref, std::vector<size_t>> readers_;
-  std::map<Ref, std::vector<size_t>> all_readers_;  // of each root: loops; of results a last one behind all
-  std::vector<int> calls_before_;                   // by loop
+  std::optional<Readers> all_readers_;  // spare_
+  std::vector<int> calls_before_;       // spare_: by loop
   // Of the search at hand: its number, clusters that do not reach its target, those to look at.
   std::vector<int> seen_in_, open_;  // seen_in_: by cluster, the last search that met it
   int search_ = 0, seen_ = 0;
