@@ -84,6 +84,7 @@ PyObject* code_of(PyObject* callable) {
 PyObject* new_compiled(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *wrapped = nullptr, *settings = nullptr;
   if (!PyArg_ParseTuple(args, "OO!:CompiledFunction", &wrapped, &PyDict_Type, &settings)) return nullptr;
+  if (!fits_pytorch()) return nullptr;
   capture::CallSettingsPtr call = settings_from(settings);
   PyObject* self = call ? make(type, wrapped, torch_api::border<call_compiled>) : nullptr;
   if (!self) return nullptr;

@@ -62,11 +62,14 @@ PyObject* missing_python_names(PyObject*, PyObject*) {
   return out.release();
 }
 
+// find_pytorch() -> "", or what of PyTorch is missing and what to do. Computes nothing.
+PyObject* find_pytorch(PyObject*, PyObject*) {
+  const Status error = tb::find_pytorch();
+  return PyUnicode_FromString(error ? (error->what + " " + error->hint).c_str() : "");
+}
+
 bool ready_tensor(PyObject* o) {
-  if (!tb::facts().ready)
-    PyErr_SetString(PyExc_RuntimeError, "bridge_init() has not succeeded");
-  else if (!tb::is_tensor(o))
-    PyErr_SetString(PyExc_TypeError, "a tensor is needed");
+  if (fits_pytorch() && !tb::is_tensor(o)) PyErr_SetString(PyExc_TypeError, "a tensor is needed");
   return !PyErr_Occurred();
 }
 
@@ -117,7 +120,7 @@ PyObject* tensor_bump_version(PyObject*, PyObject* tensor) {
 
 // global_state() -> (flags, default dtype, matmul precision, why capture may not run, default device)
 PyObject* global_state(PyObject*, PyObject*) {
-  if (!tb::facts().ready) return PyErr_Format(PyExc_RuntimeError, "bridge_init() has not succeeded");
+  if (!fits_pytorch()) return nullptr;
   const tb::GlobalState state = tb::global_state();
   return Py_BuildValue("(Kiisi)", static_cast<unsigned long long>(state.flags), state.default_dtype,
                        state.matmul_precision, tb::unsupported_state().c_str(), state.default_device);
@@ -136,6 +139,8 @@ PyObject* parallel_visits(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kMethods[] = {
+    {"find_pytorch", torch_api::border<find_pytorch>, METH_NOARGS,
+     "Finds PyTorch's functions; computes nothing."},
     {"bridge_init", torch_api::border<bridge_init>, METH_NOARGS,
      "Finds PyTorch's functions and layout; runs the self-tests."},
     {"python_names", torch_api::border<python_names>, METH_NOARGS,
@@ -155,6 +160,14 @@ PyMethodDef kMethods[] = {
 };
 
 }  // namespace
+
+bool fits_pytorch() {
+  const Status error = tb::init(kSelfTests);
+  if (error)
+    PyErr_Format(PyExc_RuntimeError, "Vitrine does not fit PyTorch %s: %s %s",
+                 tb::facts().torch_version.c_str(), error->what.c_str(), error->hint.c_str());
+  return !error;
+}
 
 void add_bridge(PyObject* module) {
   PyModule_AddFunctions(module, kMethods);

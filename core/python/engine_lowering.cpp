@@ -87,7 +87,7 @@ PyObject* python_graph(const ir::Graph& graph) {
 
 // Lowering(as_if="cuda:0")
 PyObject* lowering_new(PyTypeObject* type, PyObject* args, PyObject*) {
-  if (!tb::facts().ready) return fail("bridge_init() has not succeeded");
+  if (!fits_pytorch()) return nullptr;
   const char* as_if = nullptr;
   if (!PyArg_ParseTuple(args, "|s", &as_if)) return nullptr;
   std::optional<ir::Device> device = as_if ? ir::device_from_text(as_if) : std::nullopt;

@@ -33,6 +33,7 @@ PyObject* capsule(PlanPtr plan) {
 // plan_compile(text, fuse, cache_dir, kernel_compiler, session, products, lanes) -> plan. The graph's inputs,
 // in its order, are the plan's. session: path of a session file to record the compilation in; "" = none.
 PyObject* plan_compile(PyObject*, PyObject* args) {
+  if (!fits_pytorch()) return nullptr;
   const char *text = nullptr, *cache_dir = "", *compiler = "", *session = "", *products = "measured";
   int fuse = 1, lanes = 0;
   if (!PyArg_ParseTuple(args, "s|pssssi", &text, &fuse, &cache_dir, &compiler, &session, &products, &lanes))
@@ -113,6 +114,7 @@ codegen::Program kernel_program(const ir::Graph& graph, const char* source, int6
 
 // plan_kernel(text, source, work, grain, cache_dir, kernel_compiler) -> (plan or None, problems, cached)
 PyObject* plan_kernel(PyObject*, PyObject* args) {
+  if (!fits_pytorch()) return nullptr;
   const char *text = nullptr, *source = nullptr, *cache_dir = "", *compiler = "";
   long long work = 1, grain = 1;
   if (!PyArg_ParseTuple(args, "ssLL|ss", &text, &source, &work, &grain, &cache_dir, &compiler))

@@ -130,6 +130,7 @@ class TracingHandler final : public capture::FrameHandler {
 
 // trace_call(function, args, kwargs, record) -> (description of the trace at its start, what it returned)
 PyObject* trace_call(PyObject*, PyObject* args) {
+  if (!fits_pytorch()) return nullptr;
   PyObject *function, *positional, *keyword;
   int record = 0;
   if (!PyArg_ParseTuple(args, "OO!O!|p", &function, &PyTuple_Type, &positional, &PyDict_Type, &keyword,

@@ -20,6 +20,10 @@ void add_cuda(_object* module);       // engine_cuda.cpp: NVRTC, limits of GPUs,
 void add_counters(_object* module);   // engine_counters.cpp: a GPU's counters and samples of its instructions
 void add_session(_object* module);    // engine_session.cpp: what Python writes into the session; profiles
 
+// Whether this PyTorch is one that the engine knows; the first call tries it out. false: a Python error is
+// set. What takes a tensor from Python asks first.
+bool fits_pytorch();
+
 inline constexpr AddPart kParts[] = {
     add_frames,  add_bridge, add_lowering, add_trace,    add_callables, add_api,
     add_runtime, add_ops,    add_cuda,     add_counters, add_session,

@@ -10,7 +10,7 @@
 
 namespace vitrine::torch_api {
 
-// Filled once by init(), constant afterwards. Objects live as long as the process.
+// Filled once by find_pytorch() and init(), constant afterwards. Objects live as long as the process.
 struct Api {
   Symbols symbols;
   ObjectLayout layout;

@@ -3,6 +3,8 @@
 #include <Python.h>
 #include <dlfcn.h>
 
+#include <mutex>
+#include <thread>
 #include <unordered_map>
 
 #include "core/base/large_memory.h"
@@ -144,14 +146,26 @@ std::string last_torch_error() {
   return text ? text : "PyTorch reported an error";
 }
 
-Status init(std::span<const SelfTest> of_calls) {
+Status find_pytorch() {
   Api& api = mutable_api();
-  if (api.facts.ready) return {};
+  if (api.torch) return {};
   api.facts = {};
   if (Status error = find_objects(api)) return error;
   Result<Symbols> symbols = load_symbols();
-  if (!symbols) return symbols.error();
+  if (!symbols) {
+    api.torch = nullptr;
+    return symbols.error();
+  }
   api.symbols = symbols.take();
+  keep_own_functions();
+  return {};
+}
+
+namespace {
+
+Status probe(std::span<const SelfTest> of_calls) {
+  Api& api = mutable_api();
+  if (api.facts.ready) return {};
   LayoutReport report = find_layout(api.symbols);
   api.layout = report.layout;
   api.facts.self_tests = std::move(report.tests);
@@ -163,7 +177,6 @@ Status init(std::span<const SelfTest> of_calls) {
   api.facts.self_tests.emplace_back("fake tensors for CUDA",
                                     cuda ? "ok" : "not found: CUDA tensors run eagerly");
   api.facts.self_tests.emplace_back("saved tensor hooks", hooks ? "ok" : "not found " + error);
-  keep_own_functions();
   test_parallel(api);
   if (report.ready)
     for (const SelfTest& test : of_calls) api.facts.self_tests.emplace_back(test.name, test.run());
@@ -174,6 +187,26 @@ Status init(std::span<const SelfTest> of_calls) {
     if (result != "ok") failed += (failed.empty() ? "" : "; ") + name + ": " + result;
   return Error{"PyTorch " + api.facts.torch_version + " differs from what vitrine knows (" + failed + ")",
                kOtherPyTorch};
+}
+
+}  // namespace
+
+Status init(std::span<const SelfTest> of_calls) {
+  if (facts().ready) return {};
+  if (Status error = find_pytorch()) return error;
+  static std::mutex one_at_a_time;
+  Status out;
+  PyThreadState* const caller = PyEval_SaveThread();
+  {
+    const std::lock_guard lock(one_at_a_time);
+    std::thread([&] {
+      const PyGILState_STATE gil = PyGILState_Ensure();
+      out = probe(of_calls);
+      PyGILState_Release(gil);
+    }).join();
+  }
+  PyEval_RestoreThread(caller);
+  return out;
 }
 
 const Facts& facts() {

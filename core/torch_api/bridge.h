@@ -1,5 +1,5 @@
 // PyTorch without its headers: tensors by borrowed handle, its exported C interface looked up at run time,
-// offsets found and self-tested at import. The only folder that touches PyTorch's internals.
+// offsets found and self-tested at the first use. The only folder that touches PyTorch's internals.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,12 @@ struct SelfTest {
   std::string (*run)();
 };
 
-// Looks everything up and tests it. Call once, with the GIL, after `import torch`. of_calls: what is tested
-// besides. Errors: PyTorch too old or changed.
+// Looks up names and functions, and keeps PyTorch's own as they are now. Computes nothing. Needs the GIL and
+// `import torch`. Errors: PyTorch lacks one.
+Status find_pytorch();
+// find_pytorch(), then finds the layout of tensors by trying on small ones, and tests it; once. Needs the
+// GIL, and lets go of it: the trials run on a thread of their own, which knows nothing of the caller's modes.
+// of_calls: what is tested besides. Errors: PyTorch too old or changed.
 Status init(std::span<const SelfTest> of_calls);
 const Facts& facts();
 

@@ -37,9 +37,17 @@ def check() -> None:
         if sys.argv[:1] != ["-m"]:  # so it is while `python -m` imports the package
             raise
         text = f"Vitrine cannot run in {sys.executable}: {problem}"
-        hint = "vitrine doctor says what is missing; VITRINE_PYTHON names another Python."
+        hint = (
+            "vitrine doctor says what is missing; VITRINE_PYTHON names another Python."
+        )
         if "--events" in sys.argv:
-            print("\x1e" + json.dumps({"event": "error", "text": text, "hint": hint, "detail": ""}), flush=True)
+            print(
+                "\x1e"
+                + json.dumps(
+                    {"event": "error", "text": text, "hint": hint, "detail": ""}
+                ),
+                flush=True,
+            )
         else:
             print(f"vitrine: {text}\n  {hint}", file=sys.stderr)
         raise SystemExit(1) from None
@@ -50,7 +58,9 @@ def find() -> None:
     if problem := _python_problem(sys.version_info):
         raise ImportError(problem)
     if importlib.util.find_spec("torch") is None:
-        raise ImportError("Vitrine needs PyTorch, which is not installed in this environment. Install it with pip.")
+        raise ImportError(
+            "Vitrine needs PyTorch, which is not installed in this environment. Install it with pip."
+        )
     import torch
 
     if problem := _torch_problem(torch.__version__):
@@ -58,7 +68,10 @@ def find() -> None:
     try:
         from vitrine import _engine
     except ModuleNotFoundError as error:
-        raise ImportError("Vitrine's engine is not built. Run ./vitrine test, or build the target _engine.") from error
-    found = _engine.bridge_init()
-    if not found["ready"]:
-        raise ImportError(f"Vitrine does not fit PyTorch {torch.__version__}: {found['error']} {found['hint']}".rstrip())
+        raise ImportError(
+            "Vitrine's engine is not built. Run ./vitrine test, or build the target _engine."
+        ) from error
+    if problem := _engine.find_pytorch():
+        raise ImportError(
+            f"Vitrine does not fit PyTorch {torch.__version__}: {problem}".rstrip()
+        )

@@ -31,7 +31,12 @@ COMPILED = {
 
 
 def forked(before):
-    done = subprocess.run([sys.executable, "-c", FORKED.format(before=before)], env=ENVIRONMENT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED.format(before=before)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     return [int(word) for word in done.stdout.split()]
 
@@ -39,6 +44,53 @@ def forked(before):
 def test_importing_starts_no_thread():
     status, more = forked("")
     assert (status, more) == (0, 0)
+
+
+def test_importing_runs_no_operator():
+    code = """
+import torch
+from torch.profiler import profile
+with profile() as seen:
+    import vitrine
+assert not seen.events(), [e.name for e in seen.events()]
+with profile() as seen:
+    torch.ones(1)
+assert seen.events()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+# Layouts are found at the first use, whatever the user has switched on by then.
+AROUND = {
+    "a dispatch mode": "from torch.utils._python_dispatch import TorchDispatchMode as M\nclass Refuse(M):\n    def __torch_dispatch__(self, *a, **k): raise AssertionError\nwith Refuse(): {}",
+    "fake tensors": "from torch._subclasses import FakeTensorMode\nwith FakeTensorMode(): {}",
+    "inference mode": "with torch.inference_mode(): {}",
+    "no grad": "with torch.no_grad(): {}",
+    "a default device": "torch.set_default_device('meta'); {}; torch.set_default_device(None)",
+    "a default dtype": "torch.set_default_dtype(torch.float16); {}; torch.set_default_dtype(torch.float32)",
+    "functorch": "def make(x):\n    global f\n    {}\n    return x\ntorch.func.vmap(make)(torch.ones(2))",
+    "deterministic": "torch.use_deterministic_algorithms(True); {}; torch.use_deterministic_algorithms(False)",
+    "a thread": "import threading; t = threading.Thread(target=lambda: exec('global f; {}')); t.start(); t.join()",
+    "autocast": "with torch.autocast('cpu'): {}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_the_first_use_is_right_under(name):
+    code = f"""
+import torch, vitrine
+def g(x): return (x[1:] * 2).sin()
+{AROUND[name].format("f = vitrine.compile(g, fullgraph=True)")}
+x = torch.randn(6, requires_grad=True)
+y = f(x)
+y.sum().backward()
+want = x.detach().clone().requires_grad_(True)
+g(want).sum().backward()
+torch.testing.assert_close((y, x.grad), (g(want), want.grad))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", COMPILED)
