@@ -82,6 +82,10 @@ PyObject* python_trace(const capture::Trace& trace) {
   put(out, "stack", PyLong_FromSize_t(trace.stack.size()));
   put(out, "needs_grad", PyBool_FromLong(trace.needs_grad));
   put(out, "steps", PyLong_FromSize_t(trace.steps.size()));
+  PyObject* retries = PyList_New(0);
+  for (const std::string_view name : trace.retries)
+    PyList_Append(retries, PyRef::steal(text(std::string(name))).get());
+  put(out, "retries", retries);
   PyObject* outputs = replayed(trace);
   if (!outputs) put(out, "replay_error", text(torch_api::take_python_error()));
   put(out, "outputs", outputs ? outputs : Py_NewRef(Py_None));

@@ -117,9 +117,7 @@ FOREIGN_WORDS = [r"(?<![\w.~])/(?:work|root|mnt|Users|home/(?!user/))[/\w]+", r"
 # Lines between a function's braces, tables in it not counted. A function that is longer stands below with its lines,
 # which may only shrink; several of one name, the longest first.
 MAX_FUNCTION_LINES = 60
-LONG_FUNCTIONS = {
-    "trace": [61],
-}
+LONG_FUNCTIONS = {}
 
 # Files a folder, without and with headers. A folder of more stands below with its files, which may only become fewer.
 MAX_SOURCES, MAX_FILES = 25, 50

@@ -202,6 +202,7 @@ struct Trace {
   // What a check of the graph raises that the program is taken to pass: kSpeculated.
   bool speculates = false;
   std::vector<StepRecord> steps;
+  std::vector<std::string_view> retries;  // why the program was interpreted once more, each time: names
   std::vector<_object*> codes;            // owned: code objects met (frame's first), for recording
   std::unordered_set<std::string> asked;  // the names of attributes that objects were asked for
   ~Trace();                               // releases references; needs the GIL

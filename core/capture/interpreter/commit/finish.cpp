@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "core/autograd/joint.h"
-#include "core/base/words.h"
 #include "core/capture/cpython/liveness.h"
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/commit/aliasing.h"
@@ -12,7 +11,6 @@
 #include "core/capture/interpreter/library/cached_calls.h"
 #include "core/capture/interpreter/library/default_devices.h"
 #include "core/capture/interpreter/library/inference_mode.h"
-#include "core/capture/interpreter/library/known_functions.h"
 #include "core/capture/interpreter/library/warning_filters.h"
 #include "core/capture/interpreter/machine/film.h"
 #include "core/capture/interpreter/machine/generators.h"
@@ -23,7 +21,6 @@
 #include "core/capture/interpreter/types/tensors/leaves.h"
 #include "core/capture/objects/thread_locals.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/capture/trace/break_kinds.h"
 #include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
@@ -352,125 +349,6 @@ std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   trace->codes = frames.take_codes();
   trace->asked = guards.take_asked();
   return trace;
-}
-
-namespace {
-
-// The instruction that must run for real is the film's last.
-void film_break(Trace& trace) {
-  StepRecord step;
-  step.code = trace.codes.front();
-  step.pc = trace.end_pc;
-  step.event = "break";
-  step.text = trace.broke ? trace.broke->reason : "";
-  trace.steps.push_back(std::move(step));
-}
-
-// The trace of what was interpreted; why it ends, if it does before the program does.
-std::unique_ptr<Trace> finished(Tracer& tracer, std::optional<BreakInfo>& broke, const NotCached& not_cached,
-                                const TraceOptions& options) {
-  const bool returned = tracer.returned();
-  if (!returned) guard_not_cached(tracer, not_cached);
-  auto trace = tracer.finish(returned);
-  if (returned) return trace;
-  if (broke && broke->kind == kUpdateBreak) broke = tracer.broke_for(*broke);
-  trace->broke = broke;
-  trace->fills_caches = !not_cached.empty();
-  if (options.record_steps && !trace->codes.empty()) film_break(*trace);
-  return trace;
-}
-
-// An update of parameters and a computation behind it that needs their gradients are compiled apart. false:
-// there is nothing of both, or it may not be.
-bool ends_behind_update(const Tracer& tracer, const TraceOptions& options, std::optional<BreakInfo>& broke,
-                        int64_t& stop_at) {
-  if (options.fullgraph || tracer.graph.gradients_begin <= 0) return false;
-  broke = BreakInfo{std::string(kUpdateBreak),
-                    "gradients of tensors that were updated before are needed from here on",
-                    "",
-                    {}};
-  stop_at = tracer.graph.gradients_begin;
-  return true;
-}
-
-// Where PyTorch's autograd differentiates the graph, nothing of a checkpoint is computed again: its values
-// are kept, and what it gives may not be written to behind it, as it may in eager. Nor is it known which part
-// of a derivative of PyTorch's own is a checkpoint's. false: there is none, or it may not be.
-bool calls_checkpoints_for_real(const Tracer& tracer, const Trace& trace, TraceOptions& options) {
-  if (options.fullgraph || !tracer.graph.checkpoints || !options.checkpoints_for_real.empty()) return false;
-  if (trace.needs_grad) options.checkpoints_for_real = trace.joint ? trace.joint->borrowed : trace.no_joint;
-  return !options.checkpoints_for_real.empty();
-}
-
-}  // namespace
-
-// The program is interpreted until it ends or something must run for real. In the latter case it is
-// interpreted once more, up to the last instruction of the outermost frame before that: nothing was executed,
-// so nothing is undone.
-//
-// Where a backward pass was recorded and autograd is needed nevertheless, all of it is done again without. So
-// is a program that raises on the way that it takes for compilers, or calls an operator there that takes
-// functions (torch.associative_scan, whose gradients are wrong outside of a compiler): eager's way need not.
-std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
-  BytecodeCache bytecodes;
-  TraceOptions options = given;
-  std::optional<BreakInfo> broke;
-  NotCached not_cached;
-  int64_t stop_at = -1;
-  for (int attempt = 0; attempt < 40; ++attempt) {
-    Tracer tracer(frame, options, stop_at, bytecodes);
-    if (!tracer.run()) {
-      if (tracer.asked_is_compiling && (tracer.broke().kind == "exception" || tracer.broke_in_higher_order)) {
-        options.as_eager = true;
-        broke.reset(), not_cached.clear();
-        stop_at = -1;
-        continue;
-      }
-      if (options.knows_frame && stop_at < 0 && tracer.frames.executed == 0 &&
-          is_known_function(frame.function())) {
-        options.knows_frame = false;
-        continue;
-      }
-      if (!broke) broke = tracer.broke();
-      if (tracer.graph.differentiates_again) options.differentiated_again = true;
-      stop_at = tracer.frames.end();
-      if (stop_at == 0) return tracer.give_up(*broke);
-      for (auto& each : take_not_cached(tracer)) not_cached.push_back(std::move(each));
-      continue;
-    }
-    if (!tracer.returned() && tracer.frames.latest_end() >= 0) {
-      stop_at = tracer.frames.latest_end();
-      if (stop_at == 0) break;
-      continue;
-    }
-    try {
-      auto trace = finished(tracer, broke, not_cached, options);
-      const bool by_pytorch = trace->needs_grad && !trace->joint;
-      if (by_pytorch && ends_behind_update(tracer, options, broke, stop_at)) continue;
-      if (calls_checkpoints_for_real(tracer, *trace, options)) {
-        broke.reset(), not_cached.clear();
-        stop_at = -1;
-        continue;
-      }
-      return trace;
-    } catch (const AutogradSignal& signal) {
-      VITRINE_CHECK(options.backward_for_real.empty(), "a backward pass was recorded against all options");
-      if (ends_behind_update(tracer, options, broke, stop_at)) continue;
-      options.backward_for_real = signal.why;
-      broke.reset(), not_cached.clear();
-      stop_at = -1;
-    } catch (const WrittenSignal&) {
-      options.checks_behind_writes = false;
-      broke.reset(), not_cached.clear();
-      stop_at = -1;
-    } catch (const BreakSignal& signal) {
-      // A value that cannot be rebuilt lives here: the segment ends where it does not live yet.
-      if (!broke) broke = signal.info;
-      stop_at = tracer.frames.end(attempt < 20 ? 1 : 8);
-      if (stop_at <= 0) return tracer.give_up(*broke);
-    }
-  }
-  return Tracer(frame, options, 0, bytecodes).give_up(broke.value_or(BreakInfo{}));
 }
 
 }  // namespace vitrine::capture
