@@ -14,6 +14,8 @@
   X(Enum, "enum", "Enum", required)                                                                     \
   X(expression, "re", "Pattern", required)                                                              \
   X(expression_match, "re", "Match", required)                                                          \
+  X(formatter_field_name_split, "_string", "formatter_field_name_split", required)                      \
+  X(formatter_parser, "_string", "formatter_parser", required)                                          \
   X(GenericAlias, "types", "GenericAlias", required)                                                    \
   X(getsignal, "_signal", "getsignal", optional)                                                        \
   X(islice, "itertools", "islice", required)                                                            \
@@ -46,6 +48,7 @@
   X(custom_op, "torch._library.custom_ops", "CustomOpDef", required)                                    \
   X(default_generator, "torch", "default_generator", required)                                          \
   X(device, "torch", "device", required)                                                                \
+  X(device_constructors, "torch.utils._device", "_device_constructors", required)                       \
   X(DeviceContext, "torch.utils._device", "DeviceContext", optional)                                    \
   X(dispatch_has_kernel, "torch._C", "_dispatch_has_kernel_for_dispatch_key", required)                 \
   X(dispatch_keys, "torch._C", "_dispatch_keys", required)                                              \
@@ -121,10 +124,18 @@
   X(ConstraintViolationError, "vitrine._errors", "ConstraintViolationError", required)                  \
   X(consumed, "vitrine._autograd.training", "consumed", required)                                       \
   X(DisabledFunction, "vitrine._engine", "DisabledFunction", optional)                                  \
+  X(encoder_everything, "vitrine._polyfills.padded_sequences", "EVERYTHING", optional)                  \
+  X(encoder_nested_perhaps, "vitrine._polyfills.padded_sequences", "PERHAPS_NESTED", optional)          \
+  X(encoder_runs_everything, "vitrine._polyfills.padded_sequences", "everything", optional)             \
+  X(encoder_runs_perhaps_nested, "vitrine._polyfills.padded_sequences", "perhaps_nested", optional)     \
+  X(encoder_warns, "vitrine._polyfills.padded_sequences", "say_that_nested_tensors_are_new", optional)  \
+  X(encoder_way, "vitrine._polyfills.padded_sequences", "way", optional)                                \
   X(function_for_absent_gpu, "vitrine._absent_gpu", "function_for", required)                           \
+  X(gradients, "vitrine._autograd.training", "gradients", required)                                     \
   X(GraphBreakError, "vitrine._errors", "GraphBreakError", required)                                    \
   X(GraphBuilder, "vitrine._fx", "GraphBuilder", required)                                              \
   X(is_consumed, "vitrine._autograd.training", "is_consumed", required)                                 \
+  X(leaves_behind, "vitrine._autograd.training", "leaves_behind", required)                             \
   X(loses_infinity, "vitrine._library_gelu", "loses_infinity", required)                                \
   X(not_followed, "vitrine._controls", "not_followed", required)                                        \
   X(outputs_behind, "vitrine._autograd.training", "outputs_behind", required)                           \
@@ -135,6 +146,7 @@
   X(stance, "vitrine._controls", "stance", required)                                                    \
   X(switched_off, "vitrine._controls", "switched_off", required)                                        \
   X(tensor_behind, "vitrine._polyfills.array_types", "tensor_behind", optional)                         \
+  X(transforms, "vitrine._polyfills.transforms", "", optional)                                          \
   X(vitrine, "vitrine", "", required)                                                                   \
   X(VitrineWarning, "vitrine._errors", "VitrineWarning", required)                                      \
   X(written_after_saving, "vitrine._autograd.autograd_graph", "written_after_saving", required)

@@ -125,18 +125,12 @@ LARGE_FOLDERS = {}
 
 # C++ reaches Python by the table core/torch_api/python_name_rows.h. Who else imports a module or looks one up, and why.
 NO_KNOWN_NAME = "the program gives the name"
-OF_INTERPRETER = "until the interpreter's values are types of their own"
 IMPORTS_BY_NAME = {
     "core/torch_api/python_names.cpp": "reads the table",
     "core/torch_api/replaced.cpp": "has a table of its own: the modules in which PyTorch's functions find one another",
     "core/capture/concrete/call.cpp": NO_KNOWN_NAME,
     "core/capture/guards/lifeline.cpp": NO_KNOWN_NAME,
-    "core/capture/interpreter/types/objects/function.cpp": OF_INTERPRETER,
-    "core/capture/interpreter/library/backward.cpp": OF_INTERPRETER,
-    "core/capture/interpreter/library/default_devices.cpp": OF_INTERPRETER,
-    "core/capture/interpreter/library/padded_sequences.cpp": OF_INTERPRETER,
     "core/capture/interpreter/machine/run_flow.cpp": NO_KNOWN_NAME,
-    "core/capture/interpreter/types/containers/str_format.cpp": OF_INTERPRETER,
     "core/capture/objects/torch_names.cpp": NO_KNOWN_NAME,
 }
 

@@ -15,9 +15,13 @@
 #include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::capture {
 namespace {
+
+using torch_api::kept;
+using torch_api::Name;
 
 // What a backward pass is asked for. The three functions differ in where their parameters stand.
 struct Parameter {
@@ -73,14 +77,6 @@ class BackwardRequest {
   const Arguments& a_;
 };
 
-PyObject* in_training(const char* name) {
-  PyRef module(PyImport_ImportModule("vitrine._autograd.training"));
-  if (!module) PyErr_Clear();
-  PyObject* o = find_object(std::string("vitrine._autograd.training.") + name);
-  VITRINE_CHECK(o, std::string("vitrine._autograd.training lacks ") + name);
-  return o;
-}
-
 PyObject* tuple_of(const Values& values) {
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
   for (size_t i = 0; i < values.size(); ++i)
@@ -109,7 +105,7 @@ static Values leaves_behind(Tracer& t, const std::string& name, const Values& ou
   if (!t.options.backward_for_real.empty()) for_real(t.options.backward_for_real);
   if (t.graph.checkpoints > 0) for_real("torch.utils.checkpoint computes in it what forward has not kept");
   PyRef ends(tuple_of(outputs)), given(tuple_of(tangents));
-  PyRef found(PyObject_CallFunctionObjArgs(in_training("leaves_behind"), ends.get(), given.get(), nullptr));
+  PyRef found(PyObject_CallFunctionObjArgs(kept(Name::leaves_behind), ends.get(), given.get(), nullptr));
   if (!found) t.raise_python();
   if (PyUnicode_Check(found.get())) for_real(text_of(found.get()));
   Values leaves;
@@ -140,7 +136,7 @@ static Value* gradients(Tracer& t, const std::string& name, const Values& output
   Values flags;
   for (bool f : fresh) flags.push_back(t.boolean(f));
   Value* found = torch_call(
-      t, name, in_training("gradients"),
+      t, name, kept(Name::gradients),
       {{t.tuple(outputs), t.tuple(tangents), t.tuple(inputs), t.tuple(flags), t.boolean(retain)}, {}});
   found = t.look(found);
   if (PyObject* why = const_object(t, found))

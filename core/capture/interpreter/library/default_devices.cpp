@@ -10,6 +10,7 @@
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/default_device.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::capture {
 namespace {
@@ -21,11 +22,8 @@ bool is_function(PyObject* o) {
 // Those that the mode gives a device. PyTorch imports that module when it enters a device for the first time.
 bool makes_tensors(Tracer& t, PyObject* function) {
   static constinit Once<PyObject*> kept_makers;
-  PyObject* const makers = kept_makers.get([]() -> PyObject* {
-    PyRef module(PyImport_ImportModule("torch.utils._device"));
-    PyRef ask(module ? PyObject_GetAttrString(module.get(), "_device_constructors") : nullptr);
-    return ask ? PyObject_CallNoArgs(ask.get()) : nullptr;
-  });
+  PyObject* const makers =
+      kept_makers.get([] { return torch_api::call(torch_api::Name::device_constructors).release(); });
   if (!makers) t.raise_python();
   const int found = PySet_Contains(makers, function);
   if (found < 0) t.raise_python();

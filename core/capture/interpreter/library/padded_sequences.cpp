@@ -13,15 +13,13 @@
 #include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::capture {
 namespace {
 
-PyObject* part(const char* name) {
-  static PyObject* const module = PyImport_ImportModule("vitrine._polyfills.padded_sequences");
-  if (!module) return PyErr_Clear(), nullptr;  // the engine is used without its module
-  return PyDict_GetItemString(PyModule_GetDict(module), name);
-}
+using torch_api::kept;
+using torch_api::Name;
 
 // Layers of PyTorch's own, which are given a mask beside what is told of it. On a GPU the kernels drop out
 // other elements by the one than by the other.
@@ -42,15 +40,15 @@ bool go_by_the_mask(Tracer& t, Value* stack, Value* mask) {
 
 Value* encoder_forward(Tracer& t, PyObject*, const Arguments& a) {
   Value* encoder = a.positional.empty() ? nullptr : t.look(a.positional[0]);
-  PyObject* way = part("way");
+  PyObject* way = kept(Name::encoder_way);  // nullptr: the engine is used without its module
   if (!way || !encoder || !encoder->obj || !torch_names().is_module(type_of(t, encoder))) return nullptr;
   Value* chosen = call(t, t.pinned(way), a);
-  const auto is = [&](const char* name) { return const_object(t, chosen) == part(name); };
-  if (is("EVERYTHING")) return call(t, t.pinned(part("everything")), a);
-  if (!is("PERHAPS_NESTED")) return nullptr;
-  const PyRef said(PyObject_CallNoArgs(part("say_that_nested_tensors_are_new")));
+  const auto is = [&](Name name) { return const_object(t, chosen) == kept(name); };
+  if (is(Name::encoder_everything)) return call(t, t.pinned(kept(Name::encoder_runs_everything)), a);
+  if (!is(Name::encoder_nested_perhaps)) return nullptr;
+  const PyRef said(PyObject_CallNoArgs(kept(Name::encoder_warns)));
   if (!said) t.raise_python();
-  return call(t, t.pinned(part("perhaps_nested")), a);
+  return call(t, t.pinned(kept(Name::encoder_runs_perhaps_nested)), a);
 }
 
 // _detect_is_causal_mask(mask, is_causal, size). Where nothing but the mask's data say it, the answer is no:

@@ -5,9 +5,12 @@
 #include "core/capture/interpreter/types/attributes.h"
 #include "core/capture/interpreter/types/subscript.h"
 #include "core/capture/objects/torch_names.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::capture {
 namespace {
+
+using torch_api::Name;
 
 constexpr int kMostNested = 2;  // a field's specification may hold fields, these no more
 
@@ -22,10 +25,9 @@ struct Numbering {
   stop("unsupported_builtin", "a text with fields that str.format() may refuse");
 }
 
-// A function of CPython's own module of formatting.
-PyRef parsed(const char* function, PyObject* text) {
-  PyRef module(PyImport_ImportModule("_string"));
-  PyRef result(module ? PyObject_CallMethod(module.get(), function, "O", text) : nullptr);
+// By a function of CPython's own module of formatting.
+PyRef parsed(Name function, PyObject* text) {
+  PyRef result = torch_api::call(function, "(O)", text);
   if (!result) refuse();
   return result;
 }
@@ -44,7 +46,7 @@ Value* argument_of(PyObject* first, const Arguments& a, Numbering& numbers) {
 
 // "0.shape[1]": an argument, and the way on from it.
 Value* field_value(Tracer& t, PyObject* field, const Arguments& a, Numbering& numbers) {
-  const PyRef parts = parsed("formatter_field_name_split", field);
+  const PyRef parts = parsed(Name::formatter_field_name_split, field);
   Value* v = argument_of(PyTuple_GET_ITEM(parts.get(), 0), a, numbers);
   const PyRef rest(PySequence_List(PyTuple_GET_ITEM(parts.get(), 1)));
   if (!rest) refuse();
@@ -59,7 +61,7 @@ Value* field_value(Tracer& t, PyObject* field, const Arguments& a, Numbering& nu
 
 std::string formatted(Tracer& t, PyObject* text, const Arguments& a, Numbering& numbers, int nested) {
   if (nested > kMostNested) refuse();
-  const PyRef fields(PySequence_List(parsed("formatter_parser", text).get()));
+  const PyRef fields(PySequence_List(parsed(Name::formatter_parser, text).get()));
   if (!fields) refuse();
   std::string out;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(fields.get()); ++i) {

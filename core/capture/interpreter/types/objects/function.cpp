@@ -1,7 +1,6 @@
 // Functions written in Python: those that existed before, and those that the segment makes.
 #include <algorithm>
 
-#include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/library/known_functions.h"
 #include "core/capture/interpreter/machine/calls.h"
@@ -14,6 +13,7 @@
 #include "core/capture/interpreter/value_questions.h"
 #include "core/capture/interpreter/values.h"
 #include "core/capture/objects/class_dict.h"
+#include "core/torch_api/python_names.h"
 
 namespace vitrine::capture {
 namespace {
@@ -133,11 +133,8 @@ Value* call_real_function(Tracer& t, Value* v, Arguments a) {
   return known_result ? known_result : call_function(t, v, std::move(a));
 }
 
-// Of vitrine._polyfills.transforms.
 PyObject* transform_globals() {
-  static constinit Once<PyObject*> kept_module;
-  PyObject* const module =
-      kept_module.get([] { return PyImport_ImportModule("vitrine._polyfills.transforms"); });
+  PyObject* const module = torch_api::kept(torch_api::Name::transforms);
   return module ? PyModule_GetDict(module) : nullptr;
 }
 
