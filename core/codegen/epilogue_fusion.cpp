@@ -58,9 +58,8 @@ std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const f
   return {};
 }
 
-void join_products(const fusion::LoopProgram& loops, fusion::FusedProgram& fused,
-                   const ProductChoices& choices) {
-  const fusion::Readers readers(loops);
+void join_products(const fusion::LoopProgram& loops, const fusion::Readers& readers,
+                   fusion::FusedProgram& fused, const ProductChoices& choices) {
   std::map<ir::NodeId, std::vector<size_t>> decisions;  // by the first of their two
   for (size_t d = 0; d < fused.decisions.size(); ++d) decisions[fused.decisions[d].a].push_back(d);
   std::vector<bool> gone(fused.units.size(), false);

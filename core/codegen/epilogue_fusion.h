@@ -15,7 +15,7 @@ std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const f
                                        const fusion::FusedProgram& fused, size_t unit);
 
 // Joins the products that were chosen so with their epilogues: Unit::product. The decisions say so.
-void join_products(const fusion::LoopProgram& loops, fusion::FusedProgram& fused,
-                   const ProductChoices& choices);
+void join_products(const fusion::LoopProgram& loops, const fusion::Readers& readers,
+                   fusion::FusedProgram& fused, const ProductChoices& choices);
 
 }  // namespace vitrine::codegen

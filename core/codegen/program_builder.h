@@ -13,9 +13,9 @@ namespace vitrine::codegen {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
-                 const CodegenOptions& options)
-      : loops_(loops), readers_(loops), fused_(fused), options_(options) {}
+  ProgramBuilder(const fusion::LoopProgram& loops, const fusion::Readers& readers,
+                 const fusion::FusedProgram& fused, const CodegenOptions& options)
+      : loops_(loops), readers_(readers), fused_(fused), options_(options) {}
 
   // Kernels, with all that the options offer to be measured, and the steps that run them.
   void add_steps();
@@ -85,7 +85,7 @@ class ProgramBuilder {
   const ir::TensorType& type(ir::Ref r) const { return node(r).outputs.at(static_cast<size_t>(r.output)); }
 
   const fusion::LoopProgram& loops_;
-  const fusion::Readers readers_;
+  const fusion::Readers& readers_;
   const fusion::FusedProgram& fused_;
   const CodegenOptions& options_;
   Program program_;

@@ -35,12 +35,12 @@ std::string fixed_reason(const Loop& a, const Loop& b) {
 
 class Fuser {
  public:
-  Fuser(const LoopProgram& program, bool spare)
-      : program_(program), spare_(spare), cluster_of_(program.loops.size(), -1) {}
+  Fuser(const LoopProgram& program, const Readers& readers, bool spare)
+      : program_(program), all_readers_(readers), spare_(spare), cluster_of_(program.loops.size(), -1) {}
 
   FusedProgram run() {
     dependencies();
-    if (spare_) find_lives();
+    if (spare_) count_calls();
     for (size_t l = 0; l < program_.loops.size(); ++l) {
       const Loop& loop = program_.loops[l];
       if (!loop.runs()) continue;
@@ -97,9 +97,8 @@ class Fuser {
     }
   }
 
-  // Who reads each value, and how many calls of PyTorch's stand before each loop.
-  void find_lives() {
-    all_readers_.emplace(program_);
+  // How many calls of PyTorch's stand before each loop.
+  void count_calls() {
     int calls = 0;
     for (const Loop& loop : program_.loops) {
       calls_before_.push_back(calls);
@@ -112,7 +111,7 @@ class Fuser {
     size_t first = l;
     for (size_t member : clusters_[static_cast<size_t>(cluster)].loops)
       for (const Access& s : program_.loops[member].stores)
-        for (size_t r : all_readers_->of(s.root))
+        for (size_t r : all_readers_.of(s.root))
           if (r < first && cluster_of_[r] != cluster) first = r;
     return first;
   }
@@ -130,12 +129,12 @@ class Fuser {
     if (calls_before_[l] - calls_before_[at] < kFar) return false;
     int64_t held = 0;
     for (const Access& s : program_.loops[l].stores)
-      if (all_readers_->is_result(s.root) || !all_readers_->of(s.root).empty()) held += bytes_of(s.root);
+      if (all_readers_.is_result(s.root) || !all_readers_.of(s.root).empty()) held += bytes_of(s.root);
     if (held < kWorthIt) return false;
     for (size_t from : before_[l])
       for (const Access& s : program_.loops[from].stores) {
-        const std::vector<size_t>& readers = all_readers_->of(s.root);
-        if (!all_readers_->is_result(s.root) && !readers.empty() &&
+        const std::vector<size_t>& readers = all_readers_.of(s.root);
+        if (!all_readers_.is_result(s.root) && !readers.empty() &&
             std::all_of(readers.begin(), readers.end(), [&](size_t r) { return r <= at || r == l; }))
           held -= bytes_of(s.root);
       }
@@ -315,14 +314,14 @@ class Fuser {
   }
 
   const LoopProgram& program_;
+  const Readers& all_readers_;
   bool spare_;
   FusedProgram out_;
   std::vector<Cluster> clusters_;
   std::vector<int> cluster_of_;
   std::vector<std::vector<size_t>> before_;
   std::map<Ref, std::vector<size_t>> readers_;
-  std::optional<Readers> all_readers_;  // spare_
-  std::vector<int> calls_before_;       // spare_: by loop
+  std::vector<int> calls_before_;  // spare_: by loop
   // Of the search at hand: its number, clusters that do not reach its target, those to look at.
   std::vector<int> seen_in_, open_;  // seen_in_: by cluster, the last search that met it
   int search_ = 0, seen_ = 0;
@@ -330,8 +329,8 @@ class Fuser {
 
 }  // namespace
 
-FusedProgram fuse(const LoopProgram& program, bool spare_memory) {
-  return Fuser(program, spare_memory).run();
+FusedProgram fuse(const LoopProgram& program, const Readers& readers, bool spare_memory) {
+  return Fuser(program, readers, spare_memory).run();
 }
 
 void name_units(FusedProgram& fused) {

@@ -59,9 +59,9 @@ void name_units(FusedProgram& fused);
 std::optional<Group> make_group(const LoopProgram& program, const std::vector<size_t>& loops,
                                 std::string& why);
 
-// spare_memory: no nest joins a kernel that runs long before anybody reads it, if its result takes more
-// memory until then than what it reads gives back.
-FusedProgram fuse(const LoopProgram& program, bool spare_memory = false);
+// readers: of this program. spare_memory: no nest joins a kernel that runs long before anybody reads it, if
+// its result takes more memory until then than what it reads gives back.
+FusedProgram fuse(const LoopProgram& program, const Readers& readers, bool spare_memory = false);
 
 // The operators that a unit computes: its loops' and those computed again in them, each once.
 std::vector<ir::NodeId> nodes_of(const LoopProgram& program, const Unit& unit);

@@ -16,7 +16,7 @@ bool follows_choices(const Row& row) {
 }  // namespace
 
 Draft::Draft(const ir::GraphPtr& optimised, const codegen::CodegenOptions& options, const Settings& settings)
-    : options_(options), settings_(settings), build_{optimised, options_, {}, {}, nullptr} {
+    : options_(options), settings_(settings), build_{optimised, options_, {}, {}, {}, nullptr} {
   settings_.spares_memory = options.gives_back;
   times_.start = monotonic_ns();
   for (const Row& row : rows()) {

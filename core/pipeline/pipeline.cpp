@@ -41,10 +41,11 @@ void recompute_small(Build& b) {
   b.loops = fusion::recompute_small(std::move(b.loops));
 }
 void fuse(Build& b) {
-  b.fused = fusion::fuse(b.loops, b.options.gives_back);
+  b.readers.emplace(b.loops);
+  b.fused = fusion::fuse(b.loops, *b.readers, b.options.gives_back);
 }
 void epilogue_fusion(Build& b) {
-  codegen::join_products(b.loops, b.fused, b.options.products.choices);
+  codegen::join_products(b.loops, *b.readers, b.fused, b.options.products.choices);
 }
 void horizontal_fusion(Build& b) {
   fusion::fuse_horizontally(b.loops, b.fused);
@@ -56,7 +57,7 @@ void run_late(Build& b) {
   fusion::run_late(b.loops, b.fused);
 }
 void kernels(Build& b) {
-  b.builder = std::make_unique<codegen::ProgramBuilder>(b.loops, b.fused, b.options);
+  b.builder = std::make_unique<codegen::ProgramBuilder>(b.loops, *b.readers, b.fused, b.options);
   b.builder->add_steps();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,7 @@ struct Build {
   ir::GraphPtr graph;
   const codegen::CodegenOptions& options;
   fusion::LoopProgram loops;
+  std::optional<fusion::Readers> readers;  // of the loops as fusion finds them: no later row changes them
   fusion::FusedProgram fused;
   std::unique_ptr<codegen::ProgramBuilder> builder;
 };

@@ -102,7 +102,7 @@ int run(const std::string& what, int lanes, bool passes, bool stream, const std:
   if (what == "graph") std::cout << ir::print(*graph.value());
   fusion::LoopProgram loops = fusion::recompute_small(fusion::build_loops(graph.value()));
   if (what == "loops") std::cout << fusion::loops_text(loops);
-  if (what == "fused") std::cout << fusion::fused_text(loops, fusion::fuse(loops));
+  if (what == "fused") std::cout << fusion::fused_text(loops, fusion::fuse(loops, fusion::Readers(loops)));
   if (what != "program" && what != "json") return 0;
   codegen::CodegenOptions how;
   how.lanes = lanes;

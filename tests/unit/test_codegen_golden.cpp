@@ -146,7 +146,7 @@ TEST_CASE("small values computed again") {
 TEST_CASE("fusion") {
   check_folder("fuse", [](const ir::GraphPtr& g) {
     fusion::LoopProgram loops = fusion::recompute_small(fusion::build_loops(g));
-    fusion::FusedProgram fused = fusion::fuse(loops);
+    fusion::FusedProgram fused = fusion::fuse(loops, fusion::Readers(loops));
     fusion::run_late(loops, fused);
     return fusion::fused_text(loops, fused);
   });
