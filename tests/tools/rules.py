@@ -53,8 +53,11 @@ ALLOWED = {
     "core/capture": ["core/base", "core/torch_api", *CAPTURE_BELOW],
     "core/capture/trace": ["core/base", "core/ir", *TRACED, "core/capture/objects"],
     "core/capture/guards": [*INTERPRETED, "core/capture/trace"],
-    # Its folders are one room: whatever Python does may end in a call, and a call does whatever Python does.
-    "core/capture/interpreter": [*INTERPRETED, "core/capture/trace", "core/capture/guards"],
+    # Values, and what a tracer holds of them, know nothing of what Python does with them.
+    "core/capture/interpreter/state": ["core/base", "core/ir", *TRACED, "core/capture/objects", "core/capture/cpython", "core/capture/trace"],
+    # The other folders are one room: an operation of a type may be a call, a call runs instructions or PyTorch's functions,
+    # and these do whatever types do. An arrow between them would be a table of hooks, which hides who calls whom.
+    "core/capture/interpreter": [*INTERPRETED, "core/capture/trace", "core/capture/guards", "core/capture/interpreter/state"],
     "core/capture/segment": [*INTERPRETED, "core/session", "core/runtime", "core/capture/concrete", "core/capture/trace", "core/capture/guards", "core/capture/interpreter"],
     "core/python": ["core", "profiler"],
     "profiler": ["core/base", "core/session"],

@@ -91,6 +91,7 @@ def test_no_rooms_include_each_other_in_a_circle():
         ("core/capture/objects/class_dict.cpp", '#include "core/capture/hook.h"'),
         ("core/capture/driver.cpp", '#include "core/capture/segment/segment.h"'),
         ("core/capture/interpreter/types/containers/set.cpp", '#include "core/capture/segment/segment.h"'),
+        ("core/capture/interpreter/state/value.cpp", '#include "core/capture/interpreter/tracer.h"'),
         ("views/graph/view.cpp", '#include "core/ir/graph.h"'),
         ("views/graph/view.cpp", '#include "views/timeline/view.h"'),
         ("core/passes/cleanup/cse.cpp", "#include <Python.h>"),

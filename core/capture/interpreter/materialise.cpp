@@ -5,7 +5,7 @@
 #include "core/capture/interpreter/library/cached_calls.h"
 #include "core/capture/interpreter/library/torch_calls.h"
 #include "core/capture/interpreter/library/vmap.h"
-#include "core/capture/interpreter/signals.h"
+#include "core/capture/interpreter/state/signals.h"
 #include "core/capture/interpreter/symbolic/floats.h"
 #include "core/capture/interpreter/symbolic/symbolic_lists.h"
 #include "core/capture/interpreter/symbolic/symbolic_text.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/capture/interpreter/arguments.h"
+#include "core/capture/interpreter/state/arguments.h"
 #include "core/capture/interpreter/state/film_state.h"
 #include "core/capture/interpreter/state/frame_state.h"
 #include "core/capture/interpreter/state/graph_state.h"

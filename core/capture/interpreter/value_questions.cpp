@@ -3,7 +3,7 @@
 #include "core/base/words.h"
 #include "core/capture/interpreter/machine/calls.h"
 #include "core/capture/interpreter/materialise.h"
-#include "core/capture/interpreter/signals.h"
+#include "core/capture/interpreter/state/signals.h"
 #include "core/capture/interpreter/symbolic/size_floats.h"
 #include "core/capture/interpreter/trace_guards.h"
 #include "core/capture/interpreter/type_ops.h"

@@ -1,7 +1,7 @@
 // Making values.
 #include "core/capture/interpreter/values.h"
 #include "core/base/words.h"
-#include "core/capture/interpreter/signals.h"
+#include "core/capture/interpreter/state/signals.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/interpreter/types/containers/dict_entries.h"
 #include "core/capture/interpreter/types/containers/set.h"

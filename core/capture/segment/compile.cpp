@@ -1,7 +1,7 @@
 // From a frame to a new segment: trace, guards, plan, and the record of all of it.
 #include "core/autograd/joint.h"
 #include "core/base/clock.h"
-#include "core/capture/interpreter/signals.h"
+#include "core/capture/interpreter/state/signals.h"
 #include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/marked_sizes.h"
 #include "core/capture/segment/observer.h"

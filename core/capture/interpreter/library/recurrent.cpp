@@ -2,7 +2,7 @@
 #include <unordered_set>
 
 #include "core/capture/interpreter/library/recurrent.h"
-#include "core/capture/interpreter/signals.h"
+#include "core/capture/interpreter/state/signals.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/tracer.h"
 

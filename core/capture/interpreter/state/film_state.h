@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/capture/interpreter/value.h"
+#include "core/capture/interpreter/state/value.h"
 #include "core/capture/trace/trace.h"
 
 namespace vitrine::capture {

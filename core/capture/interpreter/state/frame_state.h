@@ -12,8 +12,8 @@
 
 #include "core/capture/cpython/bytecode.h"
 #include "core/capture/cpython/frame.h"
-#include "core/capture/interpreter/signals.h"
-#include "core/capture/interpreter/value.h"
+#include "core/capture/interpreter/state/signals.h"
+#include "core/capture/interpreter/state/value.h"
 
 namespace vitrine::capture {
 

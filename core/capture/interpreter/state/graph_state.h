@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/capture/interpreter/input_memory.h"
+#include "core/capture/interpreter/state/input_memory.h"
 #include "core/capture/trace/source.h"
 #include "core/recording/lowering.h"
 

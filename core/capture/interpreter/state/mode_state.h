@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/capture/interpreter/value.h"
+#include "core/capture/interpreter/state/value.h"
 #include "core/recording/lowering.h"
 
 namespace vitrine::capture {

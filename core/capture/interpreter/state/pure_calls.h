@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/capture/interpreter/arguments.h"
+#include "core/capture/interpreter/state/arguments.h"
 
 namespace vitrine::capture {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/capture/interpreter/value.h"
+#include "core/capture/interpreter/state/value.h"
 
 namespace vitrine::capture {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/capture/interpreter/value.h"
+#include "core/capture/interpreter/state/value.h"
 #include "core/capture/trace/trace.h"
 
 namespace vitrine::capture {

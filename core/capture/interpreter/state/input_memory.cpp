@@ -1,4 +1,4 @@
-#include "core/capture/interpreter/input_memory.h"
+#include "core/capture/interpreter/state/input_memory.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "core/capture/interpreter/value.h"
+#include "core/capture/interpreter/state/value.h"
 
 #include "core/base/result.h"
 
