@@ -3,7 +3,7 @@
 
 #include "core/base/words.h"
 #include "core/capture/interpreter/commit/lifetimes.h"
-#include "core/capture/interpreter/library/builtins.h"
+#include "core/capture/interpreter/machine/builtin_calls.h"
 #include "core/capture/interpreter/machine/instructions.h"
 #include "core/capture/interpreter/symbolic/symbolic_text.h"
 #include "core/capture/interpreter/types/attributes.h"

@@ -1,8 +1,8 @@
 // Methods of native types: those of the type's row, those of object; on constants the rest is done for real.
 #include "core/capture/interpreter/types/methods.h"
 #include "core/capture/interpreter/builtins.h"
-#include "core/capture/interpreter/library/builtins.h"
 #include "core/capture/interpreter/library/pure_functions.h"
+#include "core/capture/interpreter/machine/builtin_calls.h"
 #include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"

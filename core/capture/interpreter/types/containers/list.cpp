@@ -3,7 +3,7 @@
 
 #include "core/base/words.h"
 #include "core/capture/interpreter/commit/recipes.h"
-#include "core/capture/interpreter/library/builtins.h"
+#include "core/capture/interpreter/machine/builtin_calls.h"
 #include "core/capture/interpreter/trace_guards.h"
 #include "core/capture/interpreter/types/containers/dict_entries.h"
 #include "core/capture/interpreter/types/containers/sequences.h"
