@@ -34,6 +34,15 @@ struct TypeOps {
   // Of two operands the higher one is asked first; from kBeforeClasses on even before the program's own
   // classes.
   int precedence = 0;
+  // The class of a value that does not tell its own; nullptr: that depends on the value.
+  PyTypeObject* cls = nullptr;
+  // It may be another one in the next call: its class, and its operators, are known before it is looked at.
+  bool symbolic = false;
+  void (*guard_class)(Tracer& t, Value* v) = nullptr;  // before its class is told
+  // For people: "f32[8,128]", "list of 4"; also of what is not looked at. Lacking: its name.
+  std::string (*describe)(Tracer& t, Value* v) = nullptr;
+  // A real object equal to it, of constants only (deep); a new reference. nullptr: it holds anything else.
+  PyObject* (*constant)(Tracer& t, Value* v) = nullptr;
 
   // v.name; nullptr: it has none.
   Value* (*attr)(Tracer& t, Value* v, const std::string& name) = nullptr;
@@ -50,6 +59,8 @@ struct TypeOps {
 
   // nullptr: it knows nothing of these operands, as NotImplemented.
   Value* (*binary)(Tracer& t, const BinaryOperation& op, Value* a, Value* b) = nullptr;
+  // op: a name of module operator: "neg", "pos", "invert".
+  Value* (*unary)(Tracer& t, const std::string& op, Value* v) = nullptr;
   Value* (*compare)(Tracer& t, int op, Value* a, Value* b) = nullptr;
   std::optional<bool> (*equal)(Tracer& t, Value* a, Value* b) = nullptr;
   bool (*truth)(Tracer& t, Value* v, const char* where) = nullptr;
@@ -78,8 +89,7 @@ struct TypeOps {
 
   // --- iterators
   Recipe (*exhausted)(Tracer& t, RecipeMaker& make, Value* v) = nullptr;  // one that has nothing left
-  PyTypeObject* cls = nullptr;  // nullptr: that depends on what it walks
-  bool repeatable = false;      // a real one that wraps it may ask for its items again
+  bool repeatable = false;  // a real one that wraps it may ask for its items again
   // Takes what a real one's __reduce__ gave: the arguments of the call that makes it, looked at.
   void (*restore)(Tracer& t, Value* v, PyObject* reduced, Values parts) = nullptr;
 };

@@ -10,7 +10,6 @@
 #include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/types/attributes.h"
 #include "core/capture/interpreter/types/methods.h"
-#include "core/capture/interpreter/types/numbers/numpy_values.h"
 #include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
@@ -111,6 +110,11 @@ Value* result_by_type(Tracer& t, const BinaryOperation& op, Value* a, Value* b) 
   return nullptr;
 }
 
+Value* result_by_type(Tracer& t, const std::string& op, Value* a) {
+  const TypeOps& type = ops_of(a);
+  return type.unary ? type.unary(t, op, a) : nullptr;
+}
+
 }  // namespace
 
 std::array<const TypeOps*, 2> asked_in_order(const Value* a, const Value* b) {
@@ -152,19 +156,10 @@ Value* unary(Tracer& t, const std::string& op, Value* a) {
   if (Value* open = op == "neg" ? float_negated(t, a) : nullptr) return open;
   if (Value* open = derived_float(t, torch_names().operator_function(op), {a})) return open;
   a = peek(t, a);
-  if (a->is(ValueKind::Symbol) && op == "neg") return symbol_value(t, -a->as<SymbolValue>().sym);
-  if (a->is(ValueKind::Symbol) && op == "invert")
-    return symbol_value(t, -a->as<SymbolValue>().sym - ir::Sym(1));
+  if (ops_of(a).symbolic)
+    if (Value* result = result_by_type(t, op, a)) return result;
   a = t.look(a);
-  PyObject* function = torch_names().operator_function(op);
-  if (a->is(ValueKind::Tensor)) return torch_call(t, "operator." + op, function, {{a}, {}});
-  if (a->is(ValueKind::Constant)) {
-    if (Value* result = numpy_operator(t, op, a->obj, nullptr)) return result;
-    return t.fold(PyObject_CallOneArg(function, a->obj));
-  }
-  if (PyObject* method =
-          a->is(ValueKind::Object) ? python_method(t, type_of(t, a), ("__" + op + "__").c_str()) : nullptr)
-    return call_special(t, a, method, {});
+  if (Value* result = result_by_type(t, op, a)) return result;
   stop("unsupported_value", op + " of " + describe(t, a));
 }
 

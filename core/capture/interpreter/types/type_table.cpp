@@ -8,7 +8,11 @@
 namespace vitrine::capture {
 namespace {
 
-constexpr TypeOps nothing_type = {.name = "nothing"};  // an empty stack entry; what nobody has looked at
+constexpr TypeOps null_type = {.name = "NULL"};
+constexpr TypeOps lazy_type = {
+    .name = "what nobody has looked at",
+    .describe = [](Tracer&, Value* v) { return v->source ? v->source->text() : "?"; },
+};
 
 struct IteratorRow {
   IteratorKind kind;
@@ -97,8 +101,8 @@ struct KindRow {
   const TypeOps& (*of)(const Value*) = nullptr;  // or of each
 };
 constexpr KindRow kKinds[] = {
-    {ValueKind::Null, &nothing_type},
-    {ValueKind::Lazy, &nothing_type},
+    {ValueKind::Null, &null_type},
+    {ValueKind::Lazy, &lazy_type},
     {ValueKind::Symbol, &symbol_type},
     {ValueKind::Float, &float_type},
     {ValueKind::Text, &text_type},

@@ -208,6 +208,7 @@ Value* new_deque(Tracer& t, const Arguments& a) {
 const TypeOps deque_type = container_ops({
     .name = "collections.deque",
     .precedence = 1,  // beside a list, too
+    .describe = describe_list,
     .method = method_of_deque,
     .binary = deque_binary,
     .compare = compare_sequences,

@@ -312,10 +312,26 @@ void del_proxy_item(Tracer& t, Value*, Value*) {
   t.raise(PyExc_TypeError, "'mappingproxy' object does not support item deletion");
 }
 
+std::string describe_dict(Tracer&, Value* v) {
+  return v->cls->tp_name;
+}
+
+PyObject* constant_dict(Tracer& t, Value* v) {
+  if (v->cls != &PyDict_Type) return nullptr;
+  PyRef dict(PyDict_New());
+  for (auto [key, value] : dict_entries(t, v)) {
+    PyRef k(constant_tree(t, key)), o(constant_tree(t, value));
+    if (!k || !o || PyDict_SetItem(dict.get(), k.get(), o.get()) < 0) return nullptr;
+  }
+  return dict.release();
+}
+
 }  // namespace
 
 const TypeOps dict_type = container_ops({
     .name = "dict",
+    .describe = describe_dict,
+    .constant = constant_dict,
     .method = method_in<dict_methods>,
     .binary = dict_binary,
     .equal = equal_dicts,
@@ -332,6 +348,7 @@ const TypeOps dict_type = container_ops({
 });
 const TypeOps mapping_proxy_type = container_ops({
     .name = "mappingproxy",
+    .describe = describe_dict,
     .method = method_in<dict_methods>,
     .binary = dict_binary,
     .equal = equal_dicts,

@@ -39,6 +39,18 @@ Recipe recipe_of_view(Tracer& t, RecipeMaker& make, Value* v) {
   return r;
 }
 
+// A view of a new dict with these keys, or these items.
+PyObject* constant_view(Tracer& t, Value* v) {
+  if (v->cls == &PyDictValues_Type) return nullptr;
+  const bool of_keys = v->cls == &PyDictKeys_Type;
+  const PyRef list = constant_items(t, v);
+  PyRef dict(list ? PyDict_New() : nullptr);
+  for (Py_ssize_t i = 0; of_keys && dict && i < PyList_GET_SIZE(list.get()); ++i)
+    if (PyDict_SetItem(dict.get(), PyList_GET_ITEM(list.get(), i), Py_None) < 0) return nullptr;
+  if (!dict || (!of_keys && PyDict_MergeFromSeq2(dict.get(), list.get(), 1) < 0)) return nullptr;
+  return PyObject_CallMethod(dict.get(), of_keys ? "keys" : "items", nullptr);
+}
+
 }  // namespace
 
 Values items_of_view(Tracer& t, Value* dict, PyTypeObject* cls) {
@@ -60,6 +72,8 @@ Value* new_dict_view(Tracer& t, Value* dict, PyTypeObject* cls) {
 const TypeOps dict_view_type = container_ops({
     .name = "dict_keys, dict_values, dict_items",
     .precedence = 1,  // beside a tuple, too
+    .describe = describe_tuple,
+    .constant = constant_view,
     .method = method_of_tuple,
     .only_reads = reads_only,
     .equal = equal_views,

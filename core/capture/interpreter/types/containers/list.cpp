@@ -198,6 +198,10 @@ Recipe recipe_of_list(Tracer&, RecipeMaker& make, Value* v) {
   return v->cls == &PyList_Type ? make.sequence(Recipe::Kind::List, v->items()) : recipe_of_class(make, v);
 }
 
+PyObject* constant_list(Tracer& t, Value* v) {
+  return v->cls == &PyList_Type ? constant_items(t, v).release() : nullptr;
+}
+
 }  // namespace
 
 Method method_of_list(const std::string& name) {
@@ -222,6 +226,10 @@ void del_list_item(Tracer& t, Value* v, Value* key) {
   v->items().erase(v->items().begin() + i);
 }
 
+std::string describe_list(Tracer&, Value* v) {
+  return is_open(v) ? "list" : "list of " + std::to_string(v->items().size());
+}
+
 PyObject* list_to_torch(Tracer& t, Value* v) {
   PyRef list = items_to_torch(t, v);
   if (v->cls != &PyList_Type)
@@ -239,6 +247,8 @@ void list_effect(Tracer&, RecipeMaker& make, Value* v, std::vector<Effect>& out)
 
 const TypeOps list_type = container_ops({
     .name = "list",
+    .describe = describe_list,
+    .constant = constant_list,
     .method = method_of_list,
     .binary = list_binary,
     .compare = compare_sequences,

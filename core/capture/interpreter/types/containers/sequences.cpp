@@ -48,6 +48,16 @@ void enter_items(Tracer& t, Value* v) {
   guard_length(t, v);
 }
 
+PyRef constant_items(Tracer& t, Value* v) {
+  guard_length(t, v);
+  PyRef list(PyList_New(0));
+  for (Value* item : v->items()) {
+    PyRef o(constant_tree(t, item));
+    if (!o || PyList_Append(list.get(), o.get()) < 0) return {};
+  }
+  return list;
+}
+
 PyRef items_to_torch(Tracer& t, Value* v) {
   guard_length(t, v);
   PyRef list(PyList_New(0));

@@ -23,6 +23,7 @@ std::optional<bool> equal_sequences(Tracer& t, Value* a, Value* b);
 
 void enter_items(Tracer& t, Value* v);      // their length is guarded
 PyRef items_to_torch(Tracer& t, Value* v);  // a list
+PyRef constant_items(Tracer& t, Value* v);  // a list of constant_tree() of each; nothing where one has none
 
 // Where it stands; the length: nowhere.
 size_t place_of(Tracer& t, Value* self, Value* item);
@@ -37,10 +38,12 @@ Method method_of_list(const std::string& name);
 void set_list_item(Tracer& t, Value* v, Value* key, Value* value);
 void del_list_item(Tracer& t, Value* v, Value* key);
 
+std::string describe_list(Tracer& t, Value* v);
 PyObject* list_to_torch(Tracer& t, Value* v);
 void list_effect(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out);
 
 // tuple.cpp
+std::string describe_tuple(Tracer& t, Value* v);
 PyObject* tuple_to_torch(Tracer& t, Value* v);
 Method method_of_tuple(const std::string& name);
 Value* get_tuple_item(Tracer& t, Value* v, Value* key);

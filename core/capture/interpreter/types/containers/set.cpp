@@ -11,6 +11,7 @@
 #include "core/capture/interpreter/types/comparisons.h"
 #include "core/capture/interpreter/types/containers/dict_entries.h"
 #include "core/capture/interpreter/types/containers/keys.h"
+#include "core/capture/interpreter/types/containers/sequences.h"
 #include "core/capture/interpreter/types/containers/set.h"
 #include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/iterators/iterators.h"
@@ -392,10 +393,21 @@ Recipe recipe_of_set(Tracer& t, RecipeMaker& make, Value* v) {
   return r;
 }
 
+std::string describe_set(Tracer&, Value* v) {
+  return "set of " + std::to_string(v->items().size());
+}
+
+PyObject* constant_set(Tracer& t, Value* v) {
+  const PyRef list = v->cls == &PySet_Type ? constant_items(t, v) : PyRef();
+  return list ? real_set(t, v, list.get()) : nullptr;
+}
+
 }  // namespace
 
 const TypeOps set_type = {
     .name = "set",
+    .describe = describe_set,
+    .constant = constant_set,
     .attr = object_attr,
     .method = method_in<set_methods>,
     .method_of_values = union_of_values,

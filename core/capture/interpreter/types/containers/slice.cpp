@@ -2,6 +2,7 @@
 #include "core/capture/interpreter/commit/recipes.h"
 #include "core/capture/interpreter/library/torch_calls.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/types/containers/sequences.h"
 #include "core/capture/interpreter/types/methods.h"
 #include "core/capture/interpreter/types/objects/descriptors.h"
 #include "core/capture/interpreter/types/tensors/tensor_members.h"
@@ -48,10 +49,19 @@ Recipe recipe_of_slice(Tracer&, RecipeMaker& make, Value* v) {
   return make.sequence(Recipe::Kind::Slice, v->items());
 }
 
+PyObject* constant_slice(Tracer& t, Value* v) {
+  const PyRef list = constant_items(t, v);
+  if (!list) return nullptr;
+  const auto part = [&](Py_ssize_t i) { return PyList_GET_ITEM(list.get(), i); };
+  return PySlice_New(part(0), part(1), part(2));
+}
+
 }  // namespace
 
 const TypeOps slice_type = {
     .name = "slice",
+    .cls = &PySlice_Type,
+    .constant = constant_slice,
     .attr = slice_attr,
     .only_reads = reads_only,
     .enter = enter_slice,

@@ -57,6 +57,14 @@ Recipe recipe_of_tuple(Tracer&, RecipeMaker& make, Value* v) {
   return r;
 }
 
+PyObject* constant_tuple(Tracer& t, Value* v) {
+  if (v->cls != &PyTuple_Type && v->cls != torch_names().size) return nullptr;
+  const PyRef list = constant_items(t, v);
+  PyRef tuple(list ? PyList_AsTuple(list.get()) : nullptr);
+  if (!tuple || v->cls == &PyTuple_Type) return tuple.release();
+  return PyObject_CallOneArg(reinterpret_cast<PyObject*>(v->cls), tuple.get());
+}
+
 }  // namespace
 
 Method method_of_tuple(const std::string& name) {
@@ -73,6 +81,10 @@ void set_tuple_item(Tracer& t, Value*, Value*, Value*) {
   t.raise(PyExc_TypeError, "'tuple' object does not support item assignment", true);
 }
 
+std::string describe_tuple(Tracer&, Value* v) {
+  return std::string(v->cls->tp_name) + " of " + std::to_string(v->items().size());
+}
+
 PyObject* tuple_to_torch(Tracer& t, Value* v) {
   PyRef plain(PyList_AsTuple(items_to_torch(t, v).get()));
   if (v->cls == &PyTuple_Type) return plain.release();
@@ -85,6 +97,8 @@ PyObject* tuple_to_torch(Tracer& t, Value* v) {
 
 const TypeOps tuple_type = container_ops({
     .name = "tuple",
+    .describe = describe_tuple,
+    .constant = constant_tuple,
     .method = method_of_tuple,
     .only_reads = reads_only,
     .binary = binary_of_sequences,

@@ -69,6 +69,7 @@ bool contains_by_asking(Tracer& t, Value* v, Value* item) {
 
 const TypeOps generator_type = {
     .name = "generator",
+    .cls = &PyGen_Type,
     .attr = generator_attr,
     .call_method = method_of_generator,
     .contains = contains_by_asking,
@@ -78,9 +79,9 @@ const TypeOps generator_type = {
 };
 const TypeOps generator_iterator_type = iterator_ops({
     .name = "an iterator over a generator",
+    .cls = &PyGen_Type,
     .next = next_of_generator,
     .exhausted = exhausted_sequence,
-    .cls = &PyGen_Type,
     .repeatable = true,
 });
 

@@ -49,6 +49,7 @@ void advance_iterator(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect
 
 // A row with what all iterators have.
 constexpr TypeOps iterator_ops(TypeOps own) {
+  own.describe = [](Tracer&, Value*) { return std::string("iterator"); };
   own.attr = iterator_attr;
   own.call_method = iterator_method;
   own.contains = contains_by_asking;

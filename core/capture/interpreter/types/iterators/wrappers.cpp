@@ -131,36 +131,36 @@ Value* next_called(Tracer& t, Value* v, Value**) {
 
 const TypeOps enumerate_type = iterator_ops({
     .name = "enumerate",
+    .cls = &PyEnum_Type,
     .next = next_enumerated,
     .recipe = recipe_of_enumerate,
     .exhausted = exhausted_enumerate,
-    .cls = &PyEnum_Type,
     .repeatable = true,
     .restore = restore_enumerate,
 });
 const TypeOps zip_type = iterator_ops({
     .name = "zip",
+    .cls = &PyZip_Type,
     .next = next_zipped,
     .recipe = recipe_of_zip,
     .exhausted = exhausted_zip,
-    .cls = &PyZip_Type,
     .repeatable = true,
     .restore = restore_zip,
 });
 const TypeOps map_type = iterator_ops({
     .name = "map",
+    .cls = &PyMap_Type,
     .next = next_mapped,
     .recipe = recipe_of_map,
     .exhausted = exhausted_map,
-    .cls = &PyMap_Type,
     .restore = restore_with_function,
 });
 const TypeOps filter_type = iterator_ops({
     .name = "filter",
+    .cls = &PyFilter_Type,
     .next = next_filtered,
     .recipe = recipe_of_filter,
     .exhausted = exhausted_filter,
-    .cls = &PyFilter_Type,
     .restore = restore_with_function,
 });
 const TypeOps callable_iterator_type = iterator_ops({

@@ -4,6 +4,7 @@
 #include "core/capture/interpreter/commit/recipes.h"
 #include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/symbolic/derived_floats.h"
+#include "core/capture/interpreter/symbolic/size_floats.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/types/type_rows.h"
 
@@ -39,12 +40,30 @@ Recipe recipe_of_text(Tracer& t, RecipeMaker& make, Value* v) {
   return make.shared(v, std::move(r));
 }
 
+Value* symbol_unary(Tracer& t, const std::string& op, Value* v) {
+  const ir::Sym& sym = v->as<SymbolValue>().sym;
+  if (op == "neg") return symbol_value(t, -sym);
+  return op == "invert" ? symbol_value(t, -sym - ir::Sym(1)) : nullptr;
+}
+
+std::string describe_symbol(Tracer& t, Value* v) {
+  return t.sizes.symbolic->table.text(v->as<SymbolValue>().sym);
+}
+
+std::string describe_float(Tracer& t, Value* v) {
+  if (!v->items().empty()) return size_float_text(t, v);
+  return v->source ? v->source->text() : "a computed float";
+}
+
 }  // namespace
 
 const TypeOps symbol_type = {
     .name = "int",
     .precedence = kBeforeClasses,
+    .symbolic = true,
+    .describe = describe_symbol,
     .binary = symbol_binary,
+    .unary = symbol_unary,
     .compare = [](Tracer& t, int op, Value* a, Value* b) { return symbolic_compare(t, op, a, b); },
     .to_torch = [](Tracer& t, Value* v) { return symbol_object(t, v); },
     .recipe = recipe_of_symbol,
@@ -52,11 +71,15 @@ const TypeOps symbol_type = {
 };
 const TypeOps float_type = {
     .name = "float",
+    .symbolic = true,
+    .describe = describe_float,
     .recipe = recipe_of_float,
     .by_value = true,
 };
 const TypeOps text_type = {
     .name = "str",
+    .symbolic = true,
+    .describe = [](Tracer&, Value*) { return std::string("text of a tensor"); },
     .recipe = recipe_of_text,
     .by_value = true,
 };

@@ -30,6 +30,7 @@ Recipe recipe_of_cell(Tracer&, RecipeMaker& make, Value* v) {
 
 const TypeOps cell_type = {
     .name = "cell",
+    .cls = &PyCell_Type,
     .attr = cell_attr,
     .effect = cell_effect,
     .recipe = recipe_of_cell,

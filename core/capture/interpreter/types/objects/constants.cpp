@@ -3,6 +3,7 @@
 #include "core/capture/interpreter/types/numbers/numpy_values.h"
 #include "core/capture/interpreter/types/objects/descriptors.h"
 #include "core/capture/interpreter/value_questions.h"
+#include "core/capture/interpreter/values.h"
 
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
@@ -14,6 +15,11 @@ Value* constant_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b)
   if (Value* result = numpy_operator(t, op.row.name, a->obj, b->obj)) return result;
   return t.fold(
       PyObject_CallFunctionObjArgs(torch_names().operator_function(op.row.name), a->obj, b->obj, nullptr));
+}
+
+Value* constant_unary(Tracer& t, const std::string& op, Value* v) {
+  if (Value* result = numpy_operator(t, op, v->obj, nullptr)) return result;
+  return t.fold(PyObject_CallOneArg(torch_names().operator_function(op), v->obj));
 }
 
 Value* constant_compare(Tracer& t, int op, Value* a, Value* b) {
@@ -67,6 +73,16 @@ Value* iter_constant(Tracer& t, Value* v) {
   if (!Py_TYPE(v->obj)->tp_iter)
     t.raise(PyExc_TypeError, "'" + std::string(Py_TYPE(v->obj)->tp_name) + "' object is not iterable");
   stop("unsupported_value", "iteration over " + describe(t, v));
+}
+
+std::string describe_constant(Tracer& t, Value* v) {
+  return PyModule_Check(v->obj) || PyType_Check(v->obj) || PyCallable_Check(v->obj)
+             ? constant_source(t, v->obj)->text()
+             : repr_of(v->obj, 60);
+}
+
+PyObject* constant_itself(Tracer&, Value* v) {
+  return Py_NewRef(v->obj);
 }
 
 PyObject* constant_to_torch(Tracer&, Value* v) {

@@ -8,6 +8,7 @@
 namespace vitrine::capture {
 
 Value* constant_binary(Tracer& t, const BinaryOperation& op, Value* a, Value* b);
+Value* constant_unary(Tracer& t, const std::string& op, Value* v);
 Value* constant_compare(Tracer& t, int op, Value* a, Value* b);
 std::optional<bool> equal_constants(Tracer& t, Value* a, Value* b);
 bool truth_of_constant(Tracer& t, Value* v, const char* where);
@@ -19,6 +20,8 @@ Value* iter_by_place(Tracer& t, Value* v);  // a range, a str: v[0], v[1] ...
 Value* constant_attr(Tracer& t, Value* v, const std::string& name);
 void set_constant_attr(Tracer& t, Value* v, const std::string& name, Value* value);
 Value* call_constant(Tracer& t, Value* v, Arguments a);  // native_functions.cpp
+std::string describe_constant(Tracer& t, Value* v);
+PyObject* constant_itself(Tracer& t, Value* v);
 PyObject* constant_to_torch(Tracer& t, Value* v);
 Recipe recipe_of_constant(Tracer& t, RecipeMaker& make, Value* v);
 
@@ -26,11 +29,14 @@ Recipe recipe_of_constant(Tracer& t, RecipeMaker& make, Value* v);
 constexpr TypeOps constant_ops(const char* name) {
   return {
       .name = name,
+      .describe = describe_constant,
+      .constant = constant_itself,
       .attr = constant_attr,
       .set_attr = set_constant_attr,
       .only_reads = reads_only,
       .call = call_constant,
       .binary = constant_binary,
+      .unary = constant_unary,
       .compare = constant_compare,
       .equal = equal_constants,
       .truth = truth_of_constant,

@@ -165,6 +165,8 @@ Recipe recipe_of_function(Tracer& t, RecipeMaker& make, Value* v) {
 
 const TypeOps function_type = {
     .name = "function",
+    .cls = &PyFunction_Type,
+    .describe = [](Tracer&, Value* v) { return text_of(v->function().code->co_qualname); },
     .attr = function_attr,
     .set_attr = set_function_attr,
     .call = call_made_function,

@@ -48,6 +48,8 @@ Recipe recipe_of_method(Tracer& t, RecipeMaker& make, Value* v) {
 
 const TypeOps method_type = {
     .name = "method",
+    .cls = &PyMethod_Type,
+    .describe = [](Tracer& t, Value* v) { return describe(t, v->items()[0]); },
     .attr = method_attr,
     .call = call_bound,
     .recipe = recipe_of_method,

@@ -148,6 +148,15 @@ bool is_torch_extension_type(PyTypeObject* type) {
 
 }  // namespace
 
+Value* object_unary(Tracer& t, const std::string& op, Value* v) {
+  PyObject* method = python_method(t, type_of(t, v), ("__" + op + "__").c_str());
+  return method ? call_special(t, v, method, {}) : nullptr;
+}
+
+std::string describe_object(Tracer&, Value* v) {
+  return std::string(v->cls->tp_name) + " object";
+}
+
 PyObject* object_to_torch(Tracer& t, Value* v) {
   if (!v->obj || !v->source || !is_torch_extension_type(v->cls))
     stop("unsupported_value", with_article(describe(t, v)) + " is given to PyTorch");

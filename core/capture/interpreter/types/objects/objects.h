@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/capture/interpreter/commit/recipes.h"
+#include "core/capture/interpreter/trace_guards.h"
 #include "core/capture/interpreter/types/methods.h"
 
 namespace vitrine::capture {
@@ -10,20 +11,25 @@ namespace vitrine::capture {
 Value* object_attr(Tracer& t, Value* v, const std::string& name);
 void set_object_attr(Tracer& t, Value* v, const std::string& name, Value* value);
 Value* call_object(Tracer& t, Value* v, Arguments a);
+Value* object_unary(Tracer& t, const std::string& op, Value* v);
 bool truth_of_object(Tracer& t, Value* v, const char* where);
 int64_t length_of_object(Tracer& t, Value* v);
 Value* get_object_item(Tracer& t, Value* v, Value* key);
 Value* iter_object(Tracer& t, Value* v);
 Value* next_of_object(Tracer& t, Value* v, Value** returned);
+std::string describe_object(Tracer& t, Value* v);
 PyObject* object_to_torch(Tracer& t, Value* v);
 Recipe recipe_of_object(Tracer& t, RecipeMaker& make, Value* v);
 
 constexpr TypeOps object_ops(const char* name) {
   return {
       .name = name,
+      .guard_class = guard_type,
+      .describe = describe_object,
       .attr = object_attr,
       .set_attr = set_object_attr,
       .call = call_object,
+      .unary = object_unary,
       .truth = truth_of_object,
       .length = length_of_object,
       .contains = contains_by_asking,

@@ -36,6 +36,8 @@ Value* super_attr(Tracer& t, Value* v, const std::string& name) {
 
 const TypeOps super_type = {
     .name = "super",
+    .cls = &PySuper_Type,
+    .describe = [](Tracer&, Value*) { return std::string("super()"); },
     .attr = super_attr,
 };
 

@@ -120,16 +120,22 @@ Recipe recipe_of_tensor(Tracer& t, RecipeMaker& make, Value* v) {
   return as_the_program_has_it(t, make, v, inference_result(t, v, make.graph_result(v), make));
 }
 
+Value* tensor_unary(Tracer& t, const std::string& op, Value* v) {
+  return torch_call(t, "operator." + op, torch_names().operator_function(op), {{v}, {}});
+}
+
 }  // namespace
 
 const TypeOps tensor_type = {
     .name = "torch.Tensor",
     .precedence = kBeforeClasses + 1,  // beside a number that may change, too
+    .describe = [](Tracer&, Value* v) { return torch_api::type_of(v->obj).text(); },
     .attr = [](Tracer& t, Value* v, const std::string& name) { return tensor_attr(t, v, name); },
     .set_attr = [](Tracer& t, Value* v, const std::string& name,
                    Value* value) { set_tensor_attr(t, v, name, value); },
     .call = call_tensor,
     .binary = tensor_binary,
+    .unary = tensor_unary,
     .compare = tensor_compare,
     .truth = truth_of_tensor,
     .length = length_of_tensor,
