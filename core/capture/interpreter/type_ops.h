@@ -59,7 +59,7 @@ struct TypeOps {
 
   // nullptr: it knows nothing of these operands, as NotImplemented.
   Value* (*binary)(Tracer& t, const BinaryOperation& op, Value* a, Value* b) = nullptr;
-  // op: a name of module operator: "neg", "pos", "invert".
+  // op: a name of module operator: "neg", "pos", "invert", "abs".
   Value* (*unary)(Tracer& t, const std::string& op, Value* v) = nullptr;
   Value* (*compare)(Tracer& t, int op, Value* a, Value* b) = nullptr;
   std::optional<bool> (*equal)(Tracer& t, Value* a, Value* b) = nullptr;

@@ -2,20 +2,19 @@
 // attempt is a new Tracer over the same live frame. An attempt ends with a trace, or with the reason for
 // another one.
 //
-//   reason                    the next attempt
-//   ------------------------  ----------------------------------------------------------------------------
-//   as_eager                  does not tell the program that it is compiled: the way that it takes then
-//   raises,
-//                             or calls an operator that takes functions (torch.associative_scan, whose
-//                             gradients are wrong outside of a compiler)
-//   by_instructions           interprets a frame of PyTorch's own that Vitrine would write otherwise
-//   backward_for_real         leaves out the backward pass: what leaves the segment needs autograd
-//   checkpoints_for_real      leaves out checkpoints: PyTorch's autograd differentiates the graph
-//   no_checks_behind_writes   leaves out checks behind writes: PyTorch's autograd differentiates the graph
-//   before_break              ends before what must run for real
-//   before_handler            ends before the exception that the outermost frame handles, or its locals()
-//   before_gradients          ends behind an update of what is differentiated there
-//   before_value              ends before a value that cannot be rebuilt
+//   reason                   the next attempt
+//   -----------------------  -----------------------------------------------------------------------------
+//   as_eager                 does not tell the program that it is compiled: the way for compilers raises, or
+//                            calls an operator that takes functions (torch.associative_scan), whose
+//                            gradients are wrong outside of a compiler
+//   by_instructions          interprets a frame of PyTorch's own that Vitrine would write otherwise
+//   backward_for_real        leaves out the backward pass: what leaves the segment needs autograd
+//   checkpoints_for_real     leaves out checkpoints: PyTorch's autograd differentiates the graph
+//   no_checks_behind_writes  leaves out checks behind writes: PyTorch's autograd differentiates the graph
+//   before_break             ends before what must run for real
+//   before_handler           ends before the exception that the outermost frame handles, or its locals()
+//   before_gradients         ends behind an update of what is differentiated there
+//   before_value             ends before a value that cannot be rebuilt
 //
 // The first five begin anew under other options, each once. The others keep the options and interpret fewer
 // instructions of the outermost frame, until none is left. kMostAttempts bounds them all.
