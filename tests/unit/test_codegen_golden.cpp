@@ -90,7 +90,7 @@ std::string text_after(std::string_view last, const ir::GraphPtr& graph) {
   codegen::CodegenOptions how;
   for (const ir::Node& node : graph->nodes())
     if (codegen::is_product(node)) how.products.choices[node.id] = {.candidate = 1, .fused = true};
-  pipeline::Build build{graph, how, {}, {}, nullptr};
+  pipeline::Build build{graph, how, {}, {}, {}, nullptr};
   for (const pipeline::Row& row : pipeline::rows()) {
     if (row.build) row.build(build);
     if (row.name != last) continue;
