@@ -95,6 +95,10 @@ std::string text(const Sym& value) {
   return value.symbolic() ? value.expr()->table->text(value) : std::to_string(value.hint());
 }
 
+SymRange known_range(const Sym& value) {
+  return value.symbolic() ? value.expr()->table->range(value) : SymRange{value.hint(), value.hint()};
+}
+
 Sym symbolic_add(const Sym& a, const Sym& b) {
   int64_t hint = whole(try_add(a.hint(), b.hint()));
   SymbolTable* table = SymbolTable::of(a, b);

@@ -73,6 +73,8 @@ inline bool less_equal(const Sym& a, const Sym& b) {
 }
 
 std::string text(const Sym& value);  // "8", "8*s0+1"; asks nothing
+struct SymRange;
+SymRange known_range(const Sym& value);  // SymbolTable::range() of its table; of a constant, the constant
 
 template <class T>
 concept SymOrInt = std::same_as<T, Sym> || std::integral<T>;
@@ -200,6 +202,8 @@ class SymbolTable {
   Sym symbol(int32_t number);  // as size() or integer() gave it
   const std::deque<Symbol>& symbols() const { return symbols_; }
   const std::vector<SymGuard>& guards() const { return guards_; }
+  // The value with these in the places of the symbols: it is of their table, and has the same hint.
+  Sym substitute(const Sym& value, std::span<const Sym> by_symbol) const;
   std::string text(const Sym& value) const;
   std::string text(const SymGuard& guard) const;  // "s0 <= 64"
   // The inverse of text(value), over the symbols of this table: + - * // % min max and parentheses.
@@ -252,6 +256,8 @@ class SymbolTable {
   int64_t hint_of(const Polynomial& sum) const;
   SymRange range(const Polynomial& sum) const;
   SymRange range(const SymAtom& atom) const;
+  Sym substitute(const Polynomial& sum, std::span<const Sym> by_symbol) const;
+  Sym substitute(const SymAtom& atom, std::span<const Sym> by_symbol) const;
   std::optional<int64_t> evaluate(const Polynomial& sum, std::span<const int64_t> values) const;
   std::optional<int64_t> evaluate(const SymAtom& atom, std::span<const int64_t> values) const;
   bool uses_only(const Polynomial& sum, const std::vector<bool>& known) const;

@@ -223,6 +223,28 @@ bool SymbolTable::uses_only(const Polynomial& sum, const std::vector<bool>& know
   return true;
 }
 
+Sym SymbolTable::substitute(const SymAtom& atom, std::span<const Sym> by_symbol) const {
+  if (atom.op == SymOp::Symbol) return by_symbol[atom.symbol];
+  const Sym a = substitute(atom.a, by_symbol), b = substitute(atom.b, by_symbol);
+  if (atom.op == SymOp::Min) return min(a, b);
+  if (atom.op == SymOp::Max) return max(a, b);
+  return atom.op == SymOp::FloorDiv ? floordiv(a, b) : mod(a, b);
+}
+
+Sym SymbolTable::substitute(const Polynomial& sum, std::span<const Sym> by_symbol) const {
+  Sym result = sum.constant;
+  for (const SymTerm& term : sum.terms) {
+    Sym part = term.factor;
+    for (uint32_t number : term.atoms) part *= substitute(atoms_[number], by_symbol);
+    result += part;
+  }
+  return result;
+}
+
+Sym SymbolTable::substitute(const Sym& value, std::span<const Sym> by_symbol) const {
+  return value.expr() ? substitute(value.expr()->sum, by_symbol) : value;
+}
+
 bool SymbolTable::depends_on(const Sym& value, int32_t symbol) const {
   if (!value.symbolic()) return false;
   std::vector<bool> others(symbols_.size(), true);

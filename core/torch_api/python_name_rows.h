@@ -92,7 +92,11 @@
   X(ScriptFunction, "torch.jit", "ScriptFunction", required)                                            \
   X(SDPBackend, "torch._C", "_SDPBackend", required)                                                    \
   X(set_rng_state, "torch", "set_rng_state", required)                                                  \
+  X(python_dispatcher, "torch._C", "_EnablePythonDispatcher", optional)                                 \
   X(Size, "torch", "Size", required)                                                                    \
+  X(SymBool, "torch", "SymBool", required)                                                              \
+  X(SymFloat, "torch", "SymFloat", required)                                                            \
+  X(SymInt, "torch", "SymInt", required)                                                                \
   X(Tensor, "torch", "Tensor", required)                                                                \
   X(TensorBase, "torch._C", "TensorBase", required)                                                     \
   X(torch, "torch", "", required)                                                                       \
