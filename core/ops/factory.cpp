@@ -61,11 +61,26 @@ Types new_empty_strided(const Call& c) {
   return {{options(c, 3, c.tensor(0).dtype), size_list(c, 1), c.ints(2), 0}};
 }
 
+// ceil((end - start) / step) of integers.
+Sym range_length(const Sym& start, const Sym& end, int64_t step) {
+  need(step != 0 && (step > 0 ? end >= start : end <= start), "bounds");
+  return step > 0 ? floordiv(end - start + (step - 1), step) : floordiv(start - end + (-step - 1), -step);
+}
+
 // ceil((end - start) / step) elements; i64 if all three are integers and no dtype is given.
 Types range(const Call& c, std::optional<size_t> start_at, size_t end_at, std::optional<size_t> step_at,
             size_t options_at) {
   bool floating = false;
-  for (auto i : {start_at, std::optional(end_at), step_at}) floating |= i && ir::is_float(c.number_dtype(*i));
+  bool whole = true;
+  for (auto i : {start_at, std::optional(end_at), step_at}) {
+    floating |= i && ir::is_float(c.number_dtype(*i));
+    whole = whole && (!i || c.number_dtype(*i) == DType::i64);
+  }
+  if (whole) {
+    const Sym length = range_length(start_at ? c.integer(*start_at) : Sym(0), c.integer(end_at),
+                                    step_at ? c.integer(*step_at) : Sym(1));
+    return {TensorType::contiguous(options(c, options_at, DType::i64), {length})};
+  }
   double start = start_at ? c.number(*start_at) : 0, end = c.number(end_at),
          step = step_at ? c.number(*step_at) : 1;
   need(step != 0 && std::isfinite(start) && std::isfinite(end) && (step > 0 ? end >= start : end <= start),

@@ -2,16 +2,20 @@
 // finish(); and the Recorded that comes out: texts, nodes and replay.
 #include <Python.h>
 
+#include <map>
 #include <memory>
 #include <string>
 
 #include "core/autograd/joint.h"
 #include "core/ir/print.h"
+#include "core/ir/substitute.h"
 #include "core/python/parts.h"
 #include "core/recording/lowering.h"
 #include "core/torch_api/border.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/python_ref.h"
+#include "core/torch_api/sym_node.h"
+#include "core/torch_api/symbolic_tensor.h"
 
 namespace vitrine::python {
 namespace {
@@ -21,6 +25,8 @@ using tb::PyRef;
 
 struct LoweringObject {
   PyObject_HEAD tb::Lowering* lowering;
+  ir::SymbolTable* table;  // of symbolic_input()
+  std::map<std::string, ir::Sym>* symbols;
 };
 struct RecordedObject {
   PyObject_HEAD tb::Lowering::Graphs* graphs;
@@ -32,9 +38,14 @@ PyObject* fail(const std::string& what) {
 }
 
 // A reference becomes ("ref", node, output); words and dtypes (kind, text).
+// An expression as its text.
+PyObject* python_integer(const ir::Sym& value) {
+  return value.symbolic() ? PyUnicode_FromString(ir::text(value).c_str()) : PyLong_FromLongLong(value.hint());
+}
+
 PyObject* python_arg(const ir::Arg& arg) {
   if (arg.is<bool>()) return PyBool_FromLong(arg.as<bool>());
-  if (arg.is<int64_t>()) return PyLong_FromLongLong(arg.as<int64_t>());
+  if (arg.is<int64_t>()) return python_integer(arg.as<ir::Sym>());
   if (arg.is<double>()) return PyFloat_FromDouble(arg.as<double>());
   if (arg.is<std::string>()) return PyUnicode_FromString(arg.as<std::string>().c_str());
   if (arg.is<ir::Word>()) return Py_BuildValue("(ss)", "word", arg.as<ir::Word>().text.c_str());
@@ -52,13 +63,13 @@ PyObject* python_arg(const ir::Arg& arg) {
 PyObject* python_dims(const ir::Dims& dims) {
   PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(dims.size()));
   for (size_t i = 0; i < dims.size(); ++i)
-    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(dims[i]));
+    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), python_integer(dims[i]));
   return out;
 }
 
 PyObject* python_type(const ir::TensorType& t) {
-  return Py_BuildValue("(sNNL)", ir::dtype_torch_name(t.dtype).data(), python_dims(t.sizes),
-                       python_dims(t.strides), static_cast<long long>(t.offset));
+  return Py_BuildValue("(sNNN)", ir::dtype_torch_name(t.dtype).data(), python_dims(t.sizes),
+                       python_dims(t.strides), python_integer(t.offset));
 }
 
 PyObject* python_node(const ir::Node& node) {
@@ -92,11 +103,18 @@ PyObject* lowering_new(PyTypeObject* type, PyObject* args, PyObject*) {
   if (!PyArg_ParseTuple(args, "|s", &as_if)) return nullptr;
   std::optional<ir::Device> device = as_if ? ir::device_from_text(as_if) : std::nullopt;
   auto* self = reinterpret_cast<LoweringObject*>(type->tp_alloc(type, 0));
-  if (self) self->lowering = new tb::Lowering(device);
+  if (self) {
+    self->lowering = new tb::Lowering(device);
+    self->table = new ir::SymbolTable;
+    self->symbols = new std::map<std::string, ir::Sym>;
+  }
   return reinterpret_cast<PyObject*>(self);
 }
 void lowering_free(PyObject* self) {
-  delete reinterpret_cast<LoweringObject*>(self)->lowering;
+  auto* object = reinterpret_cast<LoweringObject*>(self);
+  delete object->lowering;
+  delete object->symbols;
+  delete object->table;
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -116,6 +134,52 @@ PyObject* lowering_input(PyObject* self, PyObject* args) {
                                           : ir::NodeKind::placeholder;
   Result<PyObject*> out = lowering(self).input(tensor, node, source);
   return out ? out.value() : fail(out.error().what);
+}
+
+// symbolic_input(tensor, names, kind="placeholder", source="") -> fake tensor; names: by dim, "s0" or None
+PyObject* lowering_symbolic_input(PyObject* self, PyObject* args) {
+  PyObject *tensor = nullptr, *names = nullptr;
+  const char *kind = "placeholder", *source = "";
+  if (!PyArg_ParseTuple(args, "OO!|ss", &tensor, &PyTuple_Type, &names, &kind, &source)) return nullptr;
+  ir::TensorType type = tb::type_of(tensor);
+  auto& object = *reinterpret_cast<LoweringObject*>(self);
+  for (Py_ssize_t d = 0; d < PyTuple_GET_SIZE(names); ++d) {
+    PyObject* name = PyTuple_GET_ITEM(names, d);
+    if (name == Py_None) continue;
+    const auto at = static_cast<size_t>(d);
+    auto [known, fresh] = object.symbols->try_emplace(PyUnicode_AsUTF8(name), 0);
+    if (fresh) known->second = object.table->size(known->first, type.sizes[at].hint());
+    type.sizes[at] = known->second;
+  }
+  type.strides = tb::strides_by_sizes(type);
+  const ir::NodeKind node =
+      std::string_view(kind) == "parameter" ? ir::NodeKind::parameter : ir::NodeKind::placeholder;
+  Result<PyObject*> out = lowering(self).symbolic_input(tensor, node, source, type);
+  return out ? out.value() : fail(out.error().what);
+}
+
+// symbol(name) -> torch.SymInt
+PyObject* lowering_symbol(PyObject* self, PyObject* name) {
+  const auto& symbols = *reinterpret_cast<LoweringObject*>(self)->symbols;
+  const auto known = symbols.find(PyUnicode_AsUTF8(name));
+  return known == symbols.end() ? fail("no such symbol") : tb::sym_int(known->second);
+}
+
+// guards() -> ["s0 <= 64", ...]
+PyObject* lowering_guards(PyObject* self, PyObject*) {
+  const ir::SymbolTable& table = *reinterpret_cast<LoweringObject*>(self)->table;
+  PyObject* out = PyList_New(0);
+  for (const ir::SymGuard& g : table.guards())
+    PyList_Append(out, PyRef::steal(PyUnicode_FromString((table.text(g) + "   " + g.place).c_str())).get());
+  return out;
+}
+
+// holds([value of each symbol]) -> whether what was recorded serves these sizes
+PyObject* lowering_holds(PyObject* self, PyObject* list) {
+  std::vector<int64_t> values;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
+    values.push_back(PyLong_AsLongLong(PyList_GET_ITEM(list, i)));
+  return PyBool_FromLong(reinterpret_cast<LoweringObject*>(self)->table->holds(values));
 }
 
 PyObject* lowering_constant(PyObject* self, PyObject* tensor) {
@@ -180,6 +244,11 @@ PyObject* lowering_finish(PyObject* self, PyObject* results);
 
 PyMethodDef kLoweringMethods[] = {
     {"input", torch_api::border<lowering_input>, METH_VARARGS, "A fake tensor for a real tensor."},
+    {"symbolic_input", torch_api::border<lowering_symbolic_input>, METH_VARARGS,
+     "A fake tensor with expressions for sizes."},
+    {"symbol", torch_api::border<lowering_symbol>, METH_O, "A symbol by its name, as a torch.SymInt."},
+    {"guards", torch_api::border<lowering_guards>, METH_NOARGS, "What was asked of the symbols."},
+    {"holds", torch_api::border<lowering_holds>, METH_O, "Whether the recording serves these values."},
     {"constant", torch_api::border<lowering_constant>, METH_O,
      "A fake tensor for a tensor whose value is known."},
     {"call", torch_api::border<lowering_call>, METH_VARARGS, "Records one call."},
@@ -213,6 +282,17 @@ PyObject* recorded_captured(PyObject* self, PyObject*) {
 PyObject* recorded_aten(PyObject* self, PyObject*) {
   return python_graph(*reinterpret_cast<RecordedObject*>(self)->graphs->aten);
 }
+// aten_at(lowering, [value of each symbol]) -> the ATen graph for these sizes
+PyObject* recorded_aten_at(PyObject* self, PyObject* args) {
+  PyObject *from = nullptr, *list = nullptr;
+  if (!PyArg_ParseTuple(args, "OO!", &from, &PyList_Type, &list)) return nullptr;
+  std::vector<int64_t> values;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
+    values.push_back(PyLong_AsLongLong(PyList_GET_ITEM(list, i)));
+  const ir::SymbolTable& table = *reinterpret_cast<LoweringObject*>(from)->table;
+  const auto graph = ir::at_sizes(*reinterpret_cast<RecordedObject*>(self)->graphs->aten, table, values);
+  return graph ? python_graph(*graph.value()) : fail(graph.error().what);
+}
 PyObject* recorded_constants(PyObject* self, PyObject*) {
   PyObject* out = PyList_New(0);
   for (PyObject* c : reinterpret_cast<RecordedObject*>(self)->graphs->constants) PyList_Append(out, c);
@@ -231,6 +311,7 @@ PyObject* recorded_replay(PyObject* self, PyObject* list) {
 PyMethodDef kRecordedMethods[] = {
     {"captured", torch_api::border<recorded_captured>, METH_NOARGS, "The torch-level graph."},
     {"aten", torch_api::border<recorded_aten>, METH_NOARGS, "The ATen graph."},
+    {"aten_at", torch_api::border<recorded_aten_at>, METH_VARARGS, "The ATen graph for given sizes."},
     {"constants", torch_api::border<recorded_constants>, METH_NOARGS, "Tensors that follow the real inputs."},
     {"replay", torch_api::border<recorded_replay>, METH_O, "Runs the torch-level graph on real tensors."},
     {nullptr, nullptr, 0, nullptr},

@@ -8,6 +8,7 @@
 #include "core/torch_api/api.h"
 #include "core/torch_api/border.h"
 #include "core/torch_api/fake_tensor.h"
+#include "core/torch_api/symbolic_tensor.h"
 
 namespace vitrine::torch_api {
 
@@ -25,6 +26,8 @@ PyRef conjugated(DispatchState& state, PyObject* args, PyObject* kwargs) {
   if (!op) throw Raised{};
   Recording& r = state.recording;
   const int of = state.in_backward ? -1 : r.find(PyTuple_GET_ITEM(args, 0));
+  if (of >= 0 && is_symbolic(r.at(of).type))
+    stop("unsupported_operator", "aten._conj.default of a tensor whose sizes are expressions");
   if (of >= 0 && r.at(of).type.numel() != extent(r.at(of).type))
     stop("unsupported_operator", "aten._conj.default of a tensor with gaps");
   PyRef out = OperatorCall(r, *op, args, kwargs).run();

@@ -9,6 +9,7 @@
 #include "core/recording/lowering_state.h"
 #include "core/torch_api/convert.h"
 #include "core/torch_api/fake_tensor.h"
+#include "core/torch_api/op_call.h"
 #include "core/torch_api/python_names.h"
 #include "core/torch_api/warning_watch.h"
 
@@ -74,6 +75,14 @@ void count_bias(Recording& recording, const std::string& name, PyObject* result,
   if (!name.ends_with("linear") || nodes.size() == mark.aten || nodes.back().op != "aten.add.Tensor") return;
   const int index = is_tensor(result) ? recording.find(result) : -1;
   if (index >= 0 && recording.at(index).aten == ir::Ref{nodes.back().id, 0}) bump_version(handle_of(result));
+}
+
+// Whether the error that is set is PyTorch's, that a tensor has expressions for sizes.
+bool wants_numbers() {
+  PendingError error;
+  const bool wants = error.text().find("with symbolic sizes/strides") != std::string::npos;
+  error.restore();
+  return wants;
 }
 
 }  // namespace
@@ -143,6 +152,13 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
   PyRef warned, silent;
   const State::Asked asked{name, callable, args, kwargs, origin};
   Outcome outcome = state_->attempt(asked, WarningWatch::Once::Again, warned);
+  // Some composites in C++ want numbers for sizes; those in Python do not.
+  if (outcome.raised && state_->recording.symbols && wants_numbers()) {
+    PyErr_Clear();
+    state_->python_composites = true;
+    outcome = state_->attempt(asked, WarningWatch::Once::Again, warned);
+    state_->python_composites = false;
+  }
   const bool only_warns = warned && outcome.unsupported && outcome.unsupported->kind == "warning";
   if (!only_warns || a_filter_raises()) return outcome;
   warned = PyRef();
@@ -175,6 +191,7 @@ PyRef Lowering::State::run_in_modes(PyObject* callable, const Asked& asked, Warn
   GradModeGuard grad(grad_mode);
   AutocastGuard casts(autocast);
   AttentionGuard ways(attention);
+  const PythonComposites composites(python_composites);
   ModeGuard guard(mode.get());
   const WarningWatch watch(asked.callable, once);
   PyRef result = guard.active() ? run(callable, asked.args, asked.kwargs) : PyRef();

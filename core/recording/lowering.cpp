@@ -9,6 +9,7 @@
 #include "core/torch_api/api.h"
 #include "core/torch_api/convert.h"
 #include "core/torch_api/fake_tensor.h"
+#include "core/torch_api/symbolic_tensor.h"
 
 namespace vitrine::torch_api {
 
@@ -54,7 +55,8 @@ void Lowering::State::copy_requires_grad(int index, PyObject* real) {
     if (!done) PyErr_Clear();
     return;
   }
-  PyRef leaf = PyRef::steal(wrap(fake_tensor(recording.at(index).type)));
+  const ir::TensorType& type = recording.at(index).type;
+  PyRef leaf = is_symbolic(type) ? symbolic_tensor(type) : PyRef::steal(wrap(fake_tensor(type)));
   bool grad = true;
   GradModeGuard grad_guard(grad);
   PyRef ready = PyRef::steal(leaf ? PyObject_CallMethod(leaf.get(), "requires_grad_", nullptr) : nullptr);
@@ -85,18 +87,30 @@ AttentionChoice Lowering::attention() const {
   return state_->attention;
 }
 
-Result<PyObject*> Lowering::input(PyObject* tensor, ir::NodeKind kind, const std::string& source) {
+Result<PyObject*> Lowering::entered(PyObject* tensor, ir::NodeKind kind, const std::string& source,
+                                    const ir::TensorType* as) {
   Recording& r = state_->recording;
   if (const int known = r.known_input(tensor); known >= 0) return PyRef(r.at(known).object).release();
   const std::string why = why_not_input(tensor);
   if (!why.empty()) return Error{why + " cannot enter a graph", "The code that uses it runs as eager does."};
   try {
-    const int index = r.input(tensor, kind, source);
+    const int index = r.input(tensor, kind, source, as);
     state_->copy_requires_grad(index, tensor);
     return PyRef(r.at(index).object).release();
   } catch (const Stop& reason) {
     return Error{reason.why.reason, reason.why.hint};
   }
+}
+
+Result<PyObject*> Lowering::input(PyObject* tensor, ir::NodeKind kind, const std::string& source) {
+  return entered(tensor, kind, source, nullptr);
+}
+
+Result<PyObject*> Lowering::symbolic_input(PyObject* tensor, ir::NodeKind kind, const std::string& source,
+                                           const ir::TensorType& as) {
+  for (const ir::Sym& size : as.sizes)
+    if (size.symbolic()) state_->recording.symbols = size.expr()->table;
+  return entered(tensor, kind, source, &as);
 }
 
 Result<PyObject*> Lowering::constant(PyObject* tensor) {

@@ -45,6 +45,10 @@ class Lowering {
   // share storage share a fake tensor storage, so aliasing is seen). New reference. Errors: subclass, sparse,
   // other device, overlapping strides ...
   Result<_object*> input(_object* tensor, ir::NodeKind kind, const std::string& source);
+  // The same with expressions for sizes and strides, whose hints are the tensor's. From now on what the
+  // program computes of them stays an expression; what would fix one is a guard of its table, or unsupported.
+  Result<_object*> symbolic_input(_object* tensor, ir::NodeKind kind, const std::string& source,
+                                  const ir::TensorType& as);
   // A small tensor whose value is known and fixed (torch.tensor(3) inside the function); kept alive by the
   // graph.
   Result<_object*> constant(_object* tensor);
@@ -139,6 +143,8 @@ class Lowering {
   State& state() { return *state_; }
 
  private:
+  Result<_object*> entered(_object* tensor, ir::NodeKind kind, const std::string& source,
+                           const ir::TensorType* as);
   std::unique_ptr<State> state_;
 };
 
@@ -147,7 +153,8 @@ class Lowering {
 // must be held.
 class Replayer {
  public:
-  explicit Replayer(Lowering::Graphs graphs);
+  // integers: by number (symbolic_int.h), where they are others than at capture.
+  explicit Replayer(Lowering::Graphs graphs, std::vector<_object*> integers = {});
   ~Replayer();
   // inputs: by order of graph->inputs(), borrowed. On success: new references by order of results. false:
   // Python error is set.

@@ -11,6 +11,7 @@
 #include "core/torch_api/api.h"
 #include "core/torch_api/attention_choice.h"
 #include "core/torch_api/autocast.h"
+#include "core/torch_api/op_call.h"
 #include "core/torch_api/python_names.h"
 #include "core/torch_api/warning_watch.h"
 
@@ -48,6 +49,29 @@ class ModeGuard {
   PyRef pushed_;
 };
 
+// Composite operators that PyTorch has in Python, too, run as these in the scope.
+class PythonComposites {
+ public:
+  explicit PythonComposites(bool on) {
+    PyObject* type = on ? kept(Name::python_dispatcher) : nullptr;
+    if (type) scope_ = PyRef::steal(PyObject_CallNoArgs(type));
+    if (scope_ && !PyRef::steal(PyObject_CallMethod(scope_.get(), "__enter__", nullptr))) scope_ = PyRef();
+    if (on && !scope_) PyErr_Clear();
+  }
+  ~PythonComposites() {
+    if (!scope_) return;
+    PendingError error;
+    const PyRef left =
+        PyRef::steal(PyObject_CallMethod(scope_.get(), "__exit__", "OOO", Py_None, Py_None, Py_None));
+    PyErr_Clear();
+    error.restore();
+  }
+  PythonComposites(const PythonComposites&) = delete;
+
+ private:
+  PyRef scope_;
+};
+
 struct Lowering::State {
   Recording recording;
   DispatchState dispatch{recording, std::nullopt, PyRef()};
@@ -55,7 +79,9 @@ struct Lowering::State {
   bool grad_mode;
   AutocastState autocast = autocast_state();
   AttentionChoice attention = attention_choice();
-  std::string architecture;       // of a GPU that is compiled for
+  std::string architecture;  // of a GPU that is compiled for
+  bool python_composites =
+      false;  // of the call at hand: composite operators run as PyTorch has them in Python
   bool autocast_changed = false;  // at any time: PyTorch's cache of casts may hold fake tensors
 
   State() : mode(PyRef::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {

@@ -10,6 +10,8 @@
 namespace vitrine::torch_api {
 
 PyRef OperatorCall::run() {
+  std::optional<ir::SymPlace> place;
+  if (recording_.symbols) place.emplace(*recording_.symbols, op_.name);
   bind();
   if (op_.data_dependent) return known_number();
   refuse();

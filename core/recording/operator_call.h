@@ -62,6 +62,11 @@ class OperatorCall {
   void adopt(PyObject* value);
   PyRef reshaped_in_place();
 
+  // operator_expressions.cpp
+  bool is_of_expressions() const;
+  std::vector<ir::TensorType> types_by_rule() const;
+  PyRef view_by_rule();
+
   // operator_results.cpp
   PyRef question();
   bool is_check() const;
@@ -70,6 +75,8 @@ class OperatorCall {
   std::vector<FallbackArg> fallback_args() const;
   PyRef by_rule();
   PyRef results(const std::vector<ir::TensorType>& types);
+  ops::ShapeCall shape_call() const;
+  static PyRef listed(const std::vector<PyRef>& made);
   static PyRef packed(const std::vector<PyRef>& made);
   bool fits(int param, const ir::TensorType& type) const;
   PyRef written_argument(int param);

@@ -47,7 +47,7 @@ bool OperatorCall::lacks_freedom() const {
   if (!ops::is(op_.row, ops::kNeedsFreedom)) return false;
   const ir::Dims& sizes = recording_.at(bound_[0].tensors.at(0)).type.sizes;
   const ir::Arg &dims = bound_[1].arg, &correction = bound_[2].arg;
-  double reduced = 1;
+  ir::Sym reduced = 1;
   const auto list =
       dims.is<std::vector<ir::Arg>>() ? dims.as<std::vector<ir::Arg>>() : std::vector<ir::Arg>();
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -55,13 +55,13 @@ bool OperatorCall::lacks_freedom() const {
       return dim.as<int64_t>() == static_cast<int64_t>(d) ||
              dim.as<int64_t>() + static_cast<int64_t>(sizes.size()) == static_cast<int64_t>(d);
     };
-    if (list.empty() || std::any_of(list.begin(), list.end(), is_d)) reduced *= static_cast<double>(sizes[d]);
+    if (list.empty() || std::any_of(list.begin(), list.end(), is_d)) reduced *= sizes[d];
   }
-  const bool nothing = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+  const bool nothing = std::any_of(sizes.begin(), sizes.end(), [](const ir::Sym& s) { return s == 0; });
   const double taken = correction.is<int64_t>()  ? static_cast<double>(correction.as<int64_t>())
                        : correction.is<double>() ? correction.as<double>()
                                                  : 1;
-  return (nothing ? 0 : reduced) <= taken;
+  return nothing ? 0 <= taken : taken >= 0 && reduced <= static_cast<int64_t>(std::min(taken, 9e15));
 }
 
 // Eager raises, but only when it has written.
@@ -87,7 +87,11 @@ void OperatorCall::refuse_numbers(const ir::TensorType& out) const {
   }
 }
 
+static bool is_expression(const ir::Arg& arg) {
+  return arg.is<int64_t>() && arg.as<ir::Sym>().symbolic();
+}
 Number OperatorCall::number_of(const BoundArg& b) const {
+  if (is_expression(b.arg)) return Number(ir::Arg());  // a size: 64 bits hold it
   if (b.tensors.size() != 1) return Number(b.arg);
   const PyRef value =
       recording_.at(b.tensors[0]).type.sizes.empty() ? recording_.known_value(b.tensors[0]) : PyRef();

@@ -59,8 +59,7 @@ std::vector<FallbackArg> OperatorCall::fallback_args() const {
 }
 
 // Null: no rule, or a call that the rule does not cover (eager may reject it).
-PyRef OperatorCall::by_rule() {
-  if (!op_.row || !op_.row->shape || writes_overlap() || refuses_devices()) return PyRef();
+ops::ShapeCall OperatorCall::shape_call() const {
   ops::ShapeCall call;
   call.default_dtype = ir::dtype_from_scalar_type(api().symbols.default_dtype());
   call.args.reserve(bound_.size());
@@ -68,7 +67,12 @@ PyRef OperatorCall::by_rule() {
     size_t next = 0;
     call.args.push_back(shape_arg(b.arg, b.tensors, next));
   }
-  Result<std::vector<ir::TensorType>> types = ops::types_of(*op_.row, call);
+  return call;
+}
+
+PyRef OperatorCall::by_rule() {
+  if (!op_.row || !op_.row->shape || writes_overlap() || refuses_devices()) return PyRef();
+  Result<std::vector<ir::TensorType>> types = ops::types_of(*op_.row, shape_call());
   if (!types) return PyRef();
   if (!types.value().empty()) refuse_numbers(types.value()[0]);
   return results(types.value());
@@ -76,9 +80,9 @@ PyRef OperatorCall::by_rule() {
 
 PyRef OperatorCall::results(const std::vector<ir::TensorType>& types) {
   if (op_.returns.size() == 1 && op_.returns[0].kind == ReturnKind::tensor_list) {
-    PyRef list = PyRef::steal(PyList_New(0));
-    for (const ir::TensorType& t : types) PyList_Append(list.get(), fresh(t).get());
-    return list;
+    std::vector<PyRef> made;
+    for (const ir::TensorType& t : types) made.push_back(fresh(t));
+    return listed(made);
   }
   if (types.size() != op_.returns.size()) return PyRef();
   for (size_t i = 0; i < types.size(); ++i)
@@ -87,6 +91,12 @@ PyRef OperatorCall::results(const std::vector<ir::TensorType>& types) {
   for (size_t i = 0; i < types.size(); ++i)
     made.push_back(op_.returns[i].same_as >= 0 ? written_argument(op_.returns[i].same_as) : fresh(types[i]));
   return packed(made);
+}
+
+PyRef OperatorCall::listed(const std::vector<PyRef>& made) {
+  PyRef list = PyRef::steal(PyList_New(0));
+  for (const PyRef& item : made) PyList_Append(list.get(), item.get());
+  return list;
 }
 
 PyRef OperatorCall::packed(const std::vector<PyRef>& made) {
@@ -110,6 +120,8 @@ PyRef OperatorCall::written_argument(int param) {
 }
 
 PyRef OperatorCall::by_pytorch() {
+  if (is_of_expressions())
+    stop("unsupported_operator", op_.name + " of sizes that are expressions is not known");
   const FallbackResult ran = run_for_types(op_, fallback_args());
   const PyRef& result = ran.value;
   if (!result) throw Raised{};

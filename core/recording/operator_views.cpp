@@ -20,6 +20,7 @@ PyRef OperatorCall::handed_out() {
 
 // Kernels of views only look at sizes and strides: PyTorch's own give exactly eager's.
 PyRef OperatorCall::view() {
+  if (is_of_expressions()) return view_by_rule();
   PyRef out = call_as_cpu();
   node_.id = recording_.next_id();
   adopt(out.get());
@@ -68,6 +69,8 @@ PyRef OperatorCall::reshaped_in_place() {
   PyErr_Clear();
   if (!view || !view->view || bound_[0].tensors.size() != 1)
     stop("unsupported_operator", op_.name + " changes a tensor's storage or shape");
+  if (is_of_expressions())
+    stop("unsupported_operator", op_.name + " reshapes a tensor whose sizes are expressions");
   const int index = bound_[0].tensors[0];
   if (recording_.storage_of_tensor(index).input)
     stop("unsupported_operator", op_.name + " changes the shape of an input");

@@ -5,6 +5,7 @@
 
 #include "core/torch_api/api.h"
 #include "core/torch_api/fake_tensor.h"
+#include "core/torch_api/symbolic_tensor.h"
 
 namespace vitrine::torch_api {
 
@@ -41,6 +42,16 @@ std::string name_of(const std::string& source, ir::NodeKind kind) {
   return (kind == ir::NodeKind::parameter ? "p_" : kind == ir::NodeKind::buffer ? "b_" : "input_") + out;
 }
 
+bool same(const ir::Dims& a, const ir::Dims& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const ir::Sym& x, const ir::Sym& y) { return x.same(y); });
+}
+// Without asking whether two expressions are equal.
+bool same(const ir::TensorType& a, const ir::TensorType& b) {
+  return a.dtype == b.dtype && a.device == b.device && a.offset.same(b.offset) && same(a.sizes, b.sizes) &&
+         same(a.strides, b.strides);
+}
+
 PyRef wrapped(Handle owned) {
   PyRef out = PyRef::steal(wrap(owned));
   if (!out) throw InternalError("wrapping a tensor failed: " + take_python_error());
@@ -63,11 +74,11 @@ int Recording::find_alias(PyObject* tensor) {
   Handle handle = handle_of(tensor);
   const int storage = look_up(by_storage_, storage_of(handle));
   if (storage < 0) return -1;
-  const ir::TensorType type = type_of(handle);
+  const ir::TensorType type = type_now(tensor);
   const uint64_t keys = dispatch_keys(handle);
   const std::vector<int> known = storages_[static_cast<size_t>(storage)].tensors;
   for (auto it = known.rbegin(); it != known.rend(); ++it) {
-    if (at(*it).type != type || dispatch_keys(handle_of(at(*it).object.get())) != keys) continue;
+    if (!same(at(*it).type, type) || dispatch_keys(handle_of(at(*it).object.get())) != keys) continue;
     const int index = add(PyRef::borrow(tensor), type);
     at(index).captured = at(*it).captured;
     at(index).aten = at(*it).aten;
@@ -89,6 +100,10 @@ int Recording::find_alias(PyObject* tensor) {
     return index;
   }
   stop("unsupported_operator", "a tensor shares memory in a way that the graph cannot say");
+}
+
+ir::TensorType Recording::type_now(PyObject* fake) const {
+  return symbols ? symbolic_type(fake) : type_of(fake);
 }
 
 bool Recording::is_of_a_factory(int index) const {
@@ -134,7 +149,7 @@ int Recording::add(PyRef tensor, ir::TensorType type) {
 }
 
 int Recording::fresh(const ir::TensorType& type) {
-  return add(wrapped(fake_tensor(type)), type);
+  return add(is_symbolic(type) ? symbolic_tensor(type) : wrapped(fake_tensor(type)), type);
 }
 
 void Recording::set_aten(int index, ir::Ref ref) {
@@ -151,7 +166,7 @@ void Recording::undo_last() {
   const Undo& last = undo_.back();
   TracedTensor& t = at(last.tensor);
   t.aten = last.aten;
-  if (t.type == last.type) return;
+  if (same(t.type, last.type)) return;
   t.type = last.type;
   Result<OpCall> restride = find_op("aten.as_strided_.default");
   VITRINE_CHECK(restride.ok(), "PyTorch lacks as_strided_");
@@ -204,8 +219,20 @@ int Recording::known_input(PyObject* real) const {
   return it == real_inputs_.end() ? -1 : it->second;
 }
 
+// Where two inputs share memory, which part of it each has depends on the sizes.
+PyRef Recording::symbolic_on_storage(PyObject* real, const ir::TensorType& type) {
+  const void* real_storage = storage_of(handle_of(real));
+  if (real_storages_.contains(real_storage) || type.offset.symbolic() || type.offset.hint() != 0)
+    stop("unsupported_value", "an input of changing sizes is a part of another tensor's memory");
+  PyRef tensor = symbolic_tensor(type);
+  real_storages_.emplace(real_storage, storage_index(storage_of(handle_of(tensor.get())), tensor.get()));
+  real_alive_.push_back(PyRef::borrow(real));
+  return tensor;
+}
+
 // A traced tensor of `type` on the fake tensor of the real tensor's storage.
 int Recording::add_on_storage(PyObject* real, const ir::TensorType& type) {
+  if (is_symbolic(type)) return add(symbolic_on_storage(real, type), type);
   Handle handle = handle_of(real);
   const void* real_storage = storage_of(handle);
   int storage = look_up(real_storages_, real_storage);
@@ -220,7 +247,9 @@ int Recording::add_on_storage(PyObject* real, const ir::TensorType& type) {
   }
   real_alive_.push_back(PyRef::borrow(real));
   PyRef base = storages_[static_cast<size_t>(storage)].first;
-  if (type_of(base.get()).dtype != type.dtype) {
+  if (symbols && is_symbolic(type_now(base.get())))
+    stop("unsupported_value", "an input is a part of the memory of one whose sizes change");
+  if (type_now(base.get()).dtype != type.dtype) {
     PyRef dtype = PyRef::steal(PyObject_GetAttrString(real, "dtype"));
     Result<OpCall> view = find_op("aten.view.dtype");
     if (view && dtype)
@@ -252,8 +281,8 @@ ir::TensorType Recording::type_here(PyObject* real) const {
   return type;
 }
 
-int Recording::input(PyObject* real, ir::NodeKind kind, const std::string& source) {
-  const ir::TensorType type = type_here(real);
+int Recording::input(PyObject* real, ir::NodeKind kind, const std::string& source, const ir::TensorType* as) {
+  const ir::TensorType type = as ? *as : type_here(real);
   const int index = add_on_storage(real, type);
   const ir::Ref ref = add_input_node(kind, source, type, inputs_);
   TracedTensor& traced = at(index);

@@ -55,6 +55,7 @@ class Recording {
   void as_if(std::optional<ir::Device> device) { as_if_ = device; }
   // The traced program is in an inference mode that it entered itself: what it makes are inference tensors.
   bool inference_mode = false;
+  ir::SymbolTable* symbols = nullptr;  // sizes may be expressions over these
   const std::optional<ir::Device>& as_if() const { return as_if_; }
 
   // Tensors.
@@ -78,7 +79,8 @@ class Recording {
   // Inputs and constants.
   int known_input(PyObject* real) const;  // -1: not yet an input
   PyRef inputs_by_object() const;         // dict: real tensor -> its fake tensor
-  int input(PyObject* real, ir::NodeKind kind, const std::string& source);
+  // as: its type, where its sizes are expressions.
+  int input(PyObject* real, ir::NodeKind kind, const std::string& source, const ir::TensorType* as = nullptr);
   int constant(PyObject* real);  // a real tensor that keeps its value
   int constant_made_inside(
       PyObject* real);  // of a call: what the program sees is a copy, for it may write to it
@@ -135,6 +137,8 @@ class Recording {
   ir::TensorType type_here(PyObject* real) const;
   void undo_last();
   int add_on_storage(PyObject* real, const ir::TensorType& type);
+  PyRef symbolic_on_storage(PyObject* real, const ir::TensorType& type);
+  ir::TensorType type_now(PyObject* fake) const;
   ir::Ref add_input_node(ir::NodeKind kind, const std::string& source, const ir::TensorType& type,
                          std::vector<ir::Node>& to);
   int storage_index(const void* id, PyObject* first);

@@ -14,7 +14,7 @@ class Relowering {
   Relowering(const Lowering::Graphs& from, NewSizes& sizes, Lowering& into)
       : graphs_(from), program_(*from.replay), sizes_(sizes), into_(into) {
     slots_.resize(static_cast<size_t>(program_.slots));
-    integers_ = [this](int number) { return PyLong_FromLongLong(sizes_.integer(number)); };
+    integers_ = [this](int number) { return sizes_.argument(number); };
   }
 
   Relowered run(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results) {
@@ -40,7 +40,10 @@ class Relowering {
       const bool constant = i >= inputs.size();
       PyObject* real = constant ? graphs_.constants.at(i - inputs.size()) : inputs[i];
       if (!seen.insert(real).second) return false;
-      auto entered = constant ? into_.constant(real) : into_.input(real, nodes[i]->kind, nodes[i]->source);
+      const ir::TensorType* as = constant ? nullptr : sizes_.type_of_input(i);
+      auto entered = constant ? into_.constant(real)
+                     : as     ? into_.symbolic_input(real, nodes[i]->kind, nodes[i]->source, *as)
+                              : into_.input(real, nodes[i]->kind, nodes[i]->source);
       if (!entered) return false;
       slots_[static_cast<size_t>(program_.input_slots[i])] = PyRef::steal(entered.take());
       objects_.insert(slots_[static_cast<size_t>(program_.input_slots[i])].get());
@@ -113,6 +116,12 @@ class Relowering {
 
 }  // namespace
 
+PyObject* NewSizes::argument(int32_t number) {
+  return PyLong_FromLongLong(integer(number));
+}
+const ir::TensorType* NewSizes::type_of_input(size_t) {
+  return nullptr;
+}
 void NewSizes::fails(const ir::Node&, const std::string&) {}
 
 Relowered relower(const Lowering::Graphs& from, const std::vector<PyObject*>& inputs, NewSizes& sizes,

@@ -17,6 +17,10 @@ class NewSizes {
   virtual ~NewSizes() = default;
   // Of an integer by its number (symbolic_int.h). Throws InternalError when there is no such value.
   virtual int64_t integer(int32_t number) = 0;
+  // The same as what calls are given: a new reference. An int, or what stands for one.
+  virtual _object* argument(int32_t number);
+  // Of an input: its type with expressions for sizes. nullptr: that of the tensor.
+  virtual const ir::TensorType* type_of_input(size_t input);
   // false: the program would have gone another way.
   virtual bool answered(size_t question, _object* answer) = 0;
   // A call of the program, a node of its captured graph, raises for the new sizes (error: the exception's

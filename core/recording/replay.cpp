@@ -147,6 +147,7 @@ PyObject* leaf_at(PyObject* value, const std::vector<int>& path) {
 struct Replayer::State {
   Lowering::Graphs graphs;
   std::vector<std::vector<int>> dead_after;  // by call: slots that nobody needs any more
+  std::vector<PyRef> integers;               // by number; empty: as at capture
 };
 
 namespace {
@@ -157,8 +158,10 @@ void each_slot(const Template& t, const std::function<void(int)>& f) {
 
 }  // namespace
 
-Replayer::Replayer(Lowering::Graphs graphs) : state_(std::make_unique<State>()) {
+Replayer::Replayer(Lowering::Graphs graphs, std::vector<PyObject*> integers)
+    : state_(std::make_unique<State>()) {
   state_->graphs = std::move(graphs);
+  for (PyObject* one : integers) state_->integers.push_back(PyRef::borrow(one));
   const ReplayProgram& p = *state_->graphs.replay;
   std::vector<int> last(static_cast<size_t>(p.slots), -1);
   for (size_t i = 0; i < p.calls.size(); ++i) {
@@ -187,11 +190,15 @@ bool Replayer::run(const std::vector<PyObject*>& inputs, std::vector<PyObject*>&
   VITRINE_CHECK(inputs.size() >= p.input_slots.size(), "a replay needs every input");
   for (size_t i = 0; i < p.input_slots.size(); ++i)
     slots[static_cast<size_t>(p.input_slots[i])] = PyRef::borrow(inputs[i]);
+  const Integers now = [this](int number) {
+    return PyRef(state_->integers.at(static_cast<size_t>(number))).release();
+  };
+  const Integers* integers = state_->integers.empty() ? nullptr : &now;
   for (size_t i = 0; i < p.calls.size(); ++i) {
     const ReplayCall& call = p.calls[i];
-    PyRef args = PyRef::steal(fill(call.args, slots));
-    PyRef kwargs = PyRef::steal(args && call.kwargs.object ? fill(call.kwargs, slots) : nullptr);
-    if (args && !kwargs && call.kwargs.has_slot()) kwargs = PyRef::steal(fill(call.kwargs, slots));
+    PyRef args = PyRef::steal(fill(call.args, slots, integers));
+    PyRef kwargs = PyRef::steal(args && call.kwargs.object ? fill(call.kwargs, slots, integers) : nullptr);
+    if (args && !kwargs && call.kwargs.has_slot()) kwargs = PyRef::steal(fill(call.kwargs, slots, integers));
     if (PyErr_Occurred()) return false;
     PyRef result = PyRef::steal(PyObject_Call(call.callable.get(), args.get(), kwargs.get()));
     if (!result) return false;
