@@ -93,8 +93,8 @@ class PartitionWriter {
     if (classes_.is_leading(r.node)) {
       const auto index = static_cast<int>(graph_.position(r.node));
       if (is_read(r.node)) return {Crossing::Kind::input, r, 0, index, -1, "an input: kept anyway"};
-      return {Crossing::Kind::viewed,     r, 0, index, -1, "an input whose views are read: kept anyway",
-              ir::integers(sizes_read(r))};
+      return {Crossing::Kind::viewed, r, 0, index, -1, "an input whose views are read: kept anyway",
+              sizes_read(r)};
     }
     if (int index = classes_.result_of(r); index >= 0)
       return {Crossing::Kind::result, r, 0, index, -1, "a result: kept anyway"};

@@ -32,7 +32,7 @@ struct Crossing {
   ir::NodeId here = -1;  // the node of the backward graph that stands for it
   std::string reason;    // one sentence
   // viewed: sizes of the view that forward's operators read, which is what autograd keeps.
-  std::vector<int64_t> viewed_sizes = {};
+  ir::Dims viewed_sizes = {};
 };
 const char* crossing_name(Crossing::Kind kind);
 

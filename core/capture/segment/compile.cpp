@@ -271,7 +271,7 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
   else
     origin.forward.id = segment.compilation;  // for other sizes: its launches are told of as the first's are
   try {
-    const ir::GraphPtr& graph = instance.joint ? instance.joint->halves.forward : instance.graphs.aten;
+    const ir::GraphPtr graph = graph_to_compile(instance);
     plan = runtime::compile(graph, options, recorder, cancelled);
   } catch (const std::exception& error) {
     plan = Error{error.what(), "", ""};

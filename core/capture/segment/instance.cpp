@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "core/autograd/joint.h"
+#include "core/autograd/joint_at_sizes.h"
+#include "core/ir/substitute.h"
 
 namespace vitrine::capture {
 
@@ -86,8 +87,84 @@ std::shared_ptr<Instance> first_instance(const Trace& trace, const CallSizes& si
   return instance;
 }
 
-NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs) {
+namespace {
+
+// Whether tensors of these sizes lie in memory as the expressions say.
+bool lie_as_expected(const Trace& trace, const SymbolicGraph& graph, const CallSizes& sizes,
+                     std::span<const int64_t> values) {
+  size_t next = 0;
+  for (const Symbolic::Input& input : trace.symbolic->inputs) {
+    if (!input.in_graph) continue;
+    const size_t dims = input.symbols.size();
+    const auto at = std::find(trace.inputs.begin(), trace.inputs.end(), input.source) - trace.inputs.begin();
+    if (input.is_tensor && at < static_cast<std::ptrdiff_t>(trace.inputs.size()))
+      if (const ir::TensorType& type = graph.inputs[static_cast<size_t>(at)]; !type.sizes.empty())
+        for (size_t d = 0; d < dims; ++d)
+          if (graph.table.evaluate(type.strides[d], values) != sizes.key.at(next + dims + d)) return false;
+    next += input.is_tensor ? 2 * dims : 1;
+  }
+  return true;
+}
+
+// The instance that the expressions give for these sizes; null: they do not serve them.
+std::shared_ptr<Instance> evaluated(const Trace& trace, const std::shared_ptr<SymbolicGraph>& graph,
+                                    const CallSizes& sizes) {
+  if (!graph->why.empty()) return nullptr;
+  auto instance = std::make_shared<Instance>();
+  std::vector<bool> known;
+  std::vector<int64_t> values = symbol_values(*trace.symbolic, sizes, known);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (known[i]) continue;
+    const auto value = graph->table.evaluate(graph->symbols[i], values);
+    if (!value) return nullptr;
+    values[i] = *value;
+  }
+  if (!graph->table.holds(values) || !trace.symbolic->table.holds(values) ||
+      !lie_as_expected(trace, *graph, sizes, values) ||
+      !make_integers(*trace.symbolic, values, instance->integers))
+    return nullptr;
+  if (graph->joint) {
+    auto joint = torch_api::at_sizes(*graph->joint, graph->table, values);
+    if (!joint) return nullptr;
+    instance->joint = joint.take();
+  }
+  instance->key = sizes.key;
+  instance->no_joint = trace.no_joint;
+  instance->graphs = trace.graphs;
+  instance->graphs.aten = nullptr;
+  instance->graphs.constants = graph->graphs.constants;
+  instance->graphs.versions = graph->graphs.versions;
+  instance->values = std::move(values);
+  instance->evaluated = graph;
+  std::vector<PyObject*> integers;
+  for (const PyRef& one : instance->integers) integers.push_back(one.get());
+  instance->replayer = std::make_unique<torch_api::Replayer>(instance->graphs, std::move(integers));
+  return instance;
+}
+
+constexpr int kTries = 3;
+
+}  // namespace
+
+ir::GraphPtr graph_to_compile(const Instance& instance) {
+  if (instance.joint) return instance.joint->halves.forward;
+  if (!instance.evaluated) return instance.graphs.aten;
+  const SymbolicGraph& from = *instance.evaluated;
+  auto graph = ir::at_sizes(*from.graphs.aten, from.table, instance.values);
+  if (!graph) throw InternalError(graph.error().what);
+  return graph.take();
+}
+
+NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,
+                         std::shared_ptr<SymbolicGraph>& graph) {
   const Symbolic& symbolic = *trace.symbolic;
+  if (trace.graphs.captured && (!graph || (graph->again && graph->tries < kTries))) {
+    const int tries = graph ? graph->tries : 0;
+    graph = record_symbolically(trace, inputs);
+    graph->tries = tries + 1;
+  }
+  if (graph)
+    if (auto instance = evaluated(trace, graph, sizes)) return {std::move(instance), false};
   const bool by_key = sizes.apart.empty();  // nothing else decides
   std::vector<bool> known;
   std::vector<int64_t> values = symbol_values(symbolic, sizes, known);

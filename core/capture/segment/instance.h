@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/capture/objects/owned.h"
+#include "core/capture/segment/symbolic_graph.h"
 #include "core/capture/trace/trace.h"
 #include "core/recording/relower.h"
 #include "core/runtime/compile.h"
@@ -17,9 +18,9 @@
 namespace vitrine::capture {
 
 struct Instance {
-  std::vector<int64_t> key;  // GuardTree::read_sizes
-  int64_t uses = 0;          // since meetings are counted (Segment::is_rare)
-  torch_api::Lowering::Graphs graphs;
+  std::vector<int64_t> key;                       // GuardTree::read_sizes
+  int64_t uses = 0;                               // since meetings are counted (Segment::is_rare)
+  torch_api::Lowering::Graphs graphs;             // evaluated: without an ATen graph
   std::shared_ptr<const torch_api::Joint> joint;  // as Trace's
   std::string no_joint;
   std::vector<int64_t> values;                    // by symbol
@@ -27,6 +28,7 @@ struct Instance {
   std::unique_ptr<torch_api::Replayer> replayer;  // null: there is no graph
   std::shared_ptr<runtime::Plan> plan;            // or:
   PyRef training;                                 // a region of vitrine._autograd.training
+  std::shared_ptr<SymbolicGraph> evaluated;  // its graph is this one's for its sizes; null: it was recorded
 };
 
 // What the inputs with symbols are in a call (GuardTree::read_sizes).
@@ -60,11 +62,17 @@ class Answers : public torch_api::NewSizes {
   std::vector<bool>& known_;
 };
 
+// What its plan computes: its graph, or the forward half of that. Throws InternalError where an expression
+// has no value for its sizes.
+ir::GraphPtr graph_to_compile(const Instance& instance);
+
 struct NewInstance {
   std::shared_ptr<Instance> instance;  // null: none can be made
   bool never = false;                  // nor for other tensors of these sizes
 };
-// inputs: tensors by order of Trace::inputs.
-NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs);
+// inputs: tensors by order of Trace::inputs. symbolic: the trace's graph with expressions, which is made when
+// it is first asked for.
+NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,
+                         std::shared_ptr<SymbolicGraph>& symbolic);
 
 }  // namespace vitrine::capture

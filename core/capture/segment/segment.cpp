@@ -218,7 +218,7 @@ std::shared_ptr<Instance> Segment::make_instance() {
     inputs.push_back(alive.back().get());
   }
   const CallSizes sizes = call_;
-  NewInstance made = new_instance(*trace_, sizes, inputs);
+  NewInstance made = new_instance(*trace_, sizes, inputs, symbolic_);
   if (made.never) {
     if (refused_.size() >= kInstancesKept) refused_.erase(refused_.begin());
     refused_.push_back(sizes.key);

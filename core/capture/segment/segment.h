@@ -136,6 +136,7 @@ class Segment {
   std::map<std::vector<int64_t>, int64_t> met_;  // how often keys without an instance came, once it is full
   std::shared_ptr<Instance> now_;                // of the last check that passed
   std::shared_ptr<codegen::SizeMemory> sizes_;
+  std::shared_ptr<SymbolicGraph> symbolic_;    // null: nothing asked for it yet
   CallSizes call_;                             // of the last check
   std::vector<std::vector<int64_t>> refused_;  // keys of sizes that it does not fit, newest last
   PyRef backend_;                              // callable(*symbols, *inputs) -> results

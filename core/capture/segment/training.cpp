@@ -411,7 +411,7 @@ static void describe(const Joint& j, Keywords& out) {
             return Py_BuildValue("(si)", autodiff::crossing_name(c.kind), c.index);
           }));
   out.set("viewed_sizes", tuple_of(handed_over, [](const Crossing& c) {
-            return c.kind == Crossing::Kind::viewed ? numbers(c.viewed_sizes).release() : Py_NewRef(Py_None);
+            return c.kind == Crossing::Kind::viewed ? numbers(ir::integers(c.viewed_sizes)).release() : Py_NewRef(Py_None);
           }));
   out.set("gradients", tuple_of(j.gradients, [](const Joint::Gradient& g) {
             return Py_BuildValue("(iN)", g.input, numbers(g.tangents).release());

@@ -1,0 +1,168 @@
+#include "core/capture/segment/symbolic_graph.h"
+
+#include <Python.h>
+
+#include <algorithm>
+
+#include "core/autograd/joint.h"
+#include "core/capture/cpython/cpython.h"
+#include "core/recording/relower.h"
+#include "core/torch_api/sym_node.h"
+#include "core/torch_api/symbolic_tensor.h"
+
+namespace vitrine::capture {
+
+namespace {
+
+// The program's questions for sizes that are expressions.
+class Expressions : public torch_api::NewSizes {
+ public:
+  Expressions(const Symbolic& symbolic, SymbolicGraph& made) : symbolic_(symbolic), made_(made) {}
+
+  int64_t integer(int32_t number) override { return value(number); }
+  PyObject* argument(int32_t number) override { return torch_api::sym_int(value(number)); }
+  const ir::TensorType* type_of_input(size_t input) override {
+    const ir::TensorType& type = made_.inputs.at(input);
+    return type.sizes.empty() ? nullptr : &type;
+  }
+  bool answered(size_t question, PyObject* answer) override {
+    const Symbolic::Question& q = symbolic_.questions.at(question);
+    if (q.symbol < 0) {
+      const int same = PyObject_RichCompareBool(q.answer, answer, Py_EQ);
+      if (same < 0) PyErr_Clear();
+      return same == 1;
+    }
+    const auto is = torch_api::sym_of(answer);
+    const auto symbol = static_cast<size_t>(q.symbol);
+    if (!is || is->hint() != symbolic_.table.symbols()[symbol].hint) return false;
+    made_.symbols[symbol] = *is;
+    return true;
+  }
+  void fails(const ir::Node& call, const std::string& error) override {
+    made_.why = call.op + (error.empty() ? " has other results" : ": " + error);
+  }
+
+ private:
+  ir::Sym value(int32_t number) const {
+    return symbolic_.table.substitute(symbolic_.integers.at(static_cast<size_t>(number)), made_.symbols);
+  }
+
+  const Symbolic& symbolic_;
+  SymbolicGraph& made_;
+};
+
+// The types of the trace's inputs, whose sizes are symbols where the trace says so.
+void enter_types(const Trace& trace, SymbolicGraph& made) {
+  const std::vector<const ir::Node*> nodes = trace.graphs.aten->inputs();
+  made.inputs.resize(trace.inputs.size());
+  for (const Symbolic::Input& input : trace.symbolic->inputs) {
+    if (!input.is_tensor || !input.in_graph) continue;
+    const auto at = std::find(trace.inputs.begin(), trace.inputs.end(), input.source) - trace.inputs.begin();
+    if (at == static_cast<std::ptrdiff_t>(trace.inputs.size())) continue;
+    ir::TensorType type = nodes.at(static_cast<size_t>(at))->type();
+    for (size_t d = 0; d < input.symbols.size(); ++d)
+      if (input.symbols[d] >= 0) type.sizes[d] = made.symbols[static_cast<size_t>(input.symbols[d])];
+    if (!torch_api::is_symbolic(type)) continue;
+    type.strides = torch_api::strides_by_sizes(type);
+    made.inputs[static_cast<size_t>(at)] = std::move(type);
+  }
+}
+
+bool same_at_hints(const ir::Dims& a, const ir::Dims& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const ir::Sym& x, const ir::Sym& y) { return x.hint() == y.hint(); });
+}
+bool same_at_hints(const ir::TensorType& a, const ir::TensorType& b) {
+  return a.dtype == b.dtype && a.device == b.device && a.offset.hint() == b.offset.hint() &&
+         same_at_hints(a.sizes, b.sizes) && same_at_hints(a.strides, b.strides);
+}
+
+// Two arguments of nodes at the same place of two graphs.
+bool same_at_hints(const ir::Graph& first, const ir::Arg& a, const ir::Graph& second, const ir::Arg& b) {
+  if (a.v.index() != b.v.index()) return false;
+  if (a.is<int64_t>()) return a.as<ir::Sym>().hint() == b.as<ir::Sym>().hint();
+  if (a.is<ir::Ref>()) {
+    const ir::Ref x = a.as<ir::Ref>(), y = b.as<ir::Ref>();
+    return x.output == y.output && first.position(x.node) == second.position(y.node);
+  }
+  if (a.is<double>()) return a == b || (a.as<double>() != a.as<double>() && b.as<double>() != b.as<double>());
+  if (!a.is<std::vector<ir::Arg>>()) return a == b;
+  const auto &some = a.as<std::vector<ir::Arg>>(), &others = b.as<std::vector<ir::Arg>>();
+  return std::equal(some.begin(), some.end(), others.begin(), others.end(),
+                    [&](const ir::Arg& x, const ir::Arg& y) { return same_at_hints(first, x, second, y); });
+}
+bool same_at_hints(const ir::Graph& first, const ir::Node& a, const ir::Graph& second, const ir::Node& b) {
+  const auto types = [](const ir::TensorType& x, const ir::TensorType& y) { return same_at_hints(x, y); };
+  const auto named = [&](const auto& x, const auto& y) {
+    return x.first == y.first && same_at_hints(first, x.second, second, y.second);
+  };
+  return a.kind == b.kind && a.op == b.op && same_at_hints(first, ir::Arg(a.args), second, ir::Arg(b.args)) &&
+         std::equal(a.kwargs.begin(), a.kwargs.end(), b.kwargs.begin(), b.kwargs.end(), named) &&
+         std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), types);
+}
+
+void finish(const Trace& trace, torch_api::Lowering& lowering, const std::vector<PyObject*>& results,
+            SymbolicGraph& made) {
+  if (trace.joint) {
+    auto joint = torch_api::make_joint(lowering, results, trace.gradients);
+    if (!joint) {
+      made.why = "its derivative: " + joint.error().what;
+      return;
+    }
+    made.joint = joint.take();
+  }
+  made.graphs = lowering.finish(results, trace.views);
+}
+
+// "", or why what was recorded is not the trace's graph.
+std::string why_not(const Trace& trace, const SymbolicGraph& made) {
+  if (!made.graphs.aten) return "the program asks what no expression answers";
+  if (made.graphs.views || (made.joint && made.joint->views))
+    return "results are views that are made again behind the graph";
+  if (!made.joint) return difference_at_hints(*made.graphs.aten, *trace.graphs.aten);
+  const std::string whole = difference_at_hints(*made.joint->joint, *trace.joint->joint);
+  if (!whole.empty()) return "its derivative: " + whole;
+  const std::string forward = difference_at_hints(*made.joint->halves.forward, *trace.joint->halves.forward);
+  if (!forward.empty()) return "its forward half: " + forward;
+  const std::string backward =
+      difference_at_hints(*made.joint->halves.backward, *trace.joint->halves.backward);
+  return backward.empty() ? "" : "its backward half: " + backward;
+}
+
+}  // namespace
+
+std::string difference_at_hints(const ir::Graph& symbolic, const ir::Graph& concrete) {
+  const auto &some = symbolic.nodes(), &others = concrete.nodes();
+  for (size_t i = 0; i < std::min(some.size(), others.size()); ++i)
+    if (!same_at_hints(symbolic, some[i], concrete, others[i]))
+      return some[i].name + " is " + others[i].name + " for the first sizes";
+  if (some.size() != others.size()) return "it has other operators for the first sizes";
+  const bool same =
+      same_at_hints(symbolic, ir::Arg(symbolic.results()), concrete, ir::Arg(concrete.results()));
+  return same ? "" : "it has other results for the first sizes";
+}
+
+SymbolicGraph::~SymbolicGraph() = default;
+
+std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std::vector<PyObject*>& inputs) {
+  const Symbolic& symbolic = *trace.symbolic;
+  auto made = std::make_shared<SymbolicGraph>();
+  for (const ir::Symbol& s : symbolic.table.symbols())
+    made->symbols.push_back(made->table.integer(s.source, s.hint, s.range));
+  enter_types(trace, *made);
+  Expressions expressions(symbolic, *made);
+  torch_api::Lowering lowering;
+  std::vector<PyObject*> results;
+  try {
+    const auto how = torch_api::relower(trace.graphs, inputs, expressions, lowering, results);
+    made->again = how == torch_api::Relowered::Unsure;
+    if (how == torch_api::Relowered::Done) finish(trace, lowering, results, *made);
+  } catch (const std::exception& error) {
+    made->why = error.what();
+  }
+  PyErr_Clear();
+  if (made->why.empty()) made->why = why_not(trace, *made);
+  return made;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,35 @@
+// A segment's graph recorded once with expressions for sizes: for new sizes its expressions are evaluated,
+// and nothing is recorded again. What the recording asks of the sizes are guards of its own; where they do
+// not hold, or where there is no such recording, the program is recorded for the new sizes (relower.h).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/capture/trace/trace.h"
+
+namespace vitrine::capture {
+
+struct SymbolicGraph {
+  ir::SymbolTable table;               // the trace's symbols, by the same numbers
+  std::vector<ir::Sym> symbols;        // by symbol of the trace; of what no input tells, what it is
+  std::vector<ir::TensorType> inputs;  // by order of the trace's inputs; of fixed sizes: no dims
+  torch_api::Lowering::Graphs graphs;
+  std::shared_ptr<const torch_api::Joint> joint;  // where the trace has one
+  std::string why;                                // there is none: the reason
+  int tries = 0;
+  bool again = false;  // nor can be told yet: other tensors may tell
+
+  SymbolicGraph() = default;
+  SymbolicGraph(const SymbolicGraph&) = delete;
+  ~SymbolicGraph();  // needs the GIL
+};
+
+// inputs: tensors by order of Trace::inputs, of any sizes.
+std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std::vector<_object*>& inputs);
+
+// "", or the first difference between a graph at its hints and another that has no expressions.
+std::string difference_at_hints(const ir::Graph& symbolic, const ir::Graph& concrete);
+
+}  // namespace vitrine::capture
