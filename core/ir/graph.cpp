@@ -29,9 +29,10 @@ std::string_view kind_word(NodeKind kind) {
 }
 
 const Node* Graph::find(NodeId id) const {
-  if (id < 0 || static_cast<size_t>(id) >= position_.size() || position_[static_cast<size_t>(id)] < 0)
+  const std::vector<int32_t>& position = body_->position;
+  if (id < 0 || static_cast<size_t>(id) >= position.size() || position[static_cast<size_t>(id)] < 0)
     return nullptr;
-  return &nodes_[static_cast<size_t>(position_[static_cast<size_t>(id)])];
+  return &body_->nodes[static_cast<size_t>(position[static_cast<size_t>(id)])];
 }
 
 const Node& Graph::node(NodeId id) const {
@@ -42,20 +43,20 @@ const Node& Graph::node(NodeId id) const {
 
 size_t Graph::position(NodeId id) const {
   node(id);
-  return static_cast<size_t>(position_[static_cast<size_t>(id)]);
+  return static_cast<size_t>(body_->position[static_cast<size_t>(id)]);
 }
 
 std::vector<const Node*> Graph::inputs() const {
   std::vector<const Node*> out;
-  for (const Node& n : nodes_) {
+  for (const Node& n : nodes()) {
     if (n.kind != NodeKind::op) out.push_back(&n);
   }
   return out;
 }
 
 std::vector<std::vector<NodeId>> Graph::users() const {
-  std::vector<std::vector<NodeId>> out(nodes_.size());
-  for (const Node& n : nodes_) {
+  std::vector<std::vector<NodeId>> out(nodes().size());
+  for (const Node& n : nodes()) {
     each_ref(n, [&](Ref r) {
       auto& list = out[position(r.node)];
       if (list.empty() || list.back() != n.id) list.push_back(n.id);
@@ -68,22 +69,29 @@ std::string Builder::unique_name(const std::string& wanted) {
   auto taken = names_.find(wanted);
   if (taken == names_.end()) return wanted;
   std::string name;
-  do name = wanted + "_" + std::to_string(++taken->second);
+  do name = wanted + "_" + std::to_string(++taken->second.asked);
   while (names_.contains(name));
   return name;
+}
+
+void Builder::expect(size_t nodes) {
+  graph_->body_->nodes.reserve(size() + nodes);
+  names_.reserve(names_.size() + nodes);
 }
 
 Ref Builder::add(Node node) {
   if (node.id < 0) node.id = ids_->next++;
   if (node.name.empty()) node.name = unique_name(short_op(node.op));
-  if (!added_.insert(node.name).second) added_.insert(node.name = unique_name(node.name));
-  names_.try_emplace(node.name, 0);
-  auto& position = graph_->position_;
+  Name* name = &names_[node.name];
+  if (name->added) name = &names_[node.name = unique_name(node.name)];
+  name->added = true;
+  Graph::Body& body = *graph_->body_;
+  auto& position = body.position;
   if (position.size() <= static_cast<size_t>(node.id)) position.resize(static_cast<size_t>(node.id) + 1, -1);
   VITRINE_CHECK(position[static_cast<size_t>(node.id)] < 0, "node " + node.name + " is added twice");
-  position[static_cast<size_t>(node.id)] = static_cast<int32_t>(graph_->nodes_.size());
-  graph_->nodes_.push_back(std::move(node));
-  return {graph_->nodes_.back().id, 0};
+  position[static_cast<size_t>(node.id)] = static_cast<int32_t>(body.nodes.size());
+  body.nodes.push_back(std::move(node));
+  return {body.nodes.back().id, 0};
 }
 
 Ref Builder::op(std::string op, std::vector<Arg> args, std::vector<TensorType> outputs, Origin origin,
@@ -98,11 +106,11 @@ Ref Builder::op(std::string op, std::vector<Arg> args, std::vector<TensorType> o
 }
 
 void Builder::also_from(NodeId node, NodeId from) {
-  graph_->nodes_.at(graph_->position(node)).origin.from.push_back(from);
+  graph_->body_->nodes.at(graph_->position(node)).origin.from.push_back(from);
 }
 
 GraphPtr Builder::finish(std::vector<Arg> results) {
-  graph_->results_ = std::move(results);
+  graph_->body_->results = std::move(results);
   return std::move(graph_);
 }
 
@@ -129,7 +137,7 @@ std::string short_op(const std::string& op) {
 
 size_t Graph::operators() const {
   return static_cast<size_t>(
-      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.kind == NodeKind::op; }));
+      std::count_if(nodes().begin(), nodes().end(), [](const Node& n) { return n.kind == NodeKind::op; }));
 }
 
 }  // namespace vitrine::ir

@@ -17,7 +17,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -120,9 +119,9 @@ class Graph {
  public:
   std::string stage;         // name of its stage (core/session/stages.h)
   size_t operators() const;  // nodes but inputs and constants: what people count
-  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Node>& nodes() const { return body_->nodes; }
   const std::vector<Arg>& results() const {
-    return results_;
+    return body_->results;
   }  // Ref or constant, in the order the segment wants them
   const Node& node(NodeId id) const;               // throws InternalError for an unknown id
   const Node* find(NodeId id) const;               // nullptr for an unknown id
@@ -132,9 +131,13 @@ class Graph {
 
  private:
   friend class Builder;
-  std::vector<Node> nodes_;
-  std::vector<Arg> results_;
-  std::vector<int32_t> position_;  // by NodeId; -1 = not in this graph
+  // What a copy shares: a graph is not changed once it is built.
+  struct Body {
+    std::vector<Node> nodes;
+    std::vector<Arg> results;
+    std::vector<int32_t> position;  // by NodeId; -1 = not in this graph
+  };
+  std::shared_ptr<Body> body_ = std::make_shared<Body>();
 };
 using GraphPtr = std::shared_ptr<const Graph>;
 
@@ -159,11 +162,13 @@ class Builder {
   // Inserts a constant-time copy of a node of another graph (same id, same name).
   Ref keep(const Node& node) { return add(node); }
   // Keeps fresh nodes from taking this name: a node that is kept later has it.
-  void reserve(const std::string& name) { names_.try_emplace(name, 0); }
+  void reserve(const std::string& name) { names_.try_emplace(name); }
+  // So many nodes are about to be added.
+  void expect(size_t nodes);
   const Node& node(NodeId id) const { return graph_->node(id); }
   // The node does the work of this one of an earlier graph, too.
   void also_from(NodeId node, NodeId from);
-  size_t size() const { return graph_->nodes_.size(); }
+  size_t size() const { return graph_->nodes().size(); }
   const std::shared_ptr<NodeIds>& ids() const { return ids_; }
   GraphPtr finish(std::vector<Arg> results);
 
@@ -171,8 +176,11 @@ class Builder {
   std::string unique_name(const std::string& wanted);
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<NodeIds> ids_;
-  std::unordered_map<std::string, int> names_;  // name -> how often it was asked for
-  std::unordered_set<std::string> added_;       // the nodes' own
+  struct Name {
+    int asked = 0;       // how often it was asked for
+    bool added = false;  // a node has it
+  };
+  std::unordered_map<std::string, Name> names_;
 };
 
 // Calls f(Ref) for every reference in an argument list, nested lists and kwargs included.

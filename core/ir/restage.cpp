@@ -4,9 +4,9 @@ namespace vitrine::ir {
 
 GraphPtr restage(const GraphPtr& graph, const std::string& stage) {
   if (graph->stage == stage) return graph;
-  Builder out(stage, std::make_shared<NodeIds>());  // no id is asked for: every node keeps its own
-  for (const Node& node : graph->nodes()) out.keep(node);
-  return out.finish(graph->results());
+  auto out = std::make_shared<Graph>(*graph);
+  out->stage = stage;
+  return out;
 }
 
 }  // namespace vitrine::ir

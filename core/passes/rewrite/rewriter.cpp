@@ -1,19 +1,8 @@
 #include "core/passes/rewrite/rewriter.h"
 
-namespace vitrine::passes {
+#include <algorithm>
 
-Result<std::vector<TensorType>> types_of(const ir::Builder& builder, const std::string& op,
-                                         const std::vector<Arg>& args, const Kwargs& kwargs) {
-  const ops::OpRow* row = ops::find(op);
-  if (!row) return Error{op + " has no row", "", ""};
-  Node node;
-  node.op = op, node.args = args, node.kwargs = kwargs;
-  auto bound = ops::bind(*row, node);
-  if (!bound.ok()) return bound.error();
-  return ops::infer(*row, bound.value(), [&](Ref r) -> const TensorType& {
-    return builder.node(r.node).outputs.at(static_cast<size_t>(r.output));
-  });
-}
+namespace vitrine::passes {
 
 Rewriter::Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string rule, bool decomposes)
     : old_(std::move(old)),
@@ -21,28 +10,59 @@ Rewriter::Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string r
       decomposes_(decomposes),
       builder_(old_->stage, std::move(ids)) {
   for (const Arg& r : old_->results()) ir::each_ref(r, [&](Ref ref) { results_.insert(ref.node); });
-  for (const Node& node : old_->nodes()) builder_.reserve(node.name);
 }
+
+void Rewriter::build() {
+  if (building_) return;
+  building_ = true;
+  builder_.expect(old_->nodes().size());
+  for (const Node& node : old_->nodes()) builder_.reserve(node.name);
+  for (size_t i = 0; i < same_; ++i) add(old_->nodes()[i], old_->nodes()[i]);
+}
+
+Ref Rewriter::add(const Node& kept, Node fresh) {
+  const auto id = static_cast<size_t>(kept.id);
+  if (own_.size() <= id) own_.resize(std::max(id + 1, own_.size() * 2));
+  own_[id] = true;
+  return builder_.add(std::move(fresh));
+}
+
+namespace {
+
+Arg value_at(const std::vector<Arg>& values, const ir::Graph& old, Ref r) {
+  const Arg& value = values.at(static_cast<size_t>(r.output));
+  VITRINE_CHECK(!value.is_none(), "%" + old.node(r.node).name + " is used but was dropped");
+  return value;
+}
+
+}  // namespace
 
 Arg Rewriter::mapped(const Arg& arg) const {
   return ir::map_refs(arg, [&](Ref r) -> Arg {
-    const Arg& value = values_.at(r.node).at(static_cast<size_t>(r.output));
-    VITRINE_CHECK(!value.is_none(), "%" + old_->node(r.node).name + " is used but was dropped");
-    return value;
+    if (const auto other = values_.find(r.node); other != values_.end())
+      return value_at(other->second, *old_, r);
+    const bool known = building_
+                           ? static_cast<size_t>(r.node) < own_.size() && own_[static_cast<size_t>(r.node)]
+                           : old_->position(r.node) < same_;
+    VITRINE_CHECK(known, "%" + old_->node(r.node).name + " is used before it is there");
+    return r;
   });
 }
 
-const TensorType& Rewriter::type(Ref fresh) const {
-  return builder_.node(fresh.node).outputs.at(static_cast<size_t>(fresh.output));
+const TensorType& Rewriter::type(Ref value) const {
+  return fresh(value).outputs.at(static_cast<size_t>(value.output));
 }
 
 Ref Rewriter::keep(const Node& node) {
+  if (!building_ && is_next(node)) {
+    ++same_;
+    return {node.id, 0};
+  }
+  build();
   Node copy = node;
   for (Arg& a : copy.args) a = mapped(a);
   for (auto& [key, a] : copy.kwargs) a = mapped(a);
-  auto& values = values_[node.id];
-  for (size_t i = 0; i < node.outputs.size(); ++i) values.emplace_back(Ref{node.id, static_cast<int32_t>(i)});
-  return builder_.add(std::move(copy));
+  return add(node, std::move(copy));
 }
 
 Ref Rewriter::change(const Node& node, std::string op, std::vector<Arg> args, Kwargs kwargs) {
@@ -51,6 +71,7 @@ Ref Rewriter::change(const Node& node, std::string op, std::vector<Arg> args, Kw
 
 Ref Rewriter::change(const Node& node, std::string op, std::vector<Arg> args, Kwargs kwargs,
                      std::vector<TensorType> types) {
+  build();
   changed_ = true;
   Node copy = node;
   copy.op = std::move(op);
@@ -59,25 +80,35 @@ Ref Rewriter::change(const Node& node, std::string op, std::vector<Arg> args, Kw
   copy.outputs = std::move(types);
   copy.origin.rule = rule_;
   copy.origin.from = {node.id};
-  auto& values = values_[node.id];
-  for (size_t i = 0; i < node.outputs.size(); ++i) values.emplace_back(Ref{node.id, static_cast<int32_t>(i)});
-  return builder_.add(std::move(copy));
+  return add(node, std::move(copy));
 }
 
 void Rewriter::replace(const Node& node, std::vector<Arg> values) {
+  build();
   changed_ = true;
   values.resize(node.outputs.size());
   values_[node.id] = std::move(values);
 }
 
 void Rewriter::rename(Ref old, Arg value) {
+  build();
   changed_ = true;
-  values_.at(old.node).at(static_cast<size_t>(old.output)) = std::move(value);
+  const auto [values, fresh] = values_.try_emplace(old.node);
+  if (fresh)
+    for (size_t i = 0; i < old_->node(old.node).outputs.size(); ++i)
+      values->second.emplace_back(Ref{old.node, static_cast<int32_t>(i)});
+  values->second.at(static_cast<size_t>(old.output)) = std::move(value);
 }
 
 Result<std::vector<TensorType>> Rewriter::types(const std::string& op, const std::vector<Arg>& args,
                                                 const Kwargs& kwargs) const {
-  return types_of(builder_, op, args, kwargs);
+  const ops::OpRow* row = ops::find(op);
+  if (!row) return Error{op + " has no row", "", ""};
+  Node node;
+  node.op = op, node.args = args, node.kwargs = kwargs;
+  auto bound = ops::bind(*row, node);
+  if (!bound.ok()) return bound.error();
+  return ops::infer(*row, bound.value(), [&](Ref r) -> const TensorType& { return type(r); });
 }
 
 bool Rewriter::gives(const std::string& op, const std::vector<Arg>& args, const Kwargs& kwargs,
@@ -86,17 +117,23 @@ bool Rewriter::gives(const std::string& op, const std::vector<Arg>& args, const 
   return types.ok() && types.value().size() == 1 && types.value()[0] == type;
 }
 
+void Rewriter::absorb(Ref fresh, const Node& old) {
+  build();
+  builder_.also_from(fresh.node, old.id);
+}
+
 void Rewriter::drop(const Node& node) {
   replace(node, {});
 }
 
 Ref Rewriter::emit(const Node& from, const std::string& op, std::vector<Arg> args, Kwargs kwargs) {
+  build();
   changed_ = true;
   ir::Origin origin = from.origin;
   origin.from = {from.id};
   origin.rule = rule_;
   if (decomposes_ && origin.op.empty()) origin.op = from.op;
-  auto types = types_of(builder_, op, args, kwargs);
+  auto types = this->types(op, args, kwargs);
   VITRINE_CHECK(types.ok(), "%" + from.name + ": " + (types.ok() ? "" : op + ": " + types.error().what));
   return builder_.op(op, std::move(args), types.take(), std::move(origin), std::move(kwargs));
 }
@@ -109,6 +146,7 @@ GraphPtr Rewriter::finish() {
 }
 
 GraphPtr Rewriter::finish(std::vector<Arg> results) {
+  build();
   return builder_.finish(std::move(results));
 }
 

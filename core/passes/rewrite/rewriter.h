@@ -1,5 +1,7 @@
 // How a pass makes its new graph: it walks the old one and keeps, replaces or drops node after node. New
 // nodes get their types from the operator table and their origin from the node that they stand for.
+// As long as the pass keeps one node after the other, the new graph is the old one and nothing is copied:
+// most passes change nothing of most graphs.
 #pragma once
 
 #include <memory>
@@ -31,7 +33,9 @@ class Rewriter {
   // The new value of an old argument.
   Arg mapped(const Arg& arg) const;
   const TensorType& type(Ref fresh) const;  // of a value of the new graph
-  const Node& fresh(Ref value) const { return builder_.node(value.node); }
+  const Node& fresh(Ref value) const {
+    return building_ ? builder_.node(value.node) : old_->node(value.node);
+  }
 
   // Keeps the node, with its arguments mapped. Returns its first output.
   Ref keep(const Node& node);
@@ -55,7 +59,7 @@ class Rewriter {
   // A new node that stands for `from`; values in args are of the new graph.
   Ref emit(const Node& from, const std::string& op, std::vector<Arg> args, Kwargs kwargs = {});
   // A new value is computed with the work of this old node in it, which nobody reads any more.
-  void absorb(Ref fresh, const Node& old) { builder_.also_from(fresh.node, old.id); }
+  void absorb(Ref fresh, const Node& old);
 
   bool changed() const { return changed_; }
   // The old pointer if nothing changed.
@@ -63,17 +67,22 @@ class Rewriter {
   GraphPtr finish(std::vector<Arg> results);  // results of the new graph
 
  private:
+  void build();  // copies what was kept so far
+  bool is_next(const Node& node) const {
+    return same_ < old_->nodes().size() && &node == &old_->nodes()[same_];
+  }
+  Ref add(const Node& kept, Node fresh);  // the new values of the one are those of the other
+
   GraphPtr old_;
   std::string rule_;
   bool decomposes_;
   ir::Builder builder_;
-  std::unordered_set<NodeId> results_;                   // of the old graph
-  std::unordered_map<NodeId, std::vector<Arg>> values_;  // old node -> new value of each output
+  std::unordered_set<NodeId> results_;  // of the old graph
+  size_t same_ = 0;                     // not building_: nodes of the old graph that were kept
+  bool building_ = false;
+  std::vector<bool> own_;                                // by old node: its values are its own
+  std::unordered_map<NodeId, std::vector<Arg>> values_;  // of the others: new value of each output
   bool changed_ = false;
 };
-
-// Types of a node by the table.
-Result<std::vector<TensorType>> types_of(const ir::Builder& builder, const std::string& op,
-                                         const std::vector<Arg>& args, const Kwargs& kwargs);
 
 }  // namespace vitrine::passes
