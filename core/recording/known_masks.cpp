@@ -1,9 +1,5 @@
 #include "core/recording/known_masks.h"
 
-#include <unordered_map>
-#include <unordered_set>
-
-#include "core/ops/node.h"
 #include "core/passes/library_calls/known_mask.h"
 #include "core/torch_api/api.h"
 
@@ -20,47 +16,6 @@ PyObject* given(PyObject* args, PyObject* kwargs, AttentionParameter which) {
   if (PyTuple_GET_SIZE(args) > which) return PyTuple_GET_ITEM(args, which);
   return kwargs ? PyDict_GetItemString(kwargs, kNames[which]) : nullptr;
 }
-
-// The program so far, as an index analysis reads it.
-class SoFar {
- public:
-  explicit SoFar(Recording& recording) {
-    std::vector<PyRef> constants;
-    std::vector<PyObject*> inputs;
-    recording.leading(leading_, constants, inputs);
-    for (const ir::Node& n : leading_) nodes_[n.id] = &n;
-    for (const ir::Node& n : recording.aten_nodes()) {
-      nodes_[n.id] = &n;
-      for (ir::Ref r : ops::aliased(n)) join(n.id, r.node);
-      for (ir::Ref r : ops::written(n)) writes_.push_back(r.node);
-    }
-    for (ir::NodeId n : writes_) written_.insert(root(n));
-  }
-  passes::IndexValues values() {
-    return {[this](ir::NodeId id) {
-              const auto it = nodes_.find(id);
-              return it == nodes_.end() ? nullptr : it->second;
-            },
-            [this](ir::NodeId id) { return written_.contains(root(id)); }};
-  }
-
- private:
-  ir::NodeId root(ir::NodeId id) const {
-    for (auto it = memory_.find(id); it != memory_.end(); it = memory_.find(id)) id = it->second;
-    return id;
-  }
-  // They may share memory.
-  void join(ir::NodeId a, ir::NodeId b) {
-    a = root(a), b = root(b);
-    if (a != b) memory_[a] = b;
-  }
-
-  std::vector<ir::Node> leading_;
-  std::unordered_map<ir::NodeId, const ir::Node*> nodes_;
-  std::unordered_map<ir::NodeId, ir::NodeId> memory_;
-  std::vector<ir::NodeId> writes_;
-  std::unordered_set<ir::NodeId> written_;  // roots
-};
 
 // A draw on a GPU is each kernel's own.
 bool may_draw(PyObject* dropout, const ir::Device& device) {
@@ -81,8 +36,8 @@ passes::KnownMask known(Recording& recording, PyObject* args, PyObject* kwargs) 
   if (q < 0 || k < 0 || m < 0 || recording.storage_of_tensor(m).input) return KnownMask::unknown;
   const ir::TensorType& type = recording.at(q).type;
   if (may_draw(given(args, kwargs, kDropout), type.device)) return KnownMask::unknown;
-  SoFar program(recording);
-  passes::IndexValues values = program.values();
+  passes::IndexValues values([&](ir::NodeId id) { return recording.node(id); },
+                             [&](ir::NodeId id) { return recording.may_be_written(id); });
   return passes::known_mask(values, recording.at(m).aten, type, recording.at(k).type);
 }
 

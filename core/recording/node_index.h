@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/ir/graph.h"
+#include "core/ops/node.h"
 
 namespace vitrine::torch_api {
 
@@ -53,6 +54,39 @@ class WrittenRoots {
  private:
   std::vector<std::pair<size_t, ir::NodeId>> writes_;  // by position of the node
   std::unordered_map<ir::NodeId, size_t> times_;
+  size_t seen_ = 0;
+};
+
+// Which memory of theirs is written to, where all that an operator may return of its arguments' memory counts
+// as one.
+class WrittenMemory {
+ public:
+  void cut(size_t size) {
+    if (seen_ > size) *this = {};
+  }
+  bool contains(const std::vector<ir::Node>& nodes, ir::NodeId id) {
+    for (; seen_ < nodes.size(); ++seen_) {
+      const ir::Node& n = nodes[seen_];
+      for (ir::Ref r : ops::aliased(n)) join(n.id, r.node);
+      for (ir::Ref r : ops::written(n)) written_.insert(root(r.node));
+    }
+    return written_.contains(root(id));
+  }
+
+ private:
+  ir::NodeId root(ir::NodeId id) const {
+    for (auto it = parent_.find(id); it != parent_.end(); it = parent_.find(id)) id = it->second;
+    return id;
+  }
+  void join(ir::NodeId a, ir::NodeId b) {
+    a = root(a), b = root(b);
+    if (a == b) return;
+    parent_[a] = b;
+    if (written_.contains(a)) written_.insert(b);
+  }
+
+  std::unordered_map<ir::NodeId, ir::NodeId> parent_;
+  std::unordered_set<ir::NodeId> written_;  // roots
   size_t seen_ = 0;
 };
 

@@ -331,6 +331,19 @@ int Recording::constant_made_inside(PyObject* real) {
   return index;
 }
 
+const ir::Node* Recording::node(ir::NodeId id) {
+  if (const int64_t at = aten_index_.find(aten_, id); at >= 0) return &aten_[static_cast<size_t>(at)];
+  if (const int64_t at = input_index_.find(inputs_, id); at >= 0) return &inputs_[static_cast<size_t>(at)];
+  if (const int64_t at = constant_index_.find(constants_, id); at >= 0)
+    return &constants_[static_cast<size_t>(at)];
+  const int64_t at = inner_constant_index_.find(inner_constants_, id);
+  return at < 0 ? nullptr : &inner_constants_[static_cast<size_t>(at)];
+}
+
+bool Recording::may_be_written(ir::NodeId id) {
+  return written_memory_.contains(aten_, id);
+}
+
 PyRef Recording::known_value(int index) {
   const TracedStorage& storage = storage_of_tensor(index);
   if (storage.written || storage.input) return PyRef();
@@ -353,6 +366,7 @@ void Recording::cut_aten(size_t size) {
   aten_.resize(size);
   aten_index_.cut(size);
   written_roots_.cut(size);
+  written_memory_.cut(size);
 }
 
 Recording::Mark Recording::mark() const {
@@ -399,11 +413,10 @@ bool Recording::share_memory(const std::vector<int>& some, const std::vector<int
 
 void Recording::forget_since(const Mark& mark, const std::vector<int>& keep) {
   const auto kept = [&](int t) { return std::find(keep.begin(), keep.end(), t) != keep.end(); };
-  for (TracedStorage& s : storages_) {
-    std::erase_if(s.tensors, [&](int t) { return !kept(t) && static_cast<size_t>(t) >= mark.tensors; });
-  }
   for (size_t i = mark.tensors; i < tensors_.size(); ++i) {
-    if (!kept(static_cast<int>(i))) by_impl_.erase(impl_of(handle_of(tensors_[i].object.get())));
+    if (kept(static_cast<int>(i))) continue;
+    std::erase(storages_[static_cast<size_t>(tensors_[i].storage)].tensors, static_cast<int>(i));
+    by_impl_.erase(impl_of(handle_of(tensors_[i].object.get())));
   }
 }
 

@@ -97,6 +97,10 @@ class Recording {
   void begin_call(const ir::Origin& origin);
   void end_call() { aten_origin_ = {}; }
   ir::NodeId call_id() const { return call_id_; }
+  // A node of the ATen graph so far, inputs and constants included; nullptr: none of it.
+  const ir::Node* node(ir::NodeId id);
+  // Whether an operator so far may write to the memory that this node gives.
+  bool may_be_written(ir::NodeId id);
   std::vector<ir::Node>& captured_nodes() { return captured_; }
   std::vector<ir::Node>& aten_nodes() { return aten_; }
   void cut_aten(size_t size);  // nothing behind its first `size` nodes was recorded
@@ -160,8 +164,9 @@ class Recording {
   std::vector<PyRef> real_alive_;
   std::vector<ir::Node> inputs_, constants_, inner_constants_, captured_, aten_;
   std::vector<PyRef> constant_tensors_, inner_constant_tensors_;
-  NodeIndex aten_index_, constant_index_, inner_constant_index_;
-  WrittenRoots written_roots_;  // of aten_
+  NodeIndex aten_index_, input_index_, constant_index_, inner_constant_index_;
+  WrittenRoots written_roots_;    // of aten_
+  WrittenMemory written_memory_;  // of aten_
   std::vector<Undo> undo_;
   std::vector<int> written_;  // storages, in the order they were first written
   std::map<ir::NodeId, std::vector<bool>> followed_;
