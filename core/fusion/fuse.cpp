@@ -40,6 +40,7 @@ class Fuser {
 
   FusedProgram run() {
     dependencies();
+    find_shortcuts();
     if (spare_) count_calls();
     for (size_t l = 0; l < program_.loops.size(); ++l) {
       const Loop& loop = program_.loops[l];
@@ -97,6 +98,52 @@ class Fuser {
     }
   }
 
+  // Some loops of a long program, spread over it: which of them each loop comes after, and before. Between
+  // kernels that are far apart, one of them mostly stands, and no search is needed to find one.
+  void find_shortcuts() {
+    constexpr size_t kMost = 64, kLong = 1024;
+    const size_t n = program_.loops.size();
+    below_.resize(n);
+    for (size_t l = 0; l < n; ++l) below_[l] = l;
+    if (n < kLong) return;
+    after_.resize(n), ahead_.resize(n);
+    for (size_t k = 0; k < kMost; ++k) {
+      size_t l = (2 * k + 1) * n / (2 * kMost);
+      while (l < n && !program_.loops[l].runs()) ++l;
+      if (l == n) break;
+      after_[l] = ahead_[l] |= uint64_t{1} << k;
+      waypoints_.push_back(l);
+    }
+    for (size_t l = 0; l < n; ++l)
+      for (size_t p : before_[l]) after_[l] |= after_[p];
+    for (size_t l = n; l-- > 0;)
+      for (size_t p : before_[l]) ahead_[p] |= ahead_[l];
+  }
+
+  // A cluster that comes after the one and before the other and is neither, if one is known without a search.
+  int known_between(int from, int to) const {
+    uint64_t after = 0, ahead = 0;
+    if (waypoints_.empty()) return -1;
+    for (size_t l : clusters_[static_cast<size_t>(from)].loops) ahead |= ahead_[l];
+    for (size_t l : clusters_[static_cast<size_t>(to)].loops) after |= after_[l];
+    for (size_t k = 0; k < waypoints_.size(); ++k) {
+      if (!((after & ahead) >> k & 1)) continue;
+      if (const int c = cluster_of_[waypoints_[k]]; c != from && c != to) return c;
+    }
+    return -1;
+  }
+
+  // Position of the last loop, from l backwards, before which every cluster ends or behind which it begins:
+  // nothing that runs before depends on what runs behind.
+  size_t border(size_t l) {
+    while (below_[l] != l) l = below_[l] = below_[below_[l]];
+    return l;
+  }
+  // The cluster now reaches over these borders.
+  void remove_borders(const std::vector<size_t>& loops) {
+    for (size_t l = border(loops.back()); l > loops.front(); l = border(l)) below_[l] = l - 1;
+  }
+
   // How many calls of PyTorch's stand before each loop.
   void count_calls() {
     int calls = 0;
@@ -141,7 +188,23 @@ class Fuser {
     return held > 0;
   }
 
-  std::vector<Candidate> candidates(size_t l) const {
+  // The last loops of up to four clusters that read the value, latest first. Clusters only grow: of loops of
+  // one cluster the last stands for all, and the others are forgotten.
+  std::vector<size_t> late_readers(std::vector<size_t>& readers) const {
+    constexpr size_t kMost = 4;
+    std::vector<size_t> out;
+    size_t at = readers.size();
+    while (at > 0 && out.size() < kMost) {
+      const size_t reader = readers[--at];
+      const auto same = [&](size_t r) { return cluster_of_[r] == cluster_of_[reader]; };
+      if (std::none_of(out.begin(), out.end(), same)) out.push_back(reader);
+    }
+    readers.resize(at);
+    readers.insert(readers.end(), out.rbegin(), out.rend());
+    return out;
+  }
+
+  std::vector<Candidate> candidates(size_t l) {
     std::vector<Candidate> out;
     std::set<Ref> seen;
     each_read(program_, program_.loops[l], [&](Ref root) {
@@ -152,9 +215,10 @@ class Fuser {
       if (!program_.loops[l].generated()) return;
       auto readers = readers_.find(root);
       if (readers == readers_.end()) return;
-      std::set<int> clusters;
-      for (auto it = readers->second.rbegin(); it != readers->second.rend() && clusters.size() < 4; ++it)
-        if (clusters.insert(cluster_of_[*it]).second) out.push_back({*it, false, bytes_of(root), root});
+      // A number that both read is no reason: it costs nothing, and updates of many tensors share one.
+      if (ir::numel(type_of(root).sizes) == 1) return;
+      for (size_t reader : late_readers(readers->second))
+        out.push_back({reader, false, bytes_of(root), root});
     });
     std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
       return std::pair(a.vertical, a.bytes) > std::pair(b.vertical, b.bytes);
@@ -182,8 +246,6 @@ class Fuser {
       const Loop &a = program_.loops[c.other], &b = program_.loops[l];
       bool same = cluster_of_[c.other] == cluster_of_[l];
       if (same && !c.vertical) continue;
-      // A number that both read is no reason: it costs nothing, and updates of many tensors share one.
-      if (!c.vertical && ir::numel(type_of(c.shared).sizes) == 1) continue;
       Decision d{a.node, b.node, c.vertical ? "vertical" : "horizontal", "", same, c.bytes};
       if (!a.generated() || !b.generated()) {
         if (!c.vertical) continue;
@@ -218,6 +280,7 @@ class Fuser {
       return false;
     }
     ca.loops = std::move(loops);
+    remove_borders(ca.loops);
     for (size_t l : cb.loops) cluster_of_[l] = a;
     cb.loops.clear();
     return true;
@@ -226,6 +289,8 @@ class Fuser {
   // A cluster on a path from one of the two to the other that is neither; -1: none.
   int stands_between(int a, int b) {
     for (auto [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+      if (const int c = known_between(from, to); c >= 0) return c;
+      first_ = border(clusters_[static_cast<size_t>(from)].loops.front());
       seen_in_.resize(clusters_.size(), 0);
       ++search_;
       seen_ = 0;
@@ -248,6 +313,7 @@ class Fuser {
       open_.pop_back();
       if (c == target || seen_ > kTooFar) return true;
       if (c < 0 || seen_in_[static_cast<size_t>(c)] == search_) continue;
+      if (clusters_[static_cast<size_t>(c)].loops.back() < first_) continue;  // it never leads to the target
       seen_in_[static_cast<size_t>(c)] = search_;
       ++seen_;
       for (size_t l : clusters_[static_cast<size_t>(c)].loops)
@@ -320,11 +386,15 @@ class Fuser {
   std::vector<Cluster> clusters_;
   std::vector<int> cluster_of_;
   std::vector<std::vector<size_t>> before_;
+  std::vector<size_t> below_;            // by loop: itself if it is a border, else one before it
+  std::vector<size_t> waypoints_;        // of a long program
+  std::vector<uint64_t> after_, ahead_;  // by loop: waypoints that run before it, and that run behind it
   std::map<Ref, std::vector<size_t>> readers_;
   std::vector<int> calls_before_;  // spare_: by loop
   // Of the search at hand: its number, clusters that do not reach its target, those to look at.
   std::vector<int> seen_in_, open_;  // seen_in_: by cluster, the last search that met it
   int search_ = 0, seen_ = 0;
+  size_t first_ = 0;  // what the target may be reached from begins here
 };
 
 }  // namespace

@@ -127,6 +127,14 @@ class Riser {
     find_readers();
     for (size_t u = 0; u < fused_.units.size(); ++u) order_.push_back(u);
     place_ = order_;
+    for (size_t u = 0; u < fused_.units.size(); ++u) shrinks_.push_back(shrinks(u));
+    size_t first = 0;
+    for (size_t u = 0; u < fused_.units.size(); ++u) {
+      // Units stay between their barriers: whatever has risen, the last one is where it was.
+      if (u > 0 && (traffic_.epoch_of(u - 1) != traffic_.epoch_of(u) || traffic_.is_barrier(u - 1)))
+        first = u;
+      first_.push_back(first);
+    }
     for (size_t u = 0; u < fused_.units.size(); ++u) {
       const size_t from = place(u), to = earliest(u);
       if (to >= from) continue;
@@ -188,17 +196,17 @@ class Riser {
   size_t earliest(size_t u) const {
     const size_t own = place(u);
     if (!traffic_.may_move(u)) return own;
-    size_t at = 0;
+    size_t at = first_[u];
     auto behind = [&](size_t v) { at = std::max(at, place(v) + 1); };
-    for (size_t p = 0; p < own; ++p)
-      if (traffic_.epoch_of(order_[p]) != traffic_.epoch_of(u) || traffic_.is_barrier(order_[p])) at = p + 1;
     int64_t freed = 0;
     for (Ref root : traffic_.reads[u]) {
       if (const int from = traffic_.producer(root); from >= 0) behind(static_cast<size_t>(from));
       if (!is_temporary(root)) continue;
       size_t last = 0;
-      for (size_t v : readers_.at(root))
-        if (v != u && !shrinks(v)) last = std::max(last, place(v) + 1);
+      const std::vector<size_t>& readers = readers_.at(root);
+      // The last readers first: one that runs later than this unit is enough.
+      for (auto v = readers.rbegin(); v != readers.rend() && last <= own; ++v)
+        if (*v != u && !shrinks_[*v]) last = std::max(last, place(*v) + 1);
       if (last > own) continue;
       freed += traffic_.bytes(root);
       at = std::max(at, last);
@@ -221,6 +229,8 @@ class Riser {
   std::map<Ref, std::vector<size_t>> readers_;  // units, by root
   std::map<Ref, Ref> copied_to_;                // inputs that take what is computed, by that
   std::vector<size_t> order_, place_;           // units by place, places by unit
+  std::vector<bool> shrinks_;                   // by unit
+  std::vector<size_t> first_;                   // by unit: the place behind the last barrier before it
 };
 
 }  // namespace
