@@ -2,6 +2,7 @@
 
 #include <QPainter>
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "core/session/stages.h"
@@ -29,6 +30,8 @@ constexpr double kHopeless = 0.15;  // of a still wider one the beginning, reada
 constexpr double kEasy = 0.9;       // and of what does not fit anyway, it shows the words well
 constexpr double kLargestFit = 1.0;
 constexpr double kCompactReadable = 0.75;
+constexpr double kAbove = 8;        // pixels over a picture that is longer than the view
+constexpr double kLeastFit = 0.05;  // boxes can be told apart still
 }  // namespace
 
 GraphView::GraphView(Jobs* jobs, QWidget* parent) : View(jobs, parent) {
@@ -201,10 +204,13 @@ void GraphView::rebuild() {
       [this](GraphPicture picture) { show_picture(std::move(picture)); });
 }
 
-// A node that both pictures have keeps its place on the screen; a first picture is fitted.
+// A node that both pictures have keeps its place on the screen; a first picture is fitted, and one that would
+// begin out of sight.
 void GraphView::show_picture(GraphPicture picture) {
   std::swap(picture_, picture);
-  if (!fitted_ || picture.empty()) {
+  const bool first = !fitted_ || picture.empty();
+  if (!first) keep_place(picture);
+  if (first || !anything_in_sight()) {
     fit();
     fitted_ = !picture_.empty();
     moved_ = false;
@@ -212,6 +218,35 @@ void GraphView::show_picture(GraphPicture picture) {
   keep_in_sight();
   Q_EMIT headerChanged();
   update();
+}
+
+// Of what both pictures show, the thing nearest to the middle of the view stays where it is.
+void GraphView::keep_place(const GraphPicture& before) {
+  const QRectF seen = seen_scene();
+  const QPointF middle = seen.center();
+  double least = std::numeric_limits<double>::max();
+  QPointF by;
+  for (size_t i = 0; i < before.layout.nodes.size(); ++i) {
+    const QRectF was = to_rect(before.layout.nodes[i]);
+    const double away = (was.center() - middle).manhattanLength();
+    const SceneItem& item = before.scene.items[i];
+    if (away >= least || !was.intersects(seen) || item.members.empty()) continue;
+    const auto now = picture_.scene.item_of.find(item.members.front());
+    if (now == picture_.scene.item_of.end()) continue;
+    least = away;
+    by = to_rect(picture_.layout.nodes[static_cast<size_t>(now->second)]).topLeft() - was.topLeft();
+  }
+  camera_.origin += by;
+}
+
+bool GraphView::anything_in_sight() const {
+  const QRectF seen = seen_scene();
+  return std::any_of(picture_.layout.nodes.begin(), picture_.layout.nodes.end(),
+                     [&](const Box& box) { return to_rect(box).intersects(seen); });
+}
+
+QRectF GraphView::seen_scene() const {
+  return {camera_.to_scene(drawn().topLeft()), camera_.to_scene(drawn().bottomRight())};
 }
 
 QRectF GraphView::legend() const {
@@ -278,10 +313,21 @@ double GraphView::first_in_sight(double width) const {
 
 void GraphView::frame(const QRectF& scene) {
   QRectF area = canvas();
-  camera_.zoom =
-      std::clamp(std::min(area.width() / scene.width(), area.height() / scene.height()) * 0.9, 0.05, 1.5);
+  camera_.zoom = std::clamp(std::min(area.width() / scene.width(), area.height() / scene.height()) * 0.9,
+                            kLeastFit, 1.5);
   camera_.origin = scene.center() - QPointF(area.width(), area.height()) / (2 * camera_.zoom);
   update();
+}
+
+// All of it. Where boxes could not be told apart any more, the beginning of it, and the map.
+void GraphView::frame_all() {
+  const QRectF whole = extent();
+  frame(whole);
+  const QSizeF shown = canvas().size() / camera_.zoom;
+  const bool wide = whole.width() > shown.width(), tall = whole.height() > shown.height();
+  if (wide) camera_.origin.setX(first_in_sight(shown.width()));
+  if (tall) camera_.origin.setY(whole.top() - kAbove / camera_.zoom);
+  if (wide || tall) map_ = true;
 }
 
 void GraphView::zoom_at(QPointF point, double factor) {
@@ -297,7 +343,7 @@ void GraphView::zoom(Zoom how) {
   if (how == Zoom::In) zoom_at(middle, 1.25);
   if (how == Zoom::Out) zoom_at(middle, 0.8);
   if (how == Zoom::Reset) zoom_at(middle, 1 / camera_.zoom);
-  if (how == Zoom::Fit && !picture_.empty()) frame(extent());
+  if (how == Zoom::Fit && !picture_.empty()) frame_all();
   if (how == Zoom::FitSelection) {
     QRectF box;
     for (size_t i = 0; i < picture_.scene.items.size(); ++i) {
@@ -332,7 +378,7 @@ void GraphView::reveal(Id id) {
   if (it == picture_.scene.item_of.end() || static_cast<size_t>(it->second) >= picture_.layout.nodes.size())
     return;
   QRectF box = to_rect(picture_.layout.nodes[static_cast<size_t>(it->second)]);
-  QRectF seen(camera_.to_scene(drawn().topLeft()), camera_.to_scene(drawn().bottomRight()));
+  const QRectF seen = seen_scene();
   if (seen.contains(box)) return;
   if (box.top() < seen.top() || box.bottom() > seen.bottom())
     camera_.origin.setY(box.center().y() - seen.height() / 2);

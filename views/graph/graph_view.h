@@ -68,6 +68,10 @@ class GraphView : public kit::View {
   void fit_rows();
   double first_in_sight(double width) const;
   void frame(const QRectF& scene);
+  void frame_all();
+  void keep_place(const GraphPicture& before);
+  bool anything_in_sight() const;
+  QRectF seen_scene() const;  // of the camera, without what the map covers
   void zoom_at(QPointF point, double factor);
   void pan(QPointF by);
   void keep_in_sight();

@@ -1,0 +1,89 @@
+// Where the graph view looks: what stays in sight when modules open and close, and when another session
+// comes.
+#include "tests/gui/views/view_rig.h"
+#include "views/graph/graph_view.h"
+#include "views/kit/painting/theme.h"
+
+using namespace vitrine;
+using fixture::Rig;
+using views::GraphView;
+
+class TestGraphCamera : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::Theme theme = kit::Theme::make(true);
+    theme.motion = false;
+    kit::applyTheme(*qApp, theme);
+    deep_ = std::make_unique<fixture::Loaded>(60);
+  }
+
+  // A graph of a thousand nodes is a hundred times as long open as closed.
+  void somethingIsInSightWhateverIsOpened() {
+    Rig<GraphView> rig(deep_->session, "captured", {400, 460});
+    for (const char* act : {"graph.open-all", "fit", "graph.open-all", "fit", "graph.open-all", "out",
+                            "graph.open-all", "end", "graph.open-all", "graph.groups", "graph.groups"}) {
+      if (act == std::string("fit"))
+        rig.view.zoom(kit::Zoom::Fit);
+      else if (act == std::string("out"))
+        for (int i = 0; i < 4; ++i) rig.view.zoom(kit::Zoom::Out);
+      else if (act == std::string("end"))
+        rig.view.reveal(rig.view.picture().scene.items.back().id);
+      else
+        rig.view.act(act);
+      rig.settle();
+      QVERIFY2(rig.view.painted() > 0, act);
+    }
+  }
+
+  void whatDoesNotFitIsShownFromItsBeginning() {
+    Rig<GraphView> rig(deep_->session, "captured", {400, 460});
+    rig.view.act("graph.open-all");
+    rig.settle();
+    rig.view.zoom(kit::Zoom::Fit);
+    rig.settle();
+    QVERIFY(rig.view.picture().layout.height * rig.view.camera().zoom > 460);
+    QVERIFY(seen(rig.view, 0));
+    QVERIFY(!rig.view.minimap().isEmpty());
+  }
+
+  // What is in the middle of the view is where the eye is.
+  void whatIsInTheMiddleStaysThereWhenModulesOpen() {
+    Rig<GraphView> rig(deep_->session, "captured", {400, 460});
+    for (int time = 0; time < 2; ++time) {
+      rig.view.reveal(rig.view.picture().scene.items[rig.view.picture().scene.items.size() * 2 / 3].id);
+      const auto [id, was] = nearestToMiddle(rig.view);
+      rig.view.act("graph.open-all");
+      rig.settle();
+      QVERIFY(id);
+      QCOMPARE(box(rig.view, rig.view.picture().scene.item_of.at(id)).topLeft(), was);
+    }
+  }
+
+ private:
+  static QRectF box(const GraphView& view, int item) {
+    const kit::Box& b = view.picture().layout.nodes[static_cast<size_t>(item)];
+    return {view.camera().to_view({b.x, b.y}), view.camera().to_view({b.x + b.w, b.y + b.h})};
+  }
+  static bool seen(const GraphView& view, int item) { return box(view, item).intersects(view.rect()); }
+  // The first of what it stands for, and its corner on the screen.
+  static std::pair<Id, QPointF> nearestToMiddle(const GraphView& view) {
+    QRectF seen(view.rect());
+    seen.setBottom(seen.bottom() - kit::theme().header());
+    if (!view.minimap().isEmpty()) seen.setRight(view.minimap().left() - 4);
+    std::pair<Id, QPointF> out{0, {}};
+    double least = 1e9;
+    for (size_t i = 0; i < view.picture().scene.items.size(); ++i) {
+      const QRectF at = box(view, static_cast<int>(i));
+      const double away = (at.center() - seen.center()).manhattanLength();
+      if (away >= least || view.picture().scene.items[i].members.empty()) continue;
+      least = away;
+      out = {view.picture().scene.items[i].members.front(), at.topLeft()};
+    }
+    return out;
+  }
+  std::unique_ptr<fixture::Loaded> deep_;
+};
+
+QTEST_MAIN(TestGraphCamera)
+#include "tst_graph_camera.moc"
