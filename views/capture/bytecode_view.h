@@ -33,6 +33,7 @@ class BytecodeView : public kit::View {
 
  protected:
   void sessionChanged() override;
+  void forgetPlaces() override { shown_ = 0; }
   void selectionChanged(kit::ChangeMask mask) override;
   void themeChanged() override { layoutRows(); }
   void resizeEvent(QResizeEvent* event) override;

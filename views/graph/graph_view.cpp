@@ -146,6 +146,13 @@ void GraphView::sessionChanged() {
   rebuild();
 }
 
+void GraphView::forgetPlaces() {
+  fitted_ = moved_ = all_open_ = false;
+  opened_.clear();
+  closed_.clear();
+  matches_.clear();
+}
+
 void GraphView::stageChanged() {
   fitted_ = false;
   if (groups_) groups_->setCurrent(static_cast<int>(grouping()));

@@ -46,6 +46,7 @@ class GraphView : public kit::View {
 
  protected:
   void sessionChanged() override;
+  void forgetPlaces() override;
   void stageChanged() override;
   void selectionChanged(kit::ChangeMask mask) override;
   void themeChanged() override { rebuild(); }

@@ -142,6 +142,11 @@ void KernelView::zoom(Zoom how) {
   pane_->zoom(how == Zoom::In ? 1.1 : how == Zoom::Out ? 1 / 1.1 : 0);
 }
 
+void KernelView::forgetPlaces() {
+  kernel_ = 0;
+  closeEditor();
+}
+
 void KernelView::sessionChanged() {
   const Id before = kernel_;
   kernel_ = session() ? kernelInFocus(*session(), selection(), compilation()) : 0;

@@ -39,6 +39,7 @@ class KernelView : public kit::View {
 
  protected:
   void sessionChanged() override;
+  void forgetPlaces() override;
   void selectionChanged(kit::ChangeMask mask) override;
   void themeChanged() override;
   void editsChanged(Id kernel) override;

@@ -45,6 +45,8 @@ void View::deliver() {
   const bool session = std::exchange(session_pending_, false);
   const bool stage = std::exchange(stage_pending_, false);
   const ChangeMask mask = std::exchange(pending_, 0);
+  const std::string path = session_ ? session_->path : std::string();
+  if (session && std::exchange(shown_path_, path) != path) forgetPlaces();
   if (session)
     sessionChanged();
   else if (stage)

@@ -79,6 +79,8 @@ class View : public QWidget {
   // The session was replaced; selection() is already valid for it.
   virtual void sessionChanged() = 0;
   virtual void selectionChanged(ChangeMask mask) = 0;
+  // Before another session comes: where the view stood, and what was open in it, was of the one that goes.
+  virtual void forgetPlaces() {}
   virtual void stageChanged() { sessionChanged(); }
   virtual void themeChanged() { update(); }
   virtual void editsChanged(Id kernel) {}        // of one kernel
@@ -108,6 +110,7 @@ class View : public QWidget {
   SessionPtr session_;
   Selection selection_;
   std::string stage_;
+  std::string shown_path_;  // of the session that was delivered last
   bool session_pending_ = false, stage_pending_ = false;
   ChangeMask pending_ = 0;
 };

@@ -20,6 +20,7 @@ class LogView : public kit::View {
 
  protected:
   void sessionChanged() override;
+  void forgetPlaces() override { table_->setItems({}); }
   void selectionChanged(kit::ChangeMask mask) override { table_->viewport()->update(); }
 
  private:

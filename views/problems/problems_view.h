@@ -24,6 +24,7 @@ class ProblemsView : public kit::View {
 
  protected:
   void sessionChanged() override;
+  void forgetPlaces() override { table_->setItems({}); }
   void selectionChanged(kit::ChangeMask mask) override { table_->viewport()->update(); }
 
  private:

@@ -22,6 +22,7 @@ class RunsView : public kit::View {
 
  protected:
   void sessionChanged() override;
+  void forgetPlaces() override { tree_->setItems({}); }
   void selectionChanged(kit::ChangeMask mask) override;
 
  private:

@@ -27,6 +27,7 @@ class SourceView : public kit::View {
 
  protected:
   void sessionChanged() override;
+  void forgetPlaces() override { file_ = 0; }
   void selectionChanged(kit::ChangeMask mask) override;
   void themeChanged() override { pane_->zoom(1); }
   void resizeEvent(QResizeEvent* event) override;

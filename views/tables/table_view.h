@@ -58,6 +58,7 @@ class TableView : public kit::View {
 
  protected:
   void sessionChanged() override;
+  void forgetPlaces() override { items_->setItems({}); }
   void selectionChanged(kit::ChangeMask mask) override;
   void resizeEvent(QResizeEvent* event) override;
   void paintEvent(QPaintEvent* event) override;

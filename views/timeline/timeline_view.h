@@ -37,6 +37,7 @@ class TimelineView : public kit::View {
 
  protected:
   void sessionChanged() override;
+  void forgetPlaces() override { loaded_.reset(); }
   void selectionChanged(kit::ChangeMask mask) override;
   void paintEvent(QPaintEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;

@@ -15,6 +15,7 @@ class TestGraphCamera : public QObject {
     kit::Theme theme = kit::Theme::make(true);
     theme.motion = false;
     kit::applyTheme(*qApp, theme);
+    loaded_ = std::make_unique<fixture::Loaded>();
     deep_ = std::make_unique<fixture::Loaded>(60);
   }
 
@@ -60,6 +61,27 @@ class TestGraphCamera : public QObject {
     }
   }
 
+  void anotherSessionIsSeenFromItsBeginning() {
+    Rig<GraphView> rig(deep_->session, "captured", {700, 460});
+    rig.view.act("graph.open-all");
+    rig.settle();
+    rig.view.reveal(rig.view.picture().scene.items.back().id);
+    for (int i = 0; i < 3; ++i) rig.view.zoom(kit::Zoom::In);
+    Rig<GraphView> fresh(loaded_->session, "captured", {700, 460});
+    rig.model.setSession(loaded_->session);
+    rig.view.setSession(loaded_->session);
+    rig.settle();
+    QCOMPARE(rig.view.camera().zoom, fresh.view.camera().zoom);
+    QCOMPARE(rig.view.camera().origin, fresh.view.camera().origin);
+    QCOMPARE(rig.view.picture().scene.items.size(), fresh.view.picture().scene.items.size());
+    // The same one, loaded again while it is being written, stays where it is.
+    rig.view.zoom(kit::Zoom::In);
+    const double zoom = rig.view.camera().zoom;
+    rig.view.setSession(kit::SessionData::load(loaded_->session->path).value());
+    rig.settle();
+    QCOMPARE(rig.view.camera().zoom, zoom);
+  }
+
  private:
   static QRectF box(const GraphView& view, int item) {
     const kit::Box& b = view.picture().layout.nodes[static_cast<size_t>(item)];
@@ -82,7 +104,7 @@ class TestGraphCamera : public QObject {
     }
     return out;
   }
-  std::unique_ptr<fixture::Loaded> deep_;
+  std::unique_ptr<fixture::Loaded> loaded_, deep_;
 };
 
 QTEST_MAIN(TestGraphCamera)

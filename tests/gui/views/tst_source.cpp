@@ -29,6 +29,24 @@ class TestSource : public QObject {
     QVERIFY(rig.view.pane()->lineCount() > 30);
   }
 
+  // Though its files have the numbers of those before.
+  void anotherSessionOpensAtItsOwnFunction() {
+    Rig<SourceView> rig(session(), "source", {500, 200});
+    QScrollBar* scroll = rig.view.pane()->verticalScrollBar();
+    QTRY_VERIFY(scroll->value() > 0);
+    const int begin = scroll->value();
+    const fixture::Loaded other;
+    scroll->setValue(0);
+    rig.model.setSession(other.session);
+    rig.view.setSession(other.session);
+    rig.settle();
+    QTRY_COMPARE(scroll->value(), begin);
+    scroll->setValue(0);  // the same one, loaded again while it is being written
+    rig.view.setSession(kit::SessionData::load(other.session->path).value());
+    rig.settle();
+    QCOMPARE(scroll->value(), 0);
+  }
+
   void anOperatorElsewhereIsItsExpressionHere() {
     Rig<SourceView> rig(session(), "source", {500, 160});
     for (const Id id : {ids().captured_gelu, ids().fused_gelu, ids().k2_gelu_lines}) {
