@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "app/shell/document/settings.h"
-#include "app/shell/main_window.h"
 #include "app/shell/shot.h"
+#include "app/shell/windows.h"
 #include "core/base/visible.h"
 #include "views/kit/accessible.h"
 #include "views/kit/painting/theme.h"
@@ -52,12 +52,11 @@ int main(int argc, char** argv) {
     return std::puts("vitrine-app " VITRINE_VERSION), 0;
   if (argc > 1 && std::string_view(argv[1]) == "--shot") return shoot(argc, argv);
   if (argc > 1 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h"))
-    return std::printf("vitrine-app [FILE.vitrine | FILE.py]\n%s\n", vitrine::app::shotUsage().c_str()), 0;
+    return std::printf("vitrine-app [FILE.vitrine | FILE.py ...]\n%s\n", vitrine::app::shotUsage().c_str()),
+           0;
   QApplication app(argc, argv);
   vitrine::app::applyThemeSetting();
   vitrine::kit::installAccessible();
-  vitrine::app::MainWindow window;
-  window.show();
-  for (const QString& file : app.arguments().mid(1)) window.openFile(file);
+  const auto windows = vitrine::app::openWindows(app.arguments().mid(1));
   return QApplication::exec();
 }

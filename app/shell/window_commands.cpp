@@ -25,7 +25,7 @@ void MainWindow::addCommands() {
     banner_->clear();
     sessionChanged();
   });
-  on.on("file.quit", [this] { close(); });
+  on.on("file.quit", [] { QApplication::closeAllWindows(); });
   on.on("run.start", [this] {
     banner_->clear();
     run_->again();

@@ -8,6 +8,7 @@
 
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
+#include "app/shell/windows.h"
 #include "tests/gui/fixture/fixture_builder.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/graph/graph_view.h"
@@ -88,6 +89,21 @@ class TestOpening : public QObject {
     window.show();
     QVERIFY(!window.openSync(path_));
     QCOMPARE(window.document()->compilation(), ids_.work);
+  }
+
+  void severalSessionsHaveAWindowEach() {
+    const QString other = folder_.filePath("b.vitrine");
+    writeScript(other.toStdString());
+    const auto windows = app::openWindows({path_, other});
+    QCOMPARE(windows.size(), size_t(2));
+    for (size_t i = 0; i < 2; ++i) {
+      QTRY_VERIFY(windows[i]->document()->session());
+      QCOMPARE(windows[i]->document()->session()->path, (i ? other : path_).toStdString());
+      QVERIFY(windows[i]->isVisible());
+    }
+    (*windows[0]->actions())["file.quit"]->trigger();
+    for (const auto& window : windows) QVERIFY(!window->isVisible());
+    QCOMPARE(app::openWindows({}).size(), size_t(1));
   }
 
   // What another process records shows up by itself, up to its end.
