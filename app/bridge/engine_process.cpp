@@ -5,6 +5,8 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QJsonDocument>
+#include <QRegularExpression>
+#include <algorithm>
 
 #include "app/bridge/python_module.h"
 
@@ -13,7 +15,8 @@ namespace vitrine::app {
 namespace {
 constexpr char kEventMark = '\x1e';  // ASCII record separator: tells events from what the user's code prints
 constexpr int kInsistMs = 1500;      // between asking, interrupting, terminating and killing
-constexpr qsizetype kMostErrorBytes = 64 * 1024;
+constexpr qsizetype kMostBytes = 64 * 1024;
+constexpr qsizetype kMostWords = 12;  // lines
 }  // namespace
 
 QStringList engineModule(const char* module) {
@@ -27,10 +30,8 @@ EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
   connect(&insist_, &QTimer::timeout, this, &EngineProcess::insist);
   connect(&process_, &QProcess::started, this, &EngineProcess::started);
   connect(&process_, &QProcess::readyReadStandardOutput, this, &EngineProcess::readOutput);
-  connect(&process_, &QProcess::readyReadStandardError, this, [this] {
-    errors_ += process_.readAllStandardError();
-    errors_ = errors_.right(kMostErrorBytes);
-  });
+  connect(&process_, &QProcess::readyReadStandardError, this,
+          [this] { written_ = (written_ + process_.readAllStandardError()).right(kMostBytes); });
   connect(&process_, &QProcess::finished, this, &EngineProcess::finish);
   connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
     if (error != QProcess::FailedToStart) return;
@@ -53,9 +54,9 @@ void EngineProcess::start(const QString& python, const QString& file, const QStr
   session_ = session;
   stage_.clear();
   status_.clear();
-  errors_.clear();
+  written_.clear();
   pending_.clear();
-  cancelling_ = told_error_ = false;
+  cancelling_ = told_error_ = recording_ = false;
   insisted_ = 0;
   clock_.start();
   process_.setWorkingDirectory(QFileInfo(file).absolutePath());
@@ -89,11 +90,12 @@ void EngineProcess::readOutput() {
     const QByteArray line = pending_.left(end);
     pending_.remove(0, end + 1);
     const qsizetype mark = line.indexOf(kEventMark);
-    if (mark < 0) {
-      Q_EMIT output(QString::fromUtf8(line));
-      continue;
+    if (mark != 0) {
+      const QByteArray said = mark < 0 ? line : line.left(mark);
+      written_ = (written_ + said + '\n').right(kMostBytes);
+      Q_EMIT output(QString::fromUtf8(said));
     }
-    if (mark > 0) Q_EMIT output(QString::fromUtf8(line.left(mark)));
+    if (mark < 0) continue;
     const QJsonDocument event = QJsonDocument::fromJson(line.mid(mark + 1));
     if (event.isObject()) readEvent(event.object());
   }
@@ -111,6 +113,7 @@ void EngineProcess::readEvent(const QJsonObject& event) {
   } else if (kind == "note") {
     Q_EMIT noted(event["text"].toString());
   } else if (kind == "recording") {
+    recording_ = true;
     recordedAt(event["session"].toString());
   } else if (kind == "finished") {
     status_ = event["status"].toString();
@@ -125,21 +128,39 @@ void EngineProcess::recordedAt(const QString& session) {
   Q_EMIT movedTo(session_);
 }
 
+// Of a crash what Python says of it and of the thread it was in, else the end of what was written.
+QString EngineProcess::lastWords() const {
+  QStringList lines = QString::fromUtf8(written_).trimmed().split('\n');
+  lines.removeIf([](const QString& line) { return line.isEmpty() || line.startsWith("Extension modules:"); });
+  const qsizetype crash = lines.indexOf(QRegularExpression("^Fatal Python error:.*"));
+  if (crash < 0) return lines.mid(std::max<qsizetype>(0, lines.size() - kMostWords)).join('\n');
+  const qsizetype thread = lines.indexOf(QRegularExpression("^Current thread .*"), crash);
+  return (QStringList{lines[crash]} + lines.mid(std::max(crash, thread) + 1, kMostWords)).join('\n');
+}
+
+void EngineProcess::tellFailure(int code) {
+  if (recording_ && status_.isEmpty())
+    Q_EMIT failed({QStringLiteral("The engine ended without closing the session (exit status %1).").arg(code),
+                   "Did the code call os._exit()?", lastWords()});
+  else
+    Q_EMIT failed({QStringLiteral("The engine stopped with exit status %1.").arg(code), {}, lastWords()});
+}
+
 void EngineProcess::finish(int code, QProcess::ExitStatus status) {
   insist_.stop();
   readOutput();
-  errors_ += process_.readAllStandardError();
-  EngineEnd end{EngineEnd::Finished, code, 0, seconds(), stage_};
+  written_ += process_.readAllStandardError();
+  if (!pending_.isEmpty()) written_ += pending_;  // a last line without its end
+  EngineEnd end{EngineEnd::Finished, code, 0, seconds(), stage_, {}, status_.isEmpty()};
   if (status == QProcess::CrashExit) {
     end.kind = cancelling_ ? EngineEnd::Cancelled : EngineEnd::Died;
     end.signal = code;  // Qt reports the signal's number as the exit code of a crash
+    end.words = lastWords();
   } else if (cancelling_ || status_ == "cancelled") {
     end.kind = EngineEnd::Cancelled;
-  } else if (status_ == "failed" || (status_.isEmpty() && code != 0 && code != 3)) {
+  } else if (status_ == "failed" || (status_.isEmpty() && (recording_ || (code != 0 && code != 3)))) {
     end.kind = EngineEnd::Failed;
-    if (!told_error_)
-      Q_EMIT failed({"The engine stopped with exit status " + QString::number(code) + ".",
-                     "Its own words are below.", QString::fromUtf8(errors_).trimmed()});
+    if (!told_error_) tellFailure(code);
   }
   Q_EMIT ended(end);
 }

@@ -19,7 +19,9 @@ struct EngineEnd {
   int exit_code = 0;
   int signal = 0;  // of Died
   double seconds = 0;
-  QString during;  // the last stage it told of, "" if none
+  QString during;     // the last stage it told of, "" if none
+  QString words;      // the last that was written on its outputs, of one that did not end by itself
+  bool open = false;  // it did not close its session
 };
 
 // The arguments that start a module of the engine's package; its own follow.
@@ -56,6 +58,8 @@ class EngineProcess : public QObject {
   void readEvent(const QJsonObject& event);
   void recordedAt(const QString& session);
   void finish(int code, QProcess::ExitStatus status);
+  void tellFailure(int code);
+  QString lastWords() const;
   void insist();
 
   QProcess process_;
@@ -63,9 +67,9 @@ class EngineProcess : public QObject {
   QElapsedTimer clock_;
   QByteArray pending_;
   QString file_, session_, stage_;
-  QString status_;  // that it told at its end
-  QByteArray errors_;
-  bool cancelling_ = false, told_error_ = false;
+  QString status_;      // that it told at its end
+  QByteArray written_;  // the last of what was written on its outputs, without events
+  bool cancelling_ = false, told_error_ = false, recording_ = false;
   int insisted_ = 0;
 };
 

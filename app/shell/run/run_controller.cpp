@@ -132,11 +132,10 @@ void RunController::tell() {
 
 void RunController::end(const EngineEnd& end) {
   // An engine that could not close its session left that to us; then the last of it is read.
-  const bool broken = end.kind == EngineEnd::Died || end.kind == EngineEnd::Cancelled;
   document_->jobs()->run<bool>(
       this, "abandoned",
-      [path = engine_.session().toStdString(), broken](const kit::Cancel&) {
-        if (!broken) return false;
+      [path = engine_.session().toStdString(), open = end.open](const kit::Cancel&) {
+        if (!open) return false;
         const auto closed = session::close_abandoned(path, session::Whose::Mine);
         return closed && closed.value();
       },
@@ -151,7 +150,7 @@ void RunController::end(const EngineEnd& end) {
                        .arg(end.signal)
                        .arg(during)
                        .arg(end.seconds, 0, 'f', 1),
-                   "Everything until then is shown.");
+                   (end.words + "\nEverything until then is shown.").trimmed());
   } else if (end.kind == EngineEnd::Cancelled) {
     Q_EMIT message(kit::Tone::Info, "Cancelled.", "What was recorded until then is shown.");
   } else if (end.kind == EngineEnd::Failed && said_.isEmpty()) {

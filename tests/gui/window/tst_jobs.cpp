@@ -115,6 +115,54 @@ class TestJobs : public QObject {
     QVERIFY(error_.detail.contains("No module named vitrine"));
   }
 
+  // os._exit() leaves the session as it is, whatever the status.
+  void anEngineThatLeavesWithoutAWordIsNoFinishedRun() {
+    for (const int status : {0, 7}) {
+      const EngineEnd end = engine(
+          "printf '\\036{\"event\":\"recording\",\"session\":\"s.vitrine\"}\\n'; echo 'on its output'; "
+          "echo 'on its errors' >&2; exit " +
+          QByteArray::number(status));
+      QCOMPARE(end.kind, EngineEnd::Failed);
+      QVERIFY(end.open);
+      QVERIFY2(
+          error_.text.contains(QStringLiteral("without closing the session (exit status %1)").arg(status)),
+          qPrintable(error_.text));
+      QVERIFY(error_.hint.contains("os._exit"));
+      QVERIFY2(error_.detail.contains("on its output") && error_.detail.contains("on its errors"),
+               qPrintable(error_.detail));
+    }
+  }
+
+  // Its session is closed for it, so that nothing says that it runs.
+  void aRunThatLeftWithoutAWordIsShownAsEnded() {
+    const QString left = folder_.filePath("left.vitrine");
+    writeUnfinished(left);
+    script("cp \"" + left.toUtf8() +
+           "\" \"$6\"; printf '\\036{\"event\":\"recording\",\"session\":\"'\"$6\"'\"}\\n'; exit 7");
+    qputenv("VITRINE_PYTHON", folder_.filePath("python").toUtf8());
+    qputenv("VITRINE_CACHE_DIR", folder_.path().toUtf8());
+    app::JobRunner jobs;
+    app::Document document(&jobs);
+    app::RunController run(&document, nullptr);
+    QSignalSpy said(&run, &app::RunController::message);
+    run.start(folder_.filePath("model.py"));
+    QTRY_VERIFY(!run.running());
+    QTRY_VERIFY(document.session());
+    QTRY_COMPARE(document.session()->runs[0].status, std::string("died"));
+    QCOMPARE(said.size(), 1);
+  }
+
+  void whatPythonSaysOfACrashIsItsLastWords() {
+    const EngineEnd end = engine(
+        "printf 'a warning\\nFatal Python error: Segmentation fault\\n\\nThread 0x1:\\n  File "
+        "\"other.py\"\\n\\nCurrent thread 0x2 (most recent call first):\\n  File \"m.py\", line 3 in "
+        "f\\nExtension "
+        "modules: numpy (total: 1)\\n' >&2; kill -SEGV $$");
+    QCOMPARE(end.kind, EngineEnd::Died);
+    QCOMPARE(end.words,
+             QStringLiteral("Fatal Python error: Segmentation fault\n  File \"m.py\", line 3 in f"));
+  }
+
   void missingInterpreterIsToldAndEnds() {
     app::EngineProcess process;
     QSignalSpy ended(&process, &app::EngineProcess::ended), failed(&process, &app::EngineProcess::failed);
