@@ -168,6 +168,23 @@ def test_files_that_cannot_be_used(tmp_path, text, entry, what, detail):
     assert "vitrine/_tools/loading.py" not in error.detail and "<frozen" not in error.detail
 
 
+@pytest.mark.parametrize(
+    "text, name, line",
+    [
+        ("inputs = ()\nif not inputs:\n    pass\nelse:\n    model = len\n", "model", 5),
+        ("model = len\nif not model:\n    inputs = ()\n", "inputs", 3),
+        ("def get_inputs():\n    return ()\nif not get_inputs:\n    def get_model():\n        return len\n", "get_model", 4),
+        ("inputs = ()\nif inputs:\n    from math import sin as model\n", "model", 3),
+    ],
+)
+def test_what_a_branch_that_is_not_taken_defines(tmp_path, text, name, line):
+    file = str(write(tmp_path, "m.py", text))
+    with pytest.raises(LoadError) as caught:
+        load(file, None, [])
+    assert f"has no {name} once it is imported: line {line} " in caught.value.what
+    assert f"Define {name} in every case" in caught.value.hint
+
+
 def test_the_cause_of_an_error_is_told_too(tmp_path):
     text = "try:\n    {}['k']\nexcept KeyError as e:\n    raise RuntimeError('second') from e\nmodel = inputs = 1\n"
     with pytest.raises(LoadError) as caught:

@@ -314,6 +314,20 @@ def check_arguments(path: str, entry: str | None, specs: list[str]) -> None:
     raise UsageError("--input needs --entry, the function or class to call.", "Add --entry NAME.")
 
 
+def defined(module, path: str, name: str):
+    """What the module has by a name that its file defines. Raises LoadError: it may do so in a branch that was not taken."""
+    if hasattr(module, name):
+        return getattr(module, name)
+    lines = [
+        node.lineno
+        for node in ast.walk(parse(path))
+        if (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
+        or name in (getattr(node, "name", None), getattr(node, "asname", None))
+    ]
+    line = f"line {min(lines)} defines it, and was not run" if lines else "nothing defined it"
+    raise LoadError(f"{path} has no {name} once it is imported: {line}.", f"Define {name} in every case, or name a function with --entry.")
+
+
 def load(path: str, entry: str | None, specs: list[str]) -> Entry | None:
     """The entry of a file; None: the file is a script, to be run as __main__. Raises LoadError."""
     check_arguments(path, entry, specs)
@@ -322,11 +336,11 @@ def load(path: str, entry: str | None, specs: list[str]) -> Entry | None:
         return named_entry(import_file(path), path, entry, specs)
     if {"get_model", "get_inputs"} <= names:
         module = import_file(path)
-        model, inputs = guarded("get_model()", module.get_model), guarded("get_inputs()", module.get_inputs)
+        model, inputs = (guarded(f"{name}()", defined(module, path, name)) for name in ("get_model", "get_inputs"))
         text = "get_model()(*get_inputs())"
     elif {"model", "inputs"} <= names:
         module = import_file(path)
-        model, inputs, text = module.model, module.inputs, "model(*inputs)"
+        model, inputs, text = defined(module, path, "model"), defined(module, path, "inputs"), "model(*inputs)"
     else:
         return None
     if not callable(model):
