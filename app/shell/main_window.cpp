@@ -102,6 +102,8 @@ void MainWindow::connectParts() {
   connect(strip_, &StageStrip::chosen, this, &MainWindow::showStage);
   connect(centre_, &Centre::openIn, this, &MainWindow::openIn);
   connect(docks_, &DockSet::openIn, this, &MainWindow::openIn);
+  connect(docks_, &DockSet::grabbed, this, &MainWindow::dockGrabbed);
+  connect(&grab_, &QTimer::timeout, this, &MainWindow::dockLeft);
   connect(centre_, &Centre::shownChanged, this, [this] {
     const Pane *a = centre_->pane('A'), *b = centre_->pane('B');
     strip_->setShown(a ? a->stage() : "", b ? b->stage() : "");

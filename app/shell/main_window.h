@@ -4,6 +4,7 @@
 
 #include <QMainWindow>
 #include <QStackedWidget>
+#include <QTimer>
 
 #include "app/jobs/job_runner.h"
 #include "app/shell/bars/chain_bar.h"
@@ -99,6 +100,8 @@ class MainWindow : public QMainWindow {
   bool instead(const LayoutInfo& layout) const;  // its panes of a whole training step
   void arrange(const LayoutInfo& layout);
   void rememberLayout();
+  void dockGrabbed();
+  void dockLeft();
   void restoreLayout(const QByteArray& state, const QString& layout);
   ViewHost* host() const;  // of the focused view, else of the current pane
   void nextRelative(int by);
@@ -123,6 +126,8 @@ class MainWindow : public QMainWindow {
   NoteField* note_;
   QString layout_;
   QList<Undo> undo_, redo_;
+  QByteArray before_grab_;  // the docks when the user took hold of one
+  QTimer grab_;             // until they let go of it
 };
 
 }  // namespace vitrine::app

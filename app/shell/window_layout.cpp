@@ -1,4 +1,8 @@
 // Layouts of the window, and where a thing is opened.
+#include <QApplication>
+#include <algorithm>
+#include <utility>
+
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
 #include "app/shell/panes/layouts.h"
@@ -11,7 +15,8 @@ namespace vitrine::app {
 namespace {
 
 constexpr qsizetype kMostUndo = 50;
-constexpr int kSaying = 3;  // times the height of a pane without content
+constexpr int kGrabMs = 50;  // between looks whether the user still holds a dock
+constexpr int kSaying = 3;   // times the height of a pane without content
 
 // The natural next view of a thing: the stage, or "view:<id>".
 std::string naturalView(const kit::SessionData& session, Id id) {
@@ -115,6 +120,20 @@ void MainWindow::dropLayout() {
 
 void MainWindow::rememberLayout() {
   remember({layout_, saveState()});
+}
+
+// A dock that the user moves is an act to be undone as a layout that they choose is. Where it lands is known
+// when the button is up.
+void MainWindow::dockGrabbed() {
+  before_grab_ = saveState();
+  grab_.start(kGrabMs);
+}
+
+void MainWindow::dockLeft() {
+  if (QApplication::mouseButtons()) return;
+  grab_.stop();
+  if (const QByteArray before = std::exchange(before_grab_, {}); before != saveState())
+    remember({layout_, before});
 }
 
 void MainWindow::remember(const Undo& before) {

@@ -19,6 +19,7 @@ Dock::Dock(Document* document, const kit::ViewInfo& info, QMainWindow* window)
   setWidget(host_);
   header_ = new DockHeader(this, window);
   setTitleBarWidget(header_);
+  connect(header_, &DockHeader::grabbed, this, &Dock::grabbed);
   connect(host_, &ViewHost::headerChanged, header_, &DockHeader::refresh);
   connect(host_, &ViewHost::focusedByKey, header_, &DockHeader::setFocused);
   connect(this, &QDockWidget::visibilityChanged, header_, &DockHeader::refresh);
@@ -123,16 +124,24 @@ void DockHeader::mousePressEvent(QMouseEvent* event) {
         kit::textWidth(theme().ui(12, dock == dock_ ? 600 : 400), textOf(dock)) + extra + theme().px(20);
     if (event->position().x() >= x && event->position().x() < x + width &&
         (dock != dock_ || event->button() == Qt::MiddleButton)) {
-      if (event->button() == Qt::MiddleButton)
+      if (event->button() == Qt::MiddleButton) {
+        Q_EMIT grabbed();
         dock->hide();
-      else
+      } else {
         dock->raise();
+      }
       event->accept();
       return;
     }
     x += width;
   }
+  Q_EMIT grabbed();
   event->ignore();  // QDockWidget drags
+}
+
+void DockHeader::mouseDoubleClickEvent(QMouseEvent* event) {
+  Q_EMIT grabbed();
+  event->ignore();  // QDockWidget floats it, or puts it back
 }
 
 }  // namespace vitrine::app

@@ -18,6 +18,9 @@ class Dock : public QDockWidget {
   QString viewId() const { return QString::fromLatin1(host_->info().id); }
   QSize startSize;  // logical, used until the user drags
 
+ Q_SIGNALS:
+  void grabbed();  // by its header: from here on the user may move, float or hide it
+
  private:
   ViewHost* host_;
   DockHeader* header_;
@@ -32,9 +35,13 @@ class DockHeader : public QWidget {
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
 
+ Q_SIGNALS:
+  void grabbed();
+
  protected:
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
 
  private:

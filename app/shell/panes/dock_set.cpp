@@ -38,6 +38,7 @@ DockSet::DockSet(Document* document, QMainWindow* window) : QObject(window), win
     window->addDockWidget(areaOf(info.place), dock);
     dock->hide();
     docks_.insert(QString::fromLatin1(info.id), dock);
+    connect(dock, &Dock::grabbed, this, &DockSet::grabbed);
     connect(dock->host(), &ViewHost::openIn, this, &DockSet::openIn);
     connect(dock->host(), &ViewHost::commandRequested, this, &DockSet::commandRequested);
   }

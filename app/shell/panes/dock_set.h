@@ -26,6 +26,7 @@ class DockSet : public QObject {
  Q_SIGNALS:
   void openIn(vitrine::Id id, const QString& view, bool other);
   void commandRequested(const QString& id);
+  void grabbed();  // one of them
 
  private:
   QMainWindow* window_;

@@ -7,6 +7,7 @@
 #include <QMenuBar>
 #include <QTest>
 #include <QTimer>
+#include <QWheelEvent>
 
 #include "app/shell/bars/run_status.h"
 #include "app/shell/commands/keys_dialog.h"
@@ -21,6 +22,7 @@
 #include "core/session/stages.h"
 #include "core/session/writer.h"
 #include "tests/gui/window/window_test.h"
+#include "views/graph/graph_view.h"
 #include "views/kit/keys.h"
 #include "views/kit/painting/paint.h"
 #include "views/kit/text/numbers.h"
@@ -218,6 +220,34 @@ class TestWindow : public fixture::WindowTest {
       QVERIFY(!window.grab().isNull());
     }
     app::AppSettings::ignoreStored();
+  }
+
+  // Not the layout that was chosen before.
+  void aDockThatWasMovedCanBeUndone() {
+    MainWindow window;
+    openIn(window);
+    QVERIFY(window.chooseLayout("Fusion"));
+    app::Dock* dock = window.docks()->dock("inspector");
+    auto* header = dock->titleBarWidget();
+    const QPoint ground(header->width() / 2, header->height() / 2);
+    const auto moved = [&](auto act) {
+      QTest::mousePress(header, Qt::LeftButton, {}, ground);
+      act();
+      QTest::mouseRelease(header, Qt::LeftButton, {}, ground);
+      QTest::qWait(200);
+    };
+    moved([] {});  // a click moves nothing
+    moved([&] { window.addDockWidget(Qt::LeftDockWidgetArea, dock); });
+    QCOMPARE(window.dockWidgetArea(dock), Qt::LeftDockWidgetArea);
+    moved([&] { dock->setFloating(true); });
+    trigger(window, "edit.undo");
+    QVERIFY(!dock->isFloating());
+    QCOMPARE(window.dockWidgetArea(dock), Qt::LeftDockWidgetArea);
+    trigger(window, "edit.undo");
+    QCOMPARE(window.dockWidgetArea(dock), Qt::RightDockWidgetArea);
+    QCOMPARE(window.layoutName(), QStringLiteral("Fusion"));
+    trigger(window, "edit.redo");
+    QCOMPARE(window.dockWidgetArea(dock), Qt::LeftDockWidgetArea);
   }
 
   void notesCanBeUndone() {
