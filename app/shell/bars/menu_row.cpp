@@ -1,7 +1,6 @@
 #include "app/shell/bars/menu_row.h"
 
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QMenu>
 #include <QMouseEvent>
 #include <QPainter>
@@ -181,10 +180,7 @@ MenuRow::MenuRow(const QStringList& names, QWidget* parent)
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(theme().px(12), 0, theme().px(8), 1);  // the line below stays whole
   row->setSpacing(theme().px(10));
-  auto* logo = new QLabel(this);
-  logo->setFixedSize(theme().px(18), theme().px(18));
-  logo->setPixmap(kit::iconPixmap("logo", theme().text1, theme().icon(), devicePixelRatioF()));
-  row->addWidget(logo);
+  row->addSpacing(theme().px(28));  // the logo, which is painted
   row->addWidget(menus);
   row->addStretch(1);
   row->addWidget(layouts);
@@ -195,6 +191,8 @@ MenuRow::MenuRow(const QStringList& names, QWidget* parent)
 void MenuRow::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), theme().bg2);
+  const int icon = theme().icon();
+  kit::drawIcon(painter, "logo", QRect(theme().px(13), (height() - 1 - icon) / 2, icon, icon), theme().text1);
   kit::hairline(painter, QPointF(0, height() - 1), QPointF(width(), height() - 1), theme().line);
 }
 

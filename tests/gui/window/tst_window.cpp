@@ -250,6 +250,32 @@ class TestWindow : public fixture::WindowTest {
     QCOMPARE(window.dockWidgetArea(dock), Qt::LeftDockWidgetArea);
   }
 
+  // What is said once, as the links of a banner, changes its colour too.
+  void aChangeOfThemeReachesLinksAndTheLogo() {
+    MainWindow window;
+    show(window);
+    window.banner()->show(kit::Tone::Err, "A text.", "", {{"Dismiss", "edit.clear"}});
+    kit::EmptyState empty(&window);
+    empty.set("Nothing.", "Open", "file.open");
+    const QString before = kit::theme().accent.name();
+    const auto coloured = [&](const QString& colour) {
+      const QList<QLabel*> labels = window.findChildren<QLabel*>();
+      return std::count_if(labels.begin(), labels.end(),
+                           [&](const QLabel* each) { return each->text().contains(colour); });
+    };
+    QCOMPARE(coloured(before), 2);
+    kit::applyTheme(*qApp, kit::Theme::make(false));
+    const QImage logo = window.grab(QRect(12, 8, 20, 20)).toImage();
+    const auto links = coloured(before), now = coloured(kit::theme().accent.name());
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    QCOMPARE(links, 0);
+    QCOMPARE(now, 2);
+    int darkest = 255;
+    for (int y = 0; y < logo.height(); ++y)
+      for (int x = 0; x < logo.width(); ++x) darkest = std::min(darkest, qGray(logo.pixel(x, y)));
+    QVERIFY2(darkest < 100, qPrintable(QString::number(darkest)));
+  }
+
   void notesCanBeUndone() {
     const QString path = folder_.filePath("undone.vitrine");
     const fixture::Ids ids = fixture::writeSession(path.toStdString());

@@ -205,6 +205,11 @@ Banner::Banner(QWidget* parent)
   setVisible(false);
 }
 
+static QString linkText(const QString& title, const QString& command) {
+  return QStringLiteral("<a href=\"%1\" style=\"color:%2;text-decoration:none\">%3</a>")
+      .arg(command, theme().accent.name(), title);
+}
+
 void Banner::show(Tone tone, const QString& text, const QString& detail,
                   const QList<QPair<QString, QString>>& actions) {
   tone_ = tone;
@@ -214,21 +219,30 @@ void Banner::show(Tone tone, const QString& text, const QString& detail,
   detail_->setFont(theme().mono(11));
   detail_->setText(shown(detail, true));
   detail_->setVisible(!detail.isEmpty());
-  qDeleteAll(actions_->findChildren<QLabel*>());
+  offered_ = actions;
+  qDeleteAll(links_);
+  links_.clear();
   auto* row = static_cast<QHBoxLayout*>(actions_->layout());
   while (QLayoutItem* item = row->takeAt(0)) delete item;
-  for (const auto& [title, command] : actions) {
-    auto* link = new QLabel(QStringLiteral("<a href=\"%1\" style=\"color:%2;text-decoration:none\">%3</a>")
-                                .arg(command, theme().accent.name(), title),
-                            actions_);
+  for (const auto& [title, command] : offered_) {
+    auto* link = new QLabel(linkText(title, command), actions_);
     link->setFont(theme().ui(12));
     connect(link, &QLabel::linkActivated, this, &Banner::commandRequested);
     row->addWidget(link);
+    links_ << link;
   }
   row->addStretch(1);
-  actions_->setVisible(!actions.isEmpty());
+  actions_->setVisible(!offered_.isEmpty());
   setVisible(true);
   update();
+}
+
+// The colour of a link stands in its text.
+void Banner::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() != QEvent::StyleChange) return;
+  for (qsizetype i = 0; i < links_.size(); ++i)
+    links_[i]->setText(linkText(offered_[i].first, offered_[i].second));
 }
 
 void Banner::clear() {
@@ -256,8 +270,14 @@ EmptyState::EmptyState(QWidget* parent) : QWidget(parent), label_(new QLabel(thi
   connect(label_, &QLabel::linkActivated, this, [this] { Q_EMIT commandRequested(command_); });
 }
 
+void EmptyState::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::StyleChange) set(sentence_, link_, command_);
+}
+
 void EmptyState::set(const QString& sentence, const QString& link, const QString& command) {
   sentence_ = sentence;
+  link_ = link;
   command_ = command;
   QString html = QStringLiteral("<span style=\"color:%1\">%2</span>")
                      .arg(theme().text2.name(), shown(sentence, true).toHtmlEscaped());

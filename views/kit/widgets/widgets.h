@@ -84,9 +84,12 @@ class Banner : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   QString text_;
+  QList<QPair<QString, QString>> offered_;  // title and command, by link
+  QList<QLabel*> links_;
   Tone tone_ = Tone::None;
   QLabel *title_, *detail_;
   QWidget* actions_;
@@ -103,8 +106,11 @@ class EmptyState : public QWidget {
  Q_SIGNALS:
   void commandRequested(const QString& id);
 
+ protected:
+  void changeEvent(QEvent* event) override;
+
  private:
-  QString sentence_, command_;
+  QString sentence_, link_, command_;
   QLabel* label_;
 };
 
