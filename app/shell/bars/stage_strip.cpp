@@ -141,7 +141,7 @@ void StageStrip::closeGroups() {
   int open = 0;
   for (const Cell& cell : cells_)
     if (cell.stage == a_) open = cell.group;
-  const bool narrow = has_session_ && width() > 0 && width() < theme().px(kGroupsUnder);
+  const bool narrow = width() > 0 && width() < theme().px(kGroupsUnder);
   int last = -1;
   for (Cell& cell : cells_) {
     cell.closed = narrow && cell.group != open;

@@ -39,6 +39,10 @@ constexpr struct {
     {"training/whole_step.py", "a whole step with the optimizer", "segment"},
 };
 
+constexpr int kKeysRoom = 66;  // of the caps of keys
+constexpr int kNameFrom = 26;  // a sample's name, right of its icon
+constexpr int kStory = 270;    // the height of what stands below the columns
+
 void heading(QPainter& painter, const QRect& box, const QString& text) {
   kit::drawText(painter, QRect(box.x(), box.y(), box.width(), theme().px(20)), text, theme().ui(13, 600),
                 theme().text1);
@@ -53,6 +57,34 @@ QList<SampleProgram> samples() {
   for (const auto& each : kFirstSamples)
     if (const QFileInfo file(folder.filePath(each.file)); file.exists())
       out << SampleProgram{file.absoluteFilePath(), file.fileName(), each.about, each.icon};
+  return out;
+}
+
+QList<QStringList> welcomeKeys() {
+  return {{"Ctrl K", "go to anything, run any command"},
+          {", .", "previous and next step"},
+          {"[ ]", "along the chain of the active thing"},
+          {"F", "show only what belongs to it"},
+          {"F1", "all keys"}};
+}
+
+WelcomeColumns welcomeColumns(const QList<SampleProgram>& samples, int width) {
+  int name = 0, about = 0, keys = 0;
+  for (const SampleProgram& each : samples) {
+    name = std::max(name, kit::textWidth(theme().mono(12), each.name));
+    about = std::max(about, kit::textWidth(theme().ui(12), each.about));
+  }
+  for (const QStringList& each : welcomeKeys())
+    keys = std::max(keys, kit::textWidth(theme().ui(12), each[1]));
+  WelcomeColumns out;
+  out.gap = theme().px(width < theme().px(1100) ? 28 : 48);
+  out.third = std::max(width * 27 / 100, theme().px(kKeysRoom) + keys + 2);
+  out.first = width * 31 / 100;
+  const int least = theme().px(kNameFrom + 12) + name;  // the samples' names, and beside them what they are
+  const int lacking = least + about + 2 - (width - out.first - out.third - 2 * out.gap);
+  out.first = std::max(theme().px(210), out.first - std::max(0, lacking));
+  out.second = width - out.first - out.third - 2 * out.gap;
+  out.about = std::clamp(out.second - about - 2, least, std::max(least, theme().px(210)));
   return out;
 }
 
@@ -77,7 +109,8 @@ void WelcomePage::row(QPainter& painter, const QRect& box, const QString& icon, 
   if (over) painter.fillRect(box.adjusted(-theme().px(9), 0, theme().px(9), 0), theme().hov);
   kit::drawIcon(painter, icon, QRect(box.x(), box.y() + theme().px(8), theme().px(16), theme().px(16)),
                 theme().text2);
-  const QRect text(box.x() + theme().px(26), box.y(), about_x - theme().px(34), box.height());
+  const QRect text(box.x() + theme().px(kNameFrom), box.y(), about_x - theme().px(kNameFrom + 8),
+                   box.height());
   kit::drawText(painter, text, name, theme().mono(12), theme().text1, Qt::AlignLeft, kit::Elide::Middle);
   kit::drawText(painter, QRect(box.x() + about_x, box.y(), box.width() - about_x, box.height()), about,
                 theme().ui(12), theme().text2);
@@ -133,15 +166,15 @@ void WelcomePage::paintComputer(QPainter& painter, QRect box) {
   }
 }
 
-void WelcomePage::paintSamples(QPainter& painter, QRect box) {
+void WelcomePage::paintSamples(QPainter& painter, QRect box, int about) {
   heading(painter, box, "Start with a sample");
   int y = box.y() + theme().px(24);
   if (samples_.isEmpty())
     kit::drawText(painter, QRect(box.x(), y, box.width(), theme().px(28)),
                   "No samples folder was found beside the app.", theme().ui(12), theme().text2);
   for (const SampleProgram& each : samples_) {
-    row(painter, QRect(box.x(), y, box.width(), theme().px(32)), each.icon, each.name, each.about,
-        theme().px(210), each.path);
+    row(painter, QRect(box.x(), y, box.width(), theme().px(32)), each.icon, each.name, each.about, about,
+        each.path);
     y += theme().px(32);
   }
   if (samples_.isEmpty()) return;
@@ -163,14 +196,9 @@ void WelcomePage::paintRecent(QPainter& painter, QRect box) {
 
 void WelcomePage::paintKeys(QPainter& painter, QRect box) {
   heading(painter, box, "Keys worth knowing");
-  const char* const keys[][2] = {{"Ctrl K", "go to anything, run any command"},
-                                 {", .", "previous and next step"},
-                                 {"[ ]", "along the chain of the active thing"},
-                                 {"F", "show only what belongs to it"},
-                                 {"F1", "all keys"}};
   int y = box.y() + theme().px(26);
-  for (const auto& key : keys) {
-    const QString name = QString::fromLatin1(key[0]);
+  for (const QStringList& key : welcomeKeys()) {
+    const QString& name = key[0];
     const QRect cap(box.x(), y + theme().px(4), kit::textWidth(theme().mono(11), name) + theme().px(10),
                     theme().px(16));
     painter.setRenderHint(QPainter::Antialiasing);
@@ -178,8 +206,10 @@ void WelcomePage::paintKeys(QPainter& painter, QRect box) {
     painter.setBrush(Qt::NoBrush);
     painter.drawRoundedRect(QRectF(cap).adjusted(0.5, 0.5, -0.5, -0.5), theme().px(3), theme().px(3));
     kit::drawText(painter, cap, name, theme().mono(11), theme().text2, Qt::AlignHCenter);
-    kit::drawText(painter, QRect(box.x() + theme().px(66), y, box.width() - theme().px(66), theme().px(24)),
-                  QString::fromLatin1(key[1]), theme().ui(12), theme().text2);
+    kit::drawText(
+        painter,
+        QRect(box.x() + theme().px(kKeysRoom), y, box.width() - theme().px(kKeysRoom), theme().px(24)),
+        key[1], theme().ui(12), theme().text2);
     y += theme().px(24);
   }
 }
@@ -199,16 +229,17 @@ void WelcomePage::paintEvent(QPaintEvent*) {
       "Open a Python file with a PyTorch model and run it, or open a session that was recorded elsewhere.",
       theme().ui(14), theme().text2);
   y += theme().px(tall ? 92 : 76);
-  const int gap = theme().px(48), left = width * 31 / 100, right = width * 27 / 100;
-  const QRect first(x, y, left, theme().px(340)), third(x + width - right, y, right, theme().px(340));
-  const QRect second(first.right() + gap, y, third.left() - gap - first.right() - gap, theme().px(340));
+  const WelcomeColumns columns = welcomeColumns(samples_, width);
+  const QRect first(x, y, columns.first, theme().px(340)),
+      second(x + columns.first + columns.gap, y, columns.second, theme().px(340)),
+      third(x + width - columns.third, y, columns.third, theme().px(340));
   paintOpen(painter, first);
   paintComputer(painter, first.translated(0, theme().px(196)));
-  paintSamples(painter, second);
+  paintSamples(painter, second, columns.about);
   paintRecent(painter, third);
   paintKeys(painter, third.translated(0, theme().px(180)));
   y += theme().px(360);
-  if (height() - y < theme().px(250)) return;
+  if (height() - y < theme().px(kStory)) return;
   kit::hairline(painter, QPointF(x, y), QPointF(x + width, y), theme().line);
   paintStory(painter, QRect(x, y + theme().px(24), width, height() - y - theme().px(24)));
 }

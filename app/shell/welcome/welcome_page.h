@@ -12,6 +12,17 @@ struct SampleProgram {
 // Those of samples/, beside the app or in its source tree, that show one thing each.
 QList<SampleProgram> samples();
 
+// Where the columns of a page of a width begin and end. What is written in them has room from 1024 on.
+struct WelcomeColumns {
+  int first = 0, second = 0, third = 0;  // widths
+  int gap = 0;
+  int about = 0;  // where in the second what is said of a sample begins
+};
+WelcomeColumns welcomeColumns(const QList<SampleProgram>& samples, int width);
+
+// Of keys worth knowing: the keys, what they do.
+QList<QStringList> welcomeKeys();
+
 class WelcomePage : public QWidget {
   Q_OBJECT
  public:
@@ -39,7 +50,7 @@ class WelcomePage : public QWidget {
   void chooseSample();
   void paintOpen(QPainter& painter, QRect box);
   void paintComputer(QPainter& painter, QRect box);
-  void paintSamples(QPainter& painter, QRect box);
+  void paintSamples(QPainter& painter, QRect box, int about);
   void paintRecent(QPainter& painter, QRect box);
   void paintKeys(QPainter& painter, QRect box);
   void paintStory(QPainter& painter, QRect box);

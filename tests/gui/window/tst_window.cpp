@@ -276,6 +276,29 @@ class TestWindow : public fixture::WindowTest {
     QVERIFY2(darkest < 100, qPrintable(QString::number(darkest)));
   }
 
+  // From the narrowest window on nothing of the first page ends in "…".
+  void theWelcomePageHasRoomForItsWords() {
+    const QList<app::SampleProgram> samples = app::samples();
+    QVERIFY(!samples.isEmpty());
+    for (int width : {944, 1000, 1120, 1296}) {
+      const app::WelcomeColumns columns = app::welcomeColumns(samples, width);
+      QCOMPARE(columns.first + columns.second + columns.third + 2 * columns.gap, width);
+      for (const app::SampleProgram& each : samples) {
+        QVERIFY(26 + kit::textWidth(kit::theme().mono(12), each.name) <= columns.about - 8);
+        QVERIFY(columns.about + kit::textWidth(kit::theme().ui(12), each.about) <= columns.second);
+      }
+      for (const QStringList& key : app::welcomeKeys())
+        QVERIFY(66 + kit::textWidth(kit::theme().ui(12), key[1]) <= columns.third);
+      QVERIFY(columns.first >= kit::textWidth(kit::theme().ui(12), "Opening a session never runs code"));
+    }
+    MainWindow window;
+    show(window);
+    window.resize(1024, 640);
+    window.settle();
+    QCOMPARE(window.strip()->words(),
+             (QStringList{"Source", "Bytecode", "Captured", "ATen", "Compile", "Kernels", "Run"}));
+  }
+
   void notesCanBeUndone() {
     const QString path = folder_.filePath("undone.vitrine");
     const fixture::Ids ids = fixture::writeSession(path.toStdString());
