@@ -195,6 +195,11 @@ bool GraphView::act(std::string_view command) {
     toggle_active_module();
   } else if (command == "graph.open-all") {
     all_open_ = !all_open_;
+    // What was seen as a whole is seen from its beginning.
+    const QRectF seen = seen_scene();
+    if (std::all_of(picture_.layout.nodes.begin(), picture_.layout.nodes.end(),
+                    [&](const Box& box) { return seen.contains(to_rect(box)); }))
+      fitted_ = false;
     rebuild();
   } else if (command == "graph.groups") {
     group_by(static_cast<Grouping>((static_cast<int>(grouping()) + 1) % 3));

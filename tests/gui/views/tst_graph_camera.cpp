@@ -38,8 +38,14 @@ class TestGraphCamera : public QObject {
   }
 
   void whatDoesNotFitIsShownFromItsBeginning() {
-    Rig<GraphView> rig(deep_->session, "captured", {400, 460});
+    Rig<GraphView> rig(deep_->session, "captured", {400, 4000});
+    for (size_t i = 0; i < rig.view.picture().scene.items.size(); ++i)
+      QVERIFY(seen(rig.view, static_cast<int>(i)));
     rig.view.act("graph.open-all");
+    rig.settle();
+    QVERIFY(rig.view.picture().layout.height > 4000);
+    QVERIFY(seen(rig.view, 0));
+    rig.view.resize(400, 460);
     rig.settle();
     rig.view.zoom(kit::Zoom::Fit);
     rig.settle();
