@@ -21,7 +21,7 @@ constexpr int kDragFrom = 4;  // pixels before a press becomes a drag
 void GraphView::mousePressEvent(QMouseEvent* event) {
   pressed_ = event->pos();
   dragging_ = framing_ = false;
-  pressed_hit_ = canvas().contains(event->pos()) ? hit_test(picture_, camera_.to_scene(event->pos())) : Hit{};
+  pressed_hit_ = drawn().contains(event->pos()) ? hit_test(picture_, camera_.to_scene(event->pos())) : Hit{};
   minimap_drag_ = map().contains(event->pos());
   for (const auto& [family, place] : legend_) {
     if (!place.contains(event->pos())) continue;
@@ -57,7 +57,7 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
     }
     return;
   }
-  Hit hit = canvas().contains(event->pos()) ? hit_test(picture_, camera_.to_scene(event->pos())) : Hit{};
+  Hit hit = drawn().contains(event->pos()) ? hit_test(picture_, camera_.to_scene(event->pos())) : Hit{};
   setCursor(hit.id || hit.chevron ? Qt::PointingHandCursor : Qt::ArrowCursor);
   Q_EMIT hover(hit.id);
 }
@@ -76,7 +76,7 @@ void GraphView::mouseReleaseEvent(QMouseEvent* event) {
     update();
     return;
   }
-  if (dragged || !canvas().contains(event->pos())) return;
+  if (dragged || !drawn().contains(event->pos())) return;
   const Hit& hit = pressed_hit_;
   if (event->button() == Qt::MiddleButton) {
     if (hit.id) Q_EMIT openIn(hit.id, QString(), true);
@@ -240,8 +240,8 @@ QString GraphView::legend_tooltip(const QPointF& at) const {
 bool GraphView::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return View::event(event);
   auto* help = static_cast<QHelpEvent*>(event);
-  QString text = canvas().contains(help->pos()) ? tooltip(hit_test(picture_, camera_.to_scene(help->pos())))
-                                                : legend_tooltip(help->pos());
+  QString text = drawn().contains(help->pos()) ? tooltip(hit_test(picture_, camera_.to_scene(help->pos())))
+                                               : legend_tooltip(help->pos());
   if (text.isEmpty())
     QToolTip::hideText();
   else

@@ -21,6 +21,8 @@ constexpr double kNear = 0.75, kFar = 0.5, kNoAntialiasing = 0.35;
 constexpr double kCorner = 8;        // of lanes
 constexpr double kNameFrom = 12;     // height on the screen of a box that has room for a name
 constexpr double kLeastText = 9;     // height on the screen of words that can be read
+constexpr double kTitleHeight = 13;  // of the letters of a name from afar
+constexpr int kLeastTitle = 40;      // pixels of a name in which it can be told from others
 constexpr double kPillsFrom = 0.65;  // further out their words cannot be read
 constexpr double kPillRow = 20, kPillHeight = 18, kPillGap = 16;
 constexpr int kPillTick = 14;  // the mark of what was kept
@@ -80,6 +82,7 @@ class GraphPainter {
   // Everything of the old picture that this one lost stands at 45 %.
   static constexpr double kGone = 0.45;
   int painted = 0;  // items that were in view
+  std::vector<QRectF> take_titles() { return std::move(titles_); }
 
  private:
   static constexpr double kAround = 40;  // painted beyond the view: outlines, arrows
@@ -170,15 +173,23 @@ class GraphPainter {
     return light == t_.dark ? t_.onAccent : t_.text1;
   }
 
+  // From afar boxes are smaller than words: a name that has no room, or would lie over another, is left out.
   void title_far(const QRectF& box, const QString& title, const QColor& colour, bool ground = false) {
-    p_.save();
-    p_.translate(box.topLeft());
-    p_.scale(1 / camera_.zoom, 1 / camera_.zoom);
     // Of a group the title has the room above what is in it.
     const int top =
         ground ? 0 : static_cast<int>(std::clamp((box.height() * camera_.zoom - 16) / 2, -1.0, 2.0));
     const QRect room(6, top, static_cast<int>(box.width() * camera_.zoom) - 12, 16);
-    const int wide = std::min(room.width(), kit::textWidth(t_.mono(11), title));
+    const int whole = kit::textWidth(t_.mono(11), title), wide = std::min(room.width(), whole);
+    if (wide < std::min(whole, kLeastTitle)) return;
+    const QRectF place =
+        QRectF(room.topLeft(), QSizeF(wide, kTitleHeight)).translated(camera_.to_view(box.topLeft()));
+    if (std::any_of(titles_.begin(), titles_.end(),
+                    [&](const QRectF& each) { return each.intersects(place); }))
+      return;
+    titles_.push_back(place);
+    p_.save();
+    p_.translate(box.topLeft());
+    p_.scale(1 / camera_.zoom, 1 / camera_.zoom);
     if (ground && wide > 0) p_.fillRect(QRect(room.x() - 3, top + 1, wide + 6, 14), t_.canvas);
     kit::drawText(p_, room, title, t_.mono(11), colour, Qt::AlignLeft, kit::Elide::Middle);
     p_.restore();
@@ -451,6 +462,7 @@ class GraphPainter {
 
  private:
   QPainter& p_;
+  std::vector<QRectF> titles_;  // on the view, of names from afar
   const GraphPicture& picture_;
   const Camera& camera_;
   const PaintState& state_;
@@ -493,6 +505,7 @@ int paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& pictu
   if (picture.empty()) return 0;
   GraphPainter work(painter, view, picture, camera, state);
   work.paint();
+  if (state.titles) *state.titles = work.take_titles();
   return work.painted;
 }
 

@@ -51,7 +51,8 @@ struct PaintState {
   std::vector<Id> matches;  // of the search
   const Ghosts* ghosts = nullptr;
   bool motion = false;
-  bool bars = true;  // of traffic, beside the rows
+  bool bars = true;                       // of traffic, beside the rows
+  std::vector<QRectF>* titles = nullptr;  // filled: where names of a picture seen from afar stand
 };
 
 // Returns how many items were in view and painted.
@@ -59,10 +60,14 @@ int paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& pictu
                 const PaintState& state);
 // Lower right corner; empty rectangle when everything is in view.
 QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camera& camera);
-// What a map takes of a view's width when it is shown.
-double map_room(const QRectF& view);
-void paint_minimap(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera);
-// The row of families at the bottom; returns each family's place.
+// What a map takes of a view's width when it is shown: a strip at the right, which the graph leaves free.
+double map_room(const QRectF& view, const GraphPicture& picture);
+// shown: what of the view the graph has.
+void paint_minimap(QPainter& painter, const QRectF& view, const QRectF& shown, const GraphPicture& picture,
+                   const Camera& camera);
+// How many rows the families need at the bottom of a view of a size, at most two.
+int legend_rows(const GraphPicture& picture, QSizeF view);
+// The rows of families at the bottom; returns each family's place.
 std::vector<std::pair<kit::NodeFamily, QRectF>> paint_legend(QPainter& painter, const QRectF& row,
                                                              const GraphPicture& picture, double zoom);
 

@@ -277,8 +277,8 @@ void GraphView::fit_rows() {
     bars_ = bars && !picture_.scene.beside.bars.empty();
     const QRectF whole = extent();
     const bool tall = whole.height() * kCompactReadable > area.height();
-    map_ = tall && (area.width() - map_room(area)) / whole.width() >= kEasy;
-    const double width = area.width() - (map_ ? map_room(area) : 0);
+    map_ = tall && (area.width() - map_room(area, picture_)) / whole.width() >= kEasy;
+    const double width = area.width() - (map_ ? map_room(area, picture_) : 0);
     camera_.zoom = std::clamp(width / whole.width(), kCompactReadable, kLargestFit);
     const double free = width / camera_.zoom - whole.width();
     if (free < 0 && bars_) continue;
@@ -299,8 +299,8 @@ void GraphView::fit() {
   camera_.zoom = std::min(all, kLargestFit);
   if (all < kReadable) {
     const double wide = width / whole.width();
-    map_ = (width - map_room(area)) / whole.width() >= kReadable || wide < kNamed;
-    if (map_) width -= map_room(area);
+    map_ = (width - map_room(area, picture_)) / whole.width() >= kReadable || wide < kNamed;
+    if (map_) width -= map_room(area, picture_);
     camera_.zoom = map_ ? std::clamp(width / whole.width(), wide < kHopeless ? kReadable : kNamed, kEasy)
                         : std::min(wide, kEasy);
   }
@@ -319,7 +319,9 @@ double GraphView::first_in_sight(double width) const {
 }
 
 void GraphView::frame(const QRectF& scene) {
-  QRectF area = canvas();
+  // Where not all of it is shown the map is, which takes its strip.
+  const bool part = map_ && !scene.contains(extent().adjusted(24, 24, -24, -24));
+  const QRectF area = canvas().adjusted(0, 0, part ? -map_room(canvas(), picture_) : 0, 0);
   camera_.zoom = std::clamp(std::min(area.width() / scene.width(), area.height() / scene.height()) * 0.9,
                             kLeastFit, 1.5);
   camera_.origin = scene.center() - QPointF(area.width(), area.height()) / (2 * camera_.zoom);
@@ -330,9 +332,13 @@ void GraphView::frame(const QRectF& scene) {
 void GraphView::frame_all() {
   const QRectF whole = extent();
   frame(whole);
-  const QSizeF shown = canvas().size() / camera_.zoom;
+  QSizeF shown = canvas().size() / camera_.zoom;
   const bool wide = whole.width() > shown.width(), tall = whole.height() > shown.height();
-  if (wide) camera_.origin.setX(first_in_sight(shown.width()));
+  if (wide || tall) {
+    shown.rwidth() -= map_room(canvas(), picture_) / camera_.zoom;
+    camera_.origin.setX(whole.width() > shown.width() ? first_in_sight(shown.width())
+                                                      : whole.center().x() - shown.width() / 2);
+  }
   if (tall) camera_.origin.setY(whole.top() - kAbove / camera_.zoom);
   if (wide || tall) map_ = true;
 }
@@ -346,7 +352,7 @@ void GraphView::zoom_at(QPointF point, double factor) {
 }
 
 void GraphView::zoom(Zoom how) {
-  QPointF middle = canvas().center();
+  QPointF middle = drawn().center();
   if (how == Zoom::In) zoom_at(middle, 1.25);
   if (how == Zoom::Out) zoom_at(middle, 0.8);
   if (how == Zoom::Reset) zoom_at(middle, 1 / camera_.zoom);
@@ -406,7 +412,7 @@ std::vector<Thing> GraphView::things() const {
   for (size_t i = 0; i < picture_.layout.nodes.size() && i < picture_.scene.items.size(); ++i) {
     const QRectF box = to_rect(picture_.layout.nodes[i]);
     const QRectF seen(camera_.to_view(box.topLeft()), camera_.to_view(box.bottomRight()));
-    if (seen.intersects(canvas())) out.push_back({picture_.scene.items[i].id, seen.toRect()});
+    if (seen.intersects(drawn())) out.push_back({picture_.scene.items[i].id, seen.toRect()});
   }
   return out;
 }
@@ -461,13 +467,13 @@ void GraphView::resizeEvent(QResizeEvent*) {
   if (!fitted_ || !moved_) fit();
 }
 
-// The map lies over the lower right corner; what is revealed stands beside it.
+// The map stands in a strip at the right, at its lower end; the graph has what is left of it.
 QRectF GraphView::map() const {
   return map_ ? minimap_rect(canvas(), picture_, camera_) : QRectF();
 }
 QRectF GraphView::drawn() const {
   const QRectF map = this->map();
-  return map.isEmpty() ? canvas() : canvas().adjusted(0, 0, map.left() - canvas().right() - 4, 0);
+  return map.isEmpty() ? canvas() : canvas().adjusted(0, 0, -map_room(canvas(), picture_), 0);
 }
 
 QString GraphView::whyEmpty() const {
@@ -485,12 +491,12 @@ void GraphView::paintEvent(QPaintEvent*) {
   if (picture_.empty()) {
     return paintEmpty(painter, rect(), whyEmpty());
   }
-  PaintState state{&selection(), matches_, &ghosts_, t.motion, bars_};
+  PaintState state{&selection(), matches_, &ghosts_, t.motion, bars_, &titles_};
+  painter.setClipRect(drawn());
+  painted_ = paint_graph(painter, drawn(), picture_, camera_, state);
+  if (bars_ && detail_at(camera_.zoom) != Detail::Far) paint_beside_head(painter, drawn(), picture_, camera_);
   painter.setClipRect(canvas());
-  painted_ = paint_graph(painter, canvas(), picture_, camera_, state);
-  if (bars_ && detail_at(camera_.zoom) != Detail::Far)
-    paint_beside_head(painter, canvas(), picture_, camera_);
-  if (map_) paint_minimap(painter, canvas(), picture_, camera_);
+  if (map_) paint_minimap(painter, canvas(), drawn(), picture_, camera_);
   painter.setClipping(false);
   legend_ = paint_legend(painter, legend(), picture_, camera_.zoom);
   if (framing_) {

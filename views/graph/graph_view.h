@@ -42,7 +42,8 @@ class GraphView : public kit::View {
   const Camera& camera() const { return camera_; }
   const Ghosts& ghosts() const { return ghosts_; }
   QRectF minimap() const { return map(); }
-  int painted() const { return painted_; }  // items of the last paint
+  int painted() const { return painted_; }                       // items of the last paint
+  const std::vector<QRectF>& titles() const { return titles_; }  // of the last paint, seen from afar
 
  protected:
   void sessionChanged() override;
@@ -97,6 +98,7 @@ class GraphView : public kit::View {
   Camera camera_;
   Ghosts ghosts_;
   int painted_ = 0;
+  std::vector<QRectF> titles_;
   Id shown_graph_ = 0, shown_film_ = 0;
   std::set<std::string> opened_, closed_;
   bool all_open_ = false, fitted_ = false;

@@ -10,11 +10,16 @@ using kit::theme;
 
 namespace {
 constexpr double kNarrow = 360;  // a view that a map would cover
-constexpr double kLeast = 62, kMost = 96, kTallest = 220, kInset = 10, kMargin = 24, kGround = 4;
+constexpr double kLeast = 62, kMost = 96, kTallest = 220, kInset = 10, kMargin = 24;
+constexpr double kTwoRowsFrom = 300;  // height of a view that has room for two rows of families
 
 double minimap_scale(const GraphPicture& picture, double width) {
   return std::min(width / std::max(1.0, picture.layout.width),
                   kTallest / std::max(1.0, picture.layout.height));
+}
+
+double map_width(const GraphPicture& picture) {
+  return std::clamp(picture.layout.width * kTallest / std::max(1.0, picture.layout.height), kLeast, kMost);
 }
 }  // namespace
 
@@ -25,23 +30,25 @@ QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camer
   const QRectF all = QRectF(0, 0, picture.layout.width, picture.layout.height)
                          .adjusted(kMargin, kMargin, -kMargin, -kMargin);
   if (seen.contains(all)) return {};
-  double width =
-      std::clamp(picture.layout.width * kTallest / std::max(1.0, picture.layout.height), kLeast, kMost);
+  const double width = map_width(picture);
   double height = std::clamp(picture.layout.height * minimap_scale(picture, width), kLeast / 2, kTallest);
   return {view.right() - width - kInset, view.bottom() - height - kInset, width, height};
 }
 
-double map_room(const QRectF& view) {
-  return view.width() < kNarrow ? 0 : kLeast + 2 * kInset;
+double map_room(const QRectF& view, const GraphPicture& picture) {
+  return view.width() < kNarrow ? 0 : map_width(picture) + 2 * kInset;
 }
 
-void paint_minimap(QPainter& p, const QRectF& view, const GraphPicture& picture, const Camera& camera) {
+void paint_minimap(QPainter& p, const QRectF& view, const QRectF& shown, const GraphPicture& picture,
+                   const Camera& camera) {
   QRectF map = minimap_rect(view, picture, camera);
   if (map.isEmpty()) return;
   const kit::Theme& t = theme();
   p.save();
   p.setRenderHint(QPainter::Antialiasing, false);
-  p.fillRect(map.adjusted(-kGround, -kGround, kGround, kGround), t.canvas);  // what is below ends beside it
+  const QRectF strip(shown.right(), view.top(), view.right() - shown.right(), view.height());
+  p.fillRect(strip, t.canvas);
+  kit::hairline(p, strip.topLeft(), strip.bottomLeft(), t.line);
   p.fillRect(map, t.bg1);
   kit::hairlineBox(p, map, t.line);
   p.setClipRect(map);
@@ -53,7 +60,7 @@ void paint_minimap(QPainter& p, const QRectF& view, const GraphPicture& picture,
     QRectF box(left + b.x * s, map.top() + b.y * s, std::max(3.0, b.w * s), std::max(1.5, b.h * s));
     p.fillRect(box, it.kind == SceneItem::Kind::Node ? t.family(it.family) : t.ctl);
   }
-  QRectF seen(camera.to_scene(view.topLeft()), camera.to_scene(view.bottomRight()));
+  QRectF seen(camera.to_scene(shown.topLeft()), camera.to_scene(shown.bottomRight()));
   QRectF frame(left + seen.left() * s, map.top() + seen.top() * s, seen.width() * s, seen.height() * s);
   kit::hairlineBox(p, frame.intersected(map.adjusted(0, 0, -1, -1)), t.text2);
   p.restore();

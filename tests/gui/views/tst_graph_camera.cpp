@@ -54,6 +54,41 @@ class TestGraphCamera : public QObject {
     QVERIFY(!rig.view.minimap().isEmpty());
   }
 
+  // Whatever of the graph stands where the map's strip is cannot be clicked, and is not painted.
+  void theMapLiesOverNothing() {
+    Rig<GraphView> rig(deep_->session, "captured", {700, 420});
+    rig.view.act("graph.open-all");
+    for (int i = 0; i < 6; ++i) {
+      rig.settle();
+      const QRectF map = rig.view.minimap();
+      QVERIFY(!map.isEmpty());
+      for (const kit::Thing& thing : rig.view.things()) QVERIFY(thing.box.left() < map.left());
+      const QImage image = rig.view.grab().toImage();
+      for (const double y : {map.top() - 40, map.top() - 4, 10.0})  // over the map
+        for (int x = static_cast<int>(map.left()) - 8; x < 700; ++x)
+          QCOMPARE(image.pixelColor(x, static_cast<int>(y)), kit::theme().canvas);
+      QTest::mouseMove(&rig.view, QPoint(map.center().x(), map.top() - 30));
+      rig.settle();
+      QCOMPARE(rig.model.selection().hover, Id(0));
+      rig.view.zoom(kit::Zoom::In);
+    }
+  }
+
+  void namesFromAfarDoNotLieOverEachOther() {
+    Rig<GraphView> rig(deep_->session, "captured", {700, 460});
+    size_t most = 0;
+    for (int step = 0; step < 9; ++step) {
+      if (step % 3 == 0) rig.view.act("graph.open-all");
+      rig.view.zoom(step % 3 ? kit::Zoom::Out : kit::Zoom::Fit);
+      rig.settle();
+      const std::vector<QRectF>& titles = rig.view.titles();
+      most = std::max(most, titles.size());
+      for (size_t i = 0; i < titles.size(); ++i)
+        for (size_t k = i + 1; k < titles.size(); ++k) QVERIFY(!titles[i].intersects(titles[k]));
+    }
+    QVERIFY(most > 1);
+  }
+
   // What is in the middle of the view is where the eye is.
   void whatIsInTheMiddleStaysThereWhenModulesOpen() {
     Rig<GraphView> rig(deep_->session, "captured", {400, 460});
@@ -98,7 +133,7 @@ class TestGraphCamera : public QObject {
   static std::pair<Id, QPointF> nearestToMiddle(const GraphView& view) {
     QRectF seen(view.rect());
     seen.setBottom(seen.bottom() - kit::theme().header());
-    if (!view.minimap().isEmpty()) seen.setRight(view.minimap().left() - 4);
+    if (!view.minimap().isEmpty()) seen.setRight(view.minimap().left() - 10);
     std::pair<Id, QPointF> out{0, {}};
     double least = 1e9;
     for (size_t i = 0; i < view.picture().scene.items.size(); ++i) {
