@@ -257,10 +257,11 @@ QRectF GraphView::seen_scene() const {
 }
 
 QRectF GraphView::legend() const {
-  return QRectF(0, height() - theme().header(), width(), theme().header());
+  const int high = legend_rows(picture_, size()) * theme().header();
+  return QRectF(0, height() - high, width(), high);
 }
 QRectF GraphView::canvas() const {
-  return QRectF(0, 0, width(), height() - theme().header());
+  return QRectF(0, 0, width(), legend().top());
 }
 
 // The graph with what stands beside it.

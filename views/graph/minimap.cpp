@@ -82,42 +82,64 @@ static void paint_keys(QPainter& p, const QRectF& row, const GraphPicture& pictu
   }
 }
 
-std::vector<std::pair<kit::NodeFamily, QRectF>> paint_legend(QPainter& p, const QRectF& row,
+// Places of the families in rows, the first `named` of them with their names; none when they have no room.
+static std::vector<QRectF> legend_places(const GraphPicture& picture, const QRectF& box, int rows,
+                                         size_t named) {
+  const kit::Theme& t = theme();
+  const double zoom = kit::textWidth(t.mono(11), QStringLiteral("400 %"));  // at the first row's right end
+  const double left = box.left() + t.padding(), right = box.right() - t.padding();
+  std::vector<QRectF> out;
+  double x = left;
+  int line = 0;
+  for (size_t i = 0; i < picture.scene.families.size(); ++i) {
+    const double width =
+        i < named ? 20 + kit::textWidth(t.ui(12), kit::familyTitle(picture.scene.families[i])) + 16 : 24;
+    if (x + width > right - (line ? 0 : zoom + t.padding())) {
+      x = left;
+      if (++line == rows) return {};
+    }
+    out.emplace_back(x, box.top() + line * t.header(), width, t.header());
+    x += width;
+  }
+  return out;
+}
+
+int legend_rows(const GraphPicture& picture, QSizeF view) {
+  const size_t all = picture.scene.families.size();
+  const QRectF box(QPointF(), view);
+  const bool one = !picture.scene.keys.empty() || all == 0 || view.height() < kTwoRowsFrom ||
+                   !legend_places(picture, box, 1, all).empty();
+  return one ? 1 : 2;
+}
+
+std::vector<std::pair<kit::NodeFamily, QRectF>> paint_legend(QPainter& p, const QRectF& box,
                                                              const GraphPicture& picture, double zoom) {
   const kit::Theme& t = theme();
   std::vector<std::pair<kit::NodeFamily, QRectF>> out;
-  p.fillRect(row, t.bg1);
-  kit::hairline(p, row.topLeft(), row.topRight(), t.line);
-  QString percent = QStringLiteral("%1 %").arg(qRound(zoom * 100));
-  int zoom_width = kit::drawText(p, row.adjusted(0, 0, -t.padding(), 0).toRect(), percent, t.mono(11),
-                                 t.text2, Qt::AlignRight);
-  double x = row.left() + t.padding(), most = row.right() - zoom_width - 2 * t.padding();
+  p.fillRect(box, t.bg1);
+  kit::hairline(p, box.topLeft(), box.topRight(), t.line);
+  const QString percent = QStringLiteral("%1 %").arg(qRound(zoom * 100));
+  const QRectF row(box.left(), box.top(), box.width(), t.header());
+  const int zoom_width = kit::drawText(p, row.adjusted(0, 0, -t.padding(), 0).toRect(), percent, t.mono(11),
+                                       t.text2, Qt::AlignRight);
   if (!picture.scene.keys.empty()) {
+    const double x = row.left() + t.padding(), most = row.right() - zoom_width - 2 * t.padding();
     paint_keys(p, QRectF(x, row.top(), most - x, row.height()), picture);
     return out;
   }
   // What has no room for its name stands as its glyph alone, which is a click as well.
-  auto wide = [&](kit::NodeFamily family) {
-    return 20 + kit::textWidth(t.ui(12), kit::familyTitle(family)) + 16;
-  };
+  const int rows = std::max(1, qRound(box.height() / t.header()));
   size_t named = picture.scene.families.size();
-  auto taken = [&] {
-    double sum = 0;
-    for (size_t i = 0; i < picture.scene.families.size(); ++i)
-      sum += i < named ? wide(picture.scene.families[i]) : 24;
-    return sum;
-  };
-  while (named > 0 && x + taken() > most) --named;
-  for (size_t i = 0; i < picture.scene.families.size(); ++i) {
+  std::vector<QRectF> places = legend_places(picture, box, rows, named);
+  while (named > 0 && places.empty()) places = legend_places(picture, box, rows, --named);
+  for (size_t i = 0; i < places.size(); ++i) {
     const kit::NodeFamily family = picture.scene.families[i];
+    const QRectF& place = places[i];
     const QString title = i < named ? kit::familyTitle(family) : QString();
-    const double width = i < named ? wide(family) : 24;
-    if (x + width > most) break;
-    QRectF place(x, row.top(), width, row.height());
-    kit::drawFamily(p, family, QRect(static_cast<int>(x), static_cast<int>(row.center().y()) - 8, 16, 16));
+    kit::drawFamily(p, family,
+                    QRect(static_cast<int>(place.x()), static_cast<int>(place.center().y()) - 8, 16, 16));
     kit::drawText(p, place.adjusted(20, 0, 0, 0).toRect(), title, t.ui(12), t.text2);
     out.emplace_back(family, place);
-    x += width;
   }
   return out;
 }

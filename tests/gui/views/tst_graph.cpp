@@ -2,6 +2,7 @@
 
 #include <QAccessible>
 #include <QHelpEvent>
+#include <QPainter>
 #include <QToolTip>
 #include <map>
 #include <set>
@@ -14,6 +15,7 @@
 #include "views/graph/operators.h"
 #include "views/graph/traffic.h"
 #include "views/kit/accessible.h"
+#include "views/kit/painting/paint.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/text/numbers.h"
 
@@ -44,14 +46,32 @@ class TestGraph : public QObject {
     Rig<GraphView> rig(session(), "optimised", {260, 900});
     rig.view.grab();
     std::set<QString> told;
-    for (int x = 2; x < rig.view.width(); x += 4) {
-      const QPoint at(x, rig.view.height() - 10);
+    for (int x = 2; x < 2 * rig.view.width(); x += 4) {  // in two rows
+      const int row = x / rig.view.width();
+      const QPoint at(x % rig.view.width(), rig.view.height() - 10 - row * kit::theme().header());
       QToolTip::hideText();
       QHelpEvent help(QEvent::ToolTip, at, rig.view.mapToGlobal(at));
       QApplication::sendEvent(&rig.view, &help);
       if (QToolTip::text().contains("selects all")) told.insert(QToolTip::text());
     }
     QCOMPARE(told.size(), rig.view.picture().scene.families.size());
+  }
+
+  // A narrow pane has a second row for the names rather than glyphs alone; a wide one keeps to one row.
+  void aNarrowLegendHasTwoRows() {
+    Rig<GraphView> narrow(session(), "optimised", {375, 500}), wide(session(), "optimised", {900, 500});
+    const auto& families = narrow.view.picture().scene.families;
+    QVERIFY(families.size() > 3);
+    QCOMPARE(views::legend_rows(narrow.view.picture(), narrow.view.size()), 2);
+    QCOMPARE(views::legend_rows(wide.view.picture(), wide.view.size()), 1);
+    QImage image(375, 500, QImage::Format_RGB32);
+    QPainter painter(&image);
+    const double header = kit::theme().header();
+    const auto places =
+        views::paint_legend(painter, QRectF(0, 500 - 2 * header, 375, 2 * header), narrow.view.picture(), 1);
+    QCOMPARE(places.size(), families.size());
+    for (const auto& [family, place] : places)
+      QVERIFY(place.width() > 20 + kit::textWidth(kit::theme().ui(12), kit::familyTitle(family)));
   }
 
   void aModuleClosesToACardAndOpensAgain() {
