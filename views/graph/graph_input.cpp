@@ -41,8 +41,8 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
       QPointF part((event->pos().x() - map.left()) / map.width(),
                    (event->pos().y() - map.top()) / map.height());
       camera_.origin = QPointF(part.x() * picture_.layout.width, part.y() * picture_.layout.height) -
-                       QPointF(canvas().width(), canvas().height()) / (2 * camera_.zoom);
-      update();
+                       QPointF(drawn().width(), drawn().height()) / (2 * camera_.zoom);
+      look();
       return;
     }
     if (!dragging_ && !framing_ && moved.manhattanLength() < kDragFrom) return;

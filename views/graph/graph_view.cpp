@@ -326,7 +326,7 @@ void GraphView::frame(const QRectF& scene) {
   camera_.zoom = std::clamp(std::min(area.width() / scene.width(), area.height() / scene.height()) * 0.9,
                             kLeastFit, 1.5);
   camera_.origin = scene.center() - QPointF(area.width(), area.height()) / (2 * camera_.zoom);
-  update();
+  look();
 }
 
 // All of it. Where boxes could not be told apart any more, the beginning of it, and the map.
@@ -342,6 +342,7 @@ void GraphView::frame_all() {
   }
   if (tall) camera_.origin.setY(whole.top() - kAbove / camera_.zoom);
   if (wide || tall) map_ = true;
+  look();
 }
 
 void GraphView::zoom_at(QPointF point, double factor) {
@@ -349,7 +350,7 @@ void GraphView::zoom_at(QPointF point, double factor) {
   camera_.zoom = std::clamp(camera_.zoom * factor, 0.02, 4.0);
   camera_.origin = fixed - point / camera_.zoom;
   moved_ = map_ = true;
-  update();
+  look();
 }
 
 void GraphView::zoom(Zoom how) {
@@ -373,7 +374,7 @@ void GraphView::zoom(Zoom how) {
 void GraphView::pan(QPointF by) {
   moved_ = true;
   camera_.origin -= by / camera_.zoom;
-  update();
+  look();
 }
 
 // Scrolls as little as needed to show the active node or its nearest relative here.
@@ -398,6 +399,20 @@ void GraphView::reveal(Id id) {
     camera_.origin.setY(box.center().y() - seen.height() / 2);
   if (box.left() < seen.left() || box.right() > seen.right())
     camera_.origin.setX(box.center().x() - seen.width() / 2);
+  look();
+}
+
+void GraphView::look() {
+  update();
+  if (picture_.compact) Q_EMIT looksAt(camera_.origin.y(), camera_.zoom);
+}
+
+// Rows stand at the same heights before and after; what is beside them differs.
+void GraphView::lookAt(double top, double zoom) {
+  if (!picture_.compact || !fitted_) return;
+  const double middle = camera_.to_scene(drawn().center()).x();
+  camera_ = {zoom, {middle - drawn().center().x() / zoom, top}};
+  moved_ = true;
   update();
 }
 

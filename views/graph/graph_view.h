@@ -35,6 +35,7 @@ class GraphView : public kit::View {
   QString copyPython() const override;
   Id canShow(Id id) const override;
   void reveal(Id id) override;
+  void lookAt(double top, double zoom) override;
   std::vector<Id> shown() const override;
   std::vector<kit::Thing> things() const override;
 
@@ -77,6 +78,7 @@ class GraphView : public kit::View {
   void zoom_at(QPointF point, double factor);
   void pan(QPointF by);
   void keep_in_sight();
+  void look();  // after the camera was moved
   void toggle_module(const std::string& path, bool open);
   void toggle_active_module();
   void group_by(Grouping grouping);

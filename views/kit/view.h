@@ -55,7 +55,12 @@ class View : public QWidget {
 
   QImage grabTo(const QSize& size, double dpr);  // renders offscreen at that logical size
 
+  // Two views of one arrangement, as before and after fusion, are looked at together: where the one was moved
+  // to by hand is told (looksAt), and the other moves there.
+  virtual void lookAt(double top, double zoom) {}
+
  Q_SIGNALS:
+  void looksAt(double top, double zoom);
   void activate(vitrine::Id id);                        // clicked; 0 = ground
   void toggle(vitrine::Id id);                          // Ctrl+click
   void selectAll(const std::vector<vitrine::Id>& ids);  // a frame of nodes, a legend entry

@@ -80,8 +80,18 @@ Pane* Centre::add(QSplitter* column, const PaneSpec& spec) {
   connect(pane, &Pane::openIn, this, &Centre::openIn);
   connect(pane, &Pane::commandRequested, this, &Centre::commandRequested);
   connect(pane, &Pane::shown, this, &Centre::shownChanged);
+  connect(pane, &Pane::looksAt, this, [this, pane](double top, double zoom) { together(pane, top, zoom); });
   connect(pane, &Pane::focused, this, [this](Pane* focused) { current_ = focused; });
   return pane;
+}
+
+// The rows before fusion and after it are the same.
+void Centre::together(const Pane* moved, double top, double zoom) {
+  auto rows = [](const Pane* pane) { return pane->stage() == "loops" || pane->stage() == "fused"; };
+  if (!rows(moved)) return;
+  for (Pane* pane : panes_)
+    if (pane != moved && rows(pane) && pane->stage() != moved->stage() && pane->host())
+      pane->host()->view()->lookAt(top, zoom);
 }
 
 Pane* Centre::pane(char letter) const {

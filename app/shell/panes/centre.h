@@ -36,6 +36,7 @@ class Centre : public QWidget {
 
  private:
   Pane* add(QSplitter* column, const PaneSpec& spec);
+  void together(const Pane* moved, double top, double zoom);
   void refreshTabs();
   Document* document_;
   LayoutSwitch* tabs_;

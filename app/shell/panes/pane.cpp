@@ -85,6 +85,9 @@ void Pane::show(const std::string& what) {
     stack_->addWidget(host);
     connect(host, &ViewHost::openIn, this, &Pane::openIn);
     connect(host, &ViewHost::commandRequested, this, &Pane::commandRequested);
+    connect(host->view(), &kit::View::looksAt, this, [this, host](double top, double zoom) {
+      if (host == this->host()) Q_EMIT looksAt(top, zoom);
+    });
     connect(host, &ViewHost::headerChanged, this, &Pane::refreshHeader);
     connect(host, &ViewHost::focused, this, [this] { Q_EMIT focused(this); });
     connect(host, &ViewHost::focusedByKey, header_, &kit::HeaderBar::setFocused);

@@ -30,6 +30,7 @@ class Pane : public QWidget {
   QSize minimumSizeHint() const override;
 
  Q_SIGNALS:
+  void looksAt(double top, double zoom);  // of the view that is shown
   void openIn(vitrine::Id id, const QString& view, bool other);
   void commandRequested(const QString& id);
   void focused(vitrine::app::Pane* pane);

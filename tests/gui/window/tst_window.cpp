@@ -222,6 +222,31 @@ class TestWindow : public fixture::WindowTest {
     app::AppSettings::ignoreStored();
   }
 
+  void thePanesOfFusionAreScrolledTogether() {
+    MainWindow window;
+    openIn(window);
+    QVERIFY(window.chooseLayout("Fusion"));
+    window.resize(1100, 640);
+    window.settle();
+    auto camera = [&](char letter) {
+      return static_cast<views::GraphView*>(window.centre()->pane(letter)->host()->view())->camera();
+    };
+    for (const char letter : {'A', 'B'}) {
+      const double top = camera('A').origin.y();
+      QWidget* view = window.centre()->pane(letter)->host()->view();
+      const QPointF at(view->rect().center());
+      for (const auto& [by, modifiers] :
+           {std::pair(-240, Qt::NoModifier), std::pair(60, Qt::ControlModifier)}) {
+        QWheelEvent wheel(at, view->mapToGlobal(at), {}, {0, by}, Qt::NoButton, modifiers, Qt::NoScrollPhase,
+                          false);
+        QApplication::sendEvent(view, &wheel);
+        QCOMPARE(camera('A').origin.y(), camera('B').origin.y());
+        QCOMPARE(camera('A').zoom, camera('B').zoom);
+      }
+      QVERIFY(camera('A').origin.y() != top);
+    }
+  }
+
   // Not the layout that was chosen before.
   void aDockThatWasMovedCanBeUndone() {
     MainWindow window;
