@@ -125,13 +125,15 @@ Item compilationItem(const SessionData& d, const CompilationRow& row, const Unit
   Item item;
   item.id = row.id;
   const double total = launched(d, row.id);
-  const QString value = row.status != "ok" ? s(row.status).replace('_', ' ')
-                        : total > 0        ? units.calls.text(total) + QStringLiteral(" a call")
-                                           : counted(callsOf(d, row), "call");
-  Cell name = word("compile " + s(row.label), "graph", row.status != "ok");
+  // What is no time stands behind the name: a column of times is compared.
+  const bool timed = row.status == "ok" && total > 0;
+  const QString about = row.status != "ok" ? ", " + s(row.status).replace('_', ' ')
+                        : timed            ? QString()
+                                           : ", " + counted(callsOf(d, row), "call");
+  Cell name = word("compile " + s(row.label) + about, "graph", row.status != "ok");
   if (row.status == "failed") name.tone = Tone::Err;
-  item.cells = {name, number(value)};
-  if (row.status == "ok" && total > 0) item.cells[1].tooltip = addedText(d, row.id);
+  item.cells = {name, number(timed ? units.calls.text(total) : QString())};
+  if (timed) item.cells[1].tooltip = addedText(d, row.id);
   for (const KernelRow& kernel : d.kernels.of(row.id)) item.children.push_back(kernelItem(d, kernel, units));
   return item;
 }
@@ -141,6 +143,7 @@ Item breakItem(const SessionData& d, const BreakRow& row, int times) {
   const InstructionRow* ins = d.instructions.find(row.instruction);
   Cell name = word(s(row.expression.empty() ? row.kind : row.expression), "scissors");
   if (times > 1) name.text += QStringLiteral(" × %1").arg(times);
+  if (ins) name.text.prepend(d.place(ins->span) + ' ');
   // What breaks stands where it does; its callers only end there.
   const bool is_caller = row.cause && row.cause != row.instruction;
   if (is_caller)
@@ -150,7 +153,7 @@ Item breakItem(const SessionData& d, const BreakRow& row, int times) {
   name.quiet = is_caller;
   Item item;
   item.id = row.id;
-  item.cells = {name, number(ins ? d.place(ins->span) : QString())};
+  item.cells = {name, number(QString())};
   return item;
 }
 
@@ -164,8 +167,9 @@ Item guardsItem(const SessionData& d, Id compilation) {
   const kit::MeasureUnit unit = kit::timeTextUnit(costs);
   const size_t count = d.guards.of(compilation).size();
   Item item;
-  item.cells = {word("guards", "guard"),
-                number(QString::number(count) + (cost > 0 ? ", " + kit::timeText(cost) : QString()))};
+  item.cells = {word(counted(static_cast<int64_t>(count), "guard"), "guard"),
+                number(cost > 0 ? kit::timeText(cost) : QString())};
+  if (cost > 0) item.cells[1].tooltip = QStringLiteral("checking all of them, at each call");
   for (const GuardRow& guard : d.guards.of(compilation)) {
     Item each;
     each.id = guard.id;
@@ -219,10 +223,11 @@ Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
   item.id = row.id;
   item.open = row.state == "captured";
   const double took = compileTime(d, row);
-  item.cells = {word(frameName(d, row), "function", row.state != "captured"),
-                number(row.state == "captured"
-                           ? (took > 0 ? QStringLiteral("compile ") + units.compile.text(took) : QString())
-                           : s(row.state))};
+  const QString about = row.state == "captured" ? QString() : ", " + s(row.state);
+  item.cells = {
+      word(frameName(d, row) + about, "function", row.state != "captured"),
+      number(row.state == "captured" && took > 0 ? QStringLiteral("compile ") + units.compile.text(took)
+                                                 : QString())};
   if (row.state == "captured" && took > 0)
     item.cells[1].tooltip = QStringLiteral("compiling, all compilations of this frame");
   item.cells[0].tooltip = row.reason.empty() && code ? s(code->qualname) : s(row.reason);
@@ -235,8 +240,8 @@ Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
     Item part;
     part.id = segment.id;
     part.open = segment.ordinal == 0;
-    part.cells = {word(QStringLiteral("segment %1").arg(segment.ordinal), "segment"),
-                  number(QStringLiteral("pc %1").arg(segment.pc))};
+    part.cells = {word(QStringLiteral("segment %1, pc %2").arg(segment.ordinal).arg(segment.pc), "segment"),
+                  number(QString())};
     addCompilations(d, segment, units, part);
     item.children.push_back(part);
     addBreaks(d, segment, item);
