@@ -168,7 +168,11 @@ void MainWindow::sessionChanged() {
     setWindowTitle("Vitrine");
   } else {
     setWindowTitle(QFileInfo(QString::fromStdString(document_->session()->path)).fileName() + " – Vitrine");
-    if (layout_.isEmpty()) chooseLayout("Explore");
+    const std::optional<LayoutInfo> layout = layoutNamed(layout_);
+    if (layout_.isEmpty())
+      chooseLayout("Explore");
+    else if (layout && instead(*layout) != instead_)
+      arrange(*layout);
   }
   chain_->set(document_->session(), document_->selection());
   for (auto* list : {&undo_, &redo_})  // notes of another session

@@ -97,7 +97,7 @@ class MainWindow : public QMainWindow {
   void remember(const Undo& before);
   void undo(QList<Undo>& from, QList<Undo>& to);
   Undo asItIs(const Undo& like) const;
-  bool instead(const LayoutInfo& layout) const;  // its panes of a whole training step
+  bool instead(const LayoutInfo& layout) const;  // its panes of a graph that has no halves
   void arrange(const LayoutInfo& layout);
   void rememberLayout();
   void dockGrabbed();
@@ -125,6 +125,7 @@ class MainWindow : public QMainWindow {
   KernelRebuild* rebuild_;
   NoteField* note_;
   QString layout_;
+  bool instead_ = false;  // how it was arranged
   QList<Undo> undo_, redo_;
   QByteArray before_grab_;  // the docks when the user took hold of one
   QTimer grab_;             // until they let go of it

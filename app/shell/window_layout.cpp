@@ -74,11 +74,15 @@ bool MainWindow::chooseLayout(const QString& name) {
 
 bool MainWindow::instead(const LayoutInfo& layout) const {
   const kit::SessionPtr& session = document_->session();
-  return session && !layout.whole_step.empty() && kit::isWholeStep(*session, session->main);
+  if (!session || layout.whole_step.empty()) return false;
+  const bool halves = std::any_of(session->compilations.begin(), session->compilations.end(),
+                                  [&](const auto& row) { return session->lastGraph(row.id, "backward"); });
+  return !halves || kit::isWholeStep(*session, session->main);
 }
 
 void MainWindow::arrange(const LayoutInfo& layout) {
-  std::vector<ColumnSpec> columns = instead(layout) ? layout.whole_step : layout.columns;
+  instead_ = instead(layout);
+  std::vector<ColumnSpec> columns = instead_ ? layout.whole_step : layout.columns;
   // A table that has nothing to say takes no more than its sentence.
   const kit::SessionPtr& session = document_->session();
   auto nothing = [&](const std::string& what) {

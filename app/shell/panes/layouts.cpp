@@ -101,7 +101,8 @@ std::span<const LayoutInfo> layouts() {
        FilmUnit::Pass,
        {"kernels", "choices", "symbols", "timeline", "problems", "log"},
        "joint",
-       // A step as one graph has no halves: the graph by the lines of the step, its memory, its kernels.
+       // A step as one graph has no halves, nor has a run without gradients: the graph by the lines of the
+       // step, its memory, its kernels.
        {{27, {{"optimised", 'A', 1}}},
         {45, {{"source", 0, 1}, {"view:memory", 0, 2}}},
         {28, {{"fused", 'B', 1}}}}},

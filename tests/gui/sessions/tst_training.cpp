@@ -108,6 +108,33 @@ class TestTraining : public QObject {
     QCOMPARE(window.strip()->count("joint"), QStringLiteral("9"));
   }
 
+  // Panes of halves that there are not would be empty.
+  void aRunWithoutGradientsHasNoEmptyPanes() {
+    const QString inference = folder_.filePath("inference.vitrine");
+    fixture::writeSession(inference.toStdString());
+    app::MainWindow window(nullptr, app::JobRunner::Mode::Inline);
+    window.setAttribute(Qt::WA_DontShowOnScreen);
+    window.show();
+    QVERIFY(!window.openSync(inference));
+    QVERIFY(window.chooseLayout("Training"));
+    window.settle();
+    const auto stages = [&] {
+      QStringList out;
+      for (const app::Pane* pane : window.centre()->panes()) out << QString::fromStdString(pane->what());
+      return out;
+    };
+    for (const QString& what : stages()) {
+      QVERIFY2(what != "forward" && what != "backward" && what != "view:saved", qPrintable(what));
+      if (!what.startsWith("view:"))
+        QVERIFY(window.document()->session()->countOf(window.document()->compilation(), what.toStdString()) >
+                0);
+    }
+    QVERIFY(!window.openSync(path_));  // in the same layout
+    QVERIFY(stages().contains("forward") && stages().contains("backward"));
+    QVERIFY(!window.openSync(inference));
+    QVERIFY(!stages().contains("backward"));
+  }
+
   void symbolsSayWhereTheyComeFromAndWhoFixedThem() {
     Rig<TableView> rig(session_, "", {900, 400}, views::kSymbolsTable);
     const QStringList rows = lines(rig);
