@@ -156,14 +156,27 @@ void SourceView::revealLetters() {
   if (first) pane_->reveal(first->id);
 }
 
+// The `self` of `self.fc(x)` became an instruction that loads it, perhaps a guard, and nothing else.
+static bool isLoaded(const LinkIndex& links, Id id, int depth = 3) {
+  if (depth == 0) return false;
+  const auto derived = links.derived(id);
+  return std::all_of(derived.begin(), derived.end(), [&](Id each) {
+    const Kind kind = kind_of(each);
+    return kind == Kind::Guard ||
+           ((kind == Kind::Instruction || kind == Kind::Step) && isLoaded(links, each, depth - 1));
+  });
+}
+
 std::vector<CodeSpan> SourceView::spans(const QStringList& lines) const {
   std::vector<CodeSpan> out;
   const LinkLetters letters = lettersOf(*session(), kernelInFocus(*session(), selection(), compilation()));
   for (const SpanRow& span : session()->spans.of(file_)) {
     // An expression that became nothing cannot be clicked.
-    if (session()->links.derived(span.id).empty() || span.line < 1 || span.line > lines.size()) continue;
+    const auto derived = session()->links.derived(span.id);
+    if (derived.empty() || span.line < 1 || span.line > lines.size()) continue;
     CodeSpan s;
     s.id = span.id;
+    s.quiet = isLoaded(session()->links, span.id);
     s.line = static_cast<int>(span.line) - 1;
     s.end_line = std::clamp(static_cast<int>(span.end_line) - 1, s.line, static_cast<int>(lines.size()) - 1);
     s.col = characterColumn(lines[s.line], static_cast<int>(span.col));

@@ -2,9 +2,11 @@
 #include <QHelpEvent>
 #include <QScrollBar>
 #include <QToolTip>
+#include <set>
 
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
+#include "views/kit/selection/relatives.h"
 #include "views/source/source_view.h"
 
 using namespace vitrine;
@@ -69,6 +71,30 @@ class TestSource : public QObject {
                       viewport->mapFrom(&rig.view, QPoint(box.right() - 3, box.center().y())));
     rig.settle();
     QCOMPARE(rig.model.selection().active, ids().gelu_span);
+  }
+
+  // Of `F.gelu(h)` the F and the h are no more than loaded: a click anywhere in it is about the call.
+  void aClickOnAPartIsAboutWhatBecameANode() {
+    Rig<SourceView> rig(session(), "source", {700, 500});
+    rig.view.reveal(ids().gelu_span);
+    rig.settle();
+    const QRect box = boxOf(rig, ids().gelu_span);
+    QVERIFY(box.isValid());
+    QWidget* viewport = rig.view.pane()->viewport();
+    std::set<Id> hit;
+    for (int x = box.left() + 3; x < box.right() - 2; x += 4) {
+      QTest::mouseClick(viewport, Qt::LeftButton, {},
+                        viewport->mapFrom(&rig.view, QPoint(x, box.center().y())));
+      rig.settle();
+      hit.insert(rig.model.selection().active);
+    }
+    for (const Id id : hit) {
+      const auto derived = kit::relativesOf(*session(), id).derived;
+      QVERIFY2(
+          std::any_of(derived.begin(), derived.end(), [](Id each) { return kind_of(each) == Kind::Node; }),
+          qPrintable(session()->label(id)));
+    }
+    QVERIFY(hit.contains(ids().gelu_span));
   }
 
   // Only what became something can be clicked: a comment or an import is text.

@@ -209,6 +209,8 @@ QString CodePane::selectedText() const {
   return text_.text;
 }
 
+constexpr int kQuiet = 1'000'000'000;  // more than any span is large
+
 Id CodePane::idAt(const QPoint& point) const {
   const int row = verticalScrollBar()->value() + point.y() / row_height_;
   if (row < 0 || row >= static_cast<int>(rows_.size())) return 0;
@@ -225,7 +227,8 @@ Id CodePane::idAt(const QPoint& point) const {
     if (!whole &&
         ((line == span.line && column < span.col) || (line == span.end_line && column >= span.end_col)))
       continue;
-    const int size = (span.end_line - span.line) * 1000 + (whole ? 999 : span.end_col - span.col);
+    const int size = (span.end_line - span.line) * 1000 + (whole ? 999 : span.end_col - span.col) +
+                     (span.quiet ? kQuiet : 0);
     if (size < smallest) {
       smallest = size;
       best = &span;

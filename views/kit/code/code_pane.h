@@ -17,7 +17,8 @@ namespace vitrine::kit {
 struct CodeSpan {
   Id id = 0;
   int line = 0, col = 0, end_line = 0, end_col = -1;
-  int letter = -1;  // link colour, -1 = none
+  int letter = -1;     // link colour, -1 = none
+  bool quiet = false;  // it leads to little: what is around it and leads further has its clicks
 };
 
 struct CodeMark {  // in the mark column
