@@ -425,13 +425,16 @@ void Recording::forget_since(const Mark& mark, const std::vector<int>& keep) {
 std::unordered_map<ir::NodeId, ir::Ref> Recording::needless_copies(const std::vector<PyObject*>& results) {
   std::unordered_set<int> handed_out;
   for (PyObject* r : results) handed_out.insert(at(find(r)).storage);
-  std::unordered_map<ir::NodeId, ir::Ref> out;
+  std::unordered_set<ir::NodeId> needless;
   for (size_t i = 0; i < storages_.size(); ++i) {
     const TracedStorage& s = storages_[i];
     if (s.constant_copy < 0 || s.written || handed_out.contains(static_cast<int>(i))) continue;
-    for (const ir::Node& node : aten_)
-      if (node.id == s.constant_copy) out.emplace(node.id, node.args[0].as<ir::Ref>());
+    needless.insert(s.constant_copy);
   }
+  std::unordered_map<ir::NodeId, ir::Ref> out;
+  if (needless.empty()) return out;
+  for (const ir::Node& node : aten_)
+    if (needless.contains(node.id)) out.emplace(node.id, node.args[0].as<ir::Ref>());
   return out;
 }
 

@@ -97,12 +97,12 @@ bool is_view_to_python(PyObject* tensor) {
   return answer.get() == Py_True;
 }
 
-// What `.data` gave: to the ATen graph it is detached, but it has a count of writes of its own.
-bool is_data(Recording& r, int index) {
-  const ir::NodeId made_by = r.at(index).captured.node;
-  const auto& calls = r.captured_nodes();
-  return std::any_of(calls.begin(), calls.end(),
-                     [&](const ir::Node& n) { return n.id == made_by && n.op == "Tensor.data"; });
+// Calls of `.data`: to the ATen graph what they give is detached, but it has a count of writes of its own.
+std::unordered_set<ir::NodeId> calls_of_data(Recording& r) {
+  std::unordered_set<ir::NodeId> out;
+  for (const ir::Node& n : r.captured_nodes())
+    if (n.op == "Tensor.data") out.insert(n.id);
+  return out;
 }
 
 // Autograd follows a view made of the root as it followed this one: not made where gradients are off, and not
@@ -147,6 +147,7 @@ Result<ViewReplay> view_replay(Recording& r, const std::vector<PyObject*>& resul
   std::unordered_map<int, int> on_storage;
   for (PyObject* o : results) ++on_storage[r.at(r.find(o)).storage];
   const ViewChainFinder finder(r);
+  const std::unordered_set<ir::NodeId> data_calls = calls_of_data(r);
   std::map<ir::NodeId, ir::Node> steps;    // by id: as they were recorded
   std::unordered_map<int, ir::Ref> roots;  // by storage
   const auto give = [&](PyObject* o, ir::Ref root) {
@@ -160,7 +161,7 @@ Result<ViewReplay> view_replay(Recording& r, const std::vector<PyObject*>& resul
     const TracedStorage& storage = r.storage_of_tensor(index);
     const ViewChain chain = finder.chain(r.at(index).aten);
     PyObject* root = finder.fake_tensor(storage, chain.root);
-    const bool data = is_data(r, index);
+    const bool data = data_calls.contains(r.at(index).captured.node);
     const bool fits = root && r.find_exact(o) >= 0 && (!chain.steps.empty() || o == root) &&
                       (!differentiated || is_followed(chain, o, root)) &&
                       finder.is_made(chain.root) != is_outside(storage);

@@ -98,6 +98,13 @@ Status ProgramPlan::prepare() {
   for (const auto& [value, buffer] : program_.value_buffer) slots_.try_emplace(packed(value), buffer);
   for (const codegen::Step& from : program_.steps)
     if (Status failed = prepare_step(from, steps_.emplace_back())) return failed;
+  std::vector<bool> made(table_.rows.size());
+  for (Step& step : steps_)
+    std::erase_if(step.fresh, [&](int32_t b) {
+      const bool seen = made[static_cast<size_t>(b)];
+      made[static_cast<size_t>(b)] = true;
+      return seen;
+    });
   prepare_draws();
   find_last_reads();
   if (Status failed = prepare_results()) return failed;
@@ -154,8 +161,7 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
   for (int32_t b : from.outs) {
     const BufferTable::Row& row = table_.rows.at(static_cast<size_t>(b));
     bool own = row.kind == BufferKind::output || (row.kind == BufferKind::temporary && !row.in_arena());
-    bool seen = std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return holds(s.fresh, b); });
-    if (writes_given && own && row.view_of < 0 && !seen) step.fresh.push_back(b);
+    if (writes_given && own && row.view_of < 0) step.fresh.push_back(b);  // the first step that does keeps it
   }
   return {};
 }
@@ -321,19 +327,27 @@ void ProgramPlan::count_as_eager() {
   const codegen::WriteCounts& wanted = program_.writes;
   const std::vector<int32_t> owners = version_owners();
   const auto owner = [&](int32_t b) { return owners[static_cast<size_t>(b)]; };
-  for (size_t i = 0; i < std::min(wanted.inputs.size(), program_.input_buffer.size()); ++i) {
-    const int32_t base = program_.input_buffer[i];
-    if (steps_.empty()) continue;
-    Step* last = &steps_.back();
+  struct Writers {
+    Step* last = nullptr;
     std::vector<Step*> by_pytorch;
-    for (size_t s = 0; s < steps_.size(); ++s) {
-      Step& step = steps_[s];
-      std::erase(step.counted, base);
-      if (holds(step.written, base)) last = &step;
-      if (!step.op || ops::counted(program_.steps[s].node).empty()) continue;
-      for (int32_t b : step.op->mutates())
-        if (owner(b) == base) by_pytorch.push_back(&step);
-    }
+  };
+  std::unordered_map<int32_t, Writers> inputs;  // by buffer
+  const size_t count = steps_.empty() ? 0 : std::min(wanted.inputs.size(), program_.input_buffer.size());
+  for (size_t i = 0; i < count; ++i) inputs[program_.input_buffer[i]].last = &steps_.back();
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    Step& step = steps_[s];
+    std::erase_if(step.counted, [&](int32_t b) { return inputs.contains(b); });
+    for (int32_t b : step.written)
+      if (const auto found = inputs.find(b); found != inputs.end()) found->second.last = &step;
+    if (!step.op || ops::counted(program_.steps[s].node).empty()) continue;
+    for (int32_t b : step.op->mutates())
+      if (const auto found = inputs.find(owner(b)); found != inputs.end())
+        found->second.by_pytorch.push_back(&step);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t base = program_.input_buffer[i];
+    const auto& [last, by_pytorch] = inputs.at(base);
+    std::erase(last->counted, base);
     const auto many = static_cast<size_t>(wanted.inputs[i]);
     if (many > by_pytorch.size()) last->counted.insert(last->counted.end(), many - by_pytorch.size(), base);
     for (size_t k = many; k < by_pytorch.size(); ++k) by_pytorch[k]->uncounted.push_back(base);
