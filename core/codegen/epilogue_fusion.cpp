@@ -25,14 +25,14 @@ bool waits_dearly(const fusion::LoopProgram& loops, const fusion::Readers& reade
                   const fusion::FusedProgram& fused, size_t product, size_t unit) {
   if (fused.unit_of[product] + 1 >= static_cast<int>(unit)) return false;
   std::set<ir::Ref> seen;
-  int64_t held = -loops.graph->node(loops.loops[product].node).type().bytes();
+  int64_t held = -loops.graph->node(loops.loops[product].node).type().bytes().hint();
   fusion::each_read(loops, loops.loops[product], [&](ir::Ref root) {
     if (!seen.emplace(root.node, root.output).second) return;
     const ir::Node& from = loops.graph->node(root.node);
     if (from.kind == ir::NodeKind::parameter || from.kind == ir::NodeKind::constant) return;
     const std::set<int> units = units_of(readers, fused, root);
     if (!units.contains(-1) && *units.rbegin() < static_cast<int>(unit))
-      held += from.outputs[static_cast<size_t>(root.output)].bytes();
+      held += from.outputs[static_cast<size_t>(root.output)].bytes().hint();
   });
   return held > 0;
 }
@@ -73,7 +73,7 @@ void join_products(const fusion::LoopProgram& loops, const fusion::Readers& read
     fused.units[u].product = static_cast<int>(*product);
     fused.units[u].loops.insert(fused.units[u].loops.begin(), *product);
     fused.unit_of[*product] = static_cast<int>(u);
-    int64_t saved = 2 * loops.graph->node(node).type().bytes();
+    int64_t saved = 2 * loops.graph->node(node).type().bytes().hint();
     for (size_t position : decisions[node]) {
       fusion::Decision& d = fused.decisions[position];
       if (fused.unit_of[loops.loop_of.at(d.b)] != static_cast<int>(u)) continue;

@@ -34,7 +34,7 @@ struct Operands {
   ir::Ref a, b;
   std::optional<ir::Ref> bias;
   bool image = false;
-  int64_t batch = 1;
+  ir::Sym batch = 1;
   cpp::ProductNumbers at;
 };
 
@@ -48,7 +48,7 @@ bool is_one(const ir::Arg& arg) {
 
 bool is_filled(const ir::TensorType& type, size_t rank) {
   return type.dtype == ir::DType::f32 && type.sizes.size() == rank &&
-         std::all_of(type.sizes.begin(), type.sizes.end(), [](int64_t n) { return n > 0; });
+         std::all_of(type.sizes.begin(), type.sizes.end(), [](const ir::Sym& n) { return n > 0; });
 }
 
 // c[.., i, j] = a[.., i, k] b[.., k, j]: the last two dims.
@@ -60,7 +60,7 @@ bool take_matrices(const ir::TensorType& a, const ir::TensorType& b, const ir::T
   at.a_row = a.strides[row], at.a_k = a.strides[column];
   at.b_k = b.strides[row], at.b_column = b.strides[column];
   at.c_row = c.strides[row];
-  return at.n == 1 || c.strides[column] == 1;
+  return at.n.same(1) || c.strides[column].same(1);
 }
 
 std::optional<Operands> matrices(const ir::Graph& graph, const ir::Node& node) {
@@ -84,7 +84,8 @@ std::optional<Operands> matrices(const ir::Graph& graph, const ir::Node& node) {
   const ir::TensorType& bias = type_of(graph, *out.bias);
   const size_t rank = bias.sizes.size();
   if (bias.dtype != ir::DType::f32 || rank < 1 || rank > 2) return {};
-  if (bias.sizes[rank - 1] != out.at.n || (out.at.n > 1 && bias.strides[rank - 1] != 1)) return {};
+  if (!bias.sizes[rank - 1].same(out.at.n)) return {};
+  if (!out.at.n.same(1) && !bias.strides[rank - 1].same(1)) return {};
   out.at.bias_row = rank == 2 && bias.sizes[0] > 1 ? bias.strides[0] : ir::Sym(0);
   out.at.bias_column = 1;
   return out;
@@ -104,9 +105,9 @@ std::optional<std::vector<int64_t>> ints(const ir::Arg& arg, size_t count) {
 }
 
 bool is_contiguous(const ir::TensorType& type) {
-  int64_t stride = 1;
+  ir::Sym stride = 1;
   for (size_t d = type.sizes.size(); d-- > 0;) {
-    if (type.sizes[d] > 1 && type.strides[d] != stride) return false;
+    if (!type.sizes[d].same(1) && !type.strides[d].same(stride)) return false;
     stride *= type.sizes[d];
   }
   return true;
@@ -130,8 +131,8 @@ std::optional<Operands> windows(const ir::Graph& graph, const ir::Node& node) {
   cpp::ProductNumbers& at = out.at;
   at.taps_x = weight.sizes[3], at.taps = weight.sizes[2] * weight.sizes[3];
   if (at.taps > cpp::kMostTaps) return {};
-  const int64_t channels = weight.sizes[1], plane = image.sizes[2] * image.sizes[3];
-  at.m = weight.sizes[0] / groups, at.n = c.sizes[2] * c.sizes[3], at.k = channels * at.taps;
+  const ir::Sym channels = weight.sizes[1], plane = image.sizes[2] * image.sizes[3];
+  at.m = ir::floordiv(weight.sizes[0], groups), at.n = c.sizes[2] * c.sizes[3], at.k = channels * at.taps;
   at.a_row = at.k, at.a_k = 1, at.b_k = plane, at.b_column = 1, at.c_row = at.n;
   at.inner = groups, out.batch = image.sizes[0] * groups;
   at.a_inner = at.m * at.k, at.b_inner = channels * plane, at.b_outer = groups * at.b_inner;
@@ -185,10 +186,16 @@ int64_t up(int64_t value, int64_t by) {
 }
 
 // The few columns behind the last whole panel are computed beside it, where a's rows run along the sum.
-int64_t panels_of(const cpp::ProductNumbers& at, const cpp::ProductTile& tile) {
-  const int64_t behind = at.n % tile.columns();
-  const bool beside = at.n > tile.columns() && behind > 0 && behind <= cpp::kMostBeside && at.a_k == 1;
-  return up(at.n, tile.columns()) - (beside ? 1 : 0);
+ir::Sym panels_of(const cpp::ProductNumbers& at, const cpp::ProductTile& tile) {
+  if (at.n.symbolic()) return ir::ceildiv(at.n, tile.columns());
+  const int64_t n = at.n, behind = n % tile.columns();
+  const bool beside = n > tile.columns() && behind > 0 && behind <= cpp::kMostBeside && at.a_k.same(1);
+  return up(n, tile.columns()) - (beside ? 1 : 0);
+}
+
+// Whether the matrices' own sizes change.
+bool any_size(const cpp::ProductNumbers& at) {
+  return at.m.symbolic() || at.n.symbolic() || at.k.symbolic();
 }
 
 // As few as let each thread have nearly the same number of items: threads get theirs beforehand, and a panel
@@ -196,7 +203,7 @@ int64_t panels_of(const cpp::ProductNumbers& at, const cpp::ProductTile& tile) {
 int64_t chunks_for_threads(const cpp::ProductNumbers& at, int64_t panels, const cpp::ProductTile& tile,
                            int threads) {
   constexpr double kNearly = 0.9;
-  const int64_t most = std::clamp<int64_t>(up(at.m, int64_t{8} * tile.rows), 1, int64_t{4} * threads);
+  const int64_t most = std::clamp<int64_t>(up(at.m.hint(), int64_t{8} * tile.rows), 1, int64_t{4} * threads);
   int64_t best = 1;
   double best_share = 0;
   for (int64_t chunks = 1; chunks <= most && best_share < kNearly; ++chunks) {
@@ -210,8 +217,9 @@ int64_t chunks_for_threads(const cpp::ProductNumbers& at, int64_t panels, const 
 // A left factor that is larger than caches is read once: panel after panel goes over rows that stay near.
 int64_t near_chunks(const cpp::ProductNumbers& at, bool image) {
   constexpr int64_t kFar = int64_t{4} << 20, kNear = int64_t{1} << 16, kLeastRows = 256;  // values
-  if (image || at.panels == 1 || at.m * at.k <= kFar) return 1;
-  return up(at.m, std::max(kNear / at.k, kLeastRows));
+  const int64_t m = at.m.hint(), k = at.k.hint();
+  if (image || at.panels.hint() == 1 || m * k <= kFar) return 1;
+  return up(m, std::max(kNear / k, kLeastRows));
 }
 
 // Whole tiles of rows that are packed at a time.
@@ -222,17 +230,17 @@ int64_t most_rows(const cpp::ProductTile& tile) {
 // Rows that few panels read are not worth it.
 bool packs_rows(const Operands& of, const cpp::ProductTile& tile, bool any_size) {
   constexpr int64_t kLeastPanels = 4;
-  return tile.packs && !of.image && (any_size || up(of.at.n, tile.columns()) >= kLeastPanels);
+  return tile.packs && !of.image && (any_size || up(of.at.n.hint(), tile.columns()) >= kLeastPanels);
 }
 
 void share_product(Operands& of, const cpp::ProductTile& tile, int threads, bool packs, Kernel& kernel) {
   cpp::ProductNumbers& at = of.at;
   at.panels = panels_of(at, tile);
-  const int64_t panels = at.panels * of.batch;
-  const int64_t wanted = std::max(chunks_for_threads(at, panels, tile, threads),
-                                  packs ? up(at.m, most_rows(tile)) : near_chunks(at, of.image));
-  at.chunk = up(up(at.m, wanted), tile.rows) * tile.rows;
-  at.chunks = up(at.m, at.chunk);
+  const ir::Sym panels = at.panels * of.batch;
+  const ir::Sym wanted = ir::max(chunks_for_threads(at, panels.hint(), tile, threads),
+                                 packs ? ir::ceildiv(at.m, most_rows(tile)) : ir::Sym(near_chunks(at, of.image)));
+  at.chunk = ir::ceildiv(ir::ceildiv(at.m, wanted), tile.rows) * tile.rows;
+  at.chunks = ir::ceildiv(at.m, at.chunk);
   kernel.work = panels * at.chunks;
 }
 
@@ -240,6 +248,7 @@ void share_product(Operands& of, const cpp::ProductTile& tile, int threads, bool
 bool is_for_winograd(const Operands& of) {
   constexpr int64_t kLeastTiles = 8;
   const cpp::ProductNumbers& at = of.at;
+  if (any_size(at) || at.out_width.symbolic()) return false;
   return of.image && at.taps == 9 && at.taps_x == 3 && at.stride_y == 1 && at.stride_x == 1 &&
          at.dilation_y == 1 && at.dilation_x == 1 && at.k % (9 * 16) == 0 && at.m >= 8 &&
          at.n >= 4 * kLeastTiles;
@@ -252,24 +261,24 @@ void share_winograd(Operands& of, const cpp::ProductTile& tile, int threads, Ker
   const bool wide = tile.lanes == 16;
   const double weight = wide ? 6.5 : 20, tiles = 400, sum = wide ? 48 : 31;
   cpp::ProductNumbers& at = of.at;
-  at.k /= at.taps;
-  at.out_height = at.n / at.out_width, at.tiles_x = up(at.out_width, 2);
-  at.n = at.tiles_x * up(at.out_height, 2);
+  at.k = ir::floordiv(at.k, at.taps);
+  at.out_height = ir::floordiv(at.n, at.out_width), at.tiles_x = ir::ceildiv(at.out_width, 2);
+  at.n = at.tiles_x * ir::ceildiv(at.out_height, 2);
   at.panels = panels_of(at, tile);
-  at.batch = of.batch, at.images = up(of.batch, threads);
+  at.batch = of.batch, at.images = ir::ceildiv(of.batch, threads);
   double least = 0;
-  const int64_t blocks = up(at.m, tile.rows), wanted = up(threads, of.batch);
+  const int64_t blocks = up(at.m, tile.rows), wanted = up(threads, of.batch.hint());
   for (int64_t parts = 1; parts <= std::min(wanted, blocks); ++parts) {
-    const int64_t runs = std::min(up(wanted, parts), at.panels);
+    const int64_t runs = std::min<int64_t>(up(wanted, parts), at.panels);
     const int64_t rows = up(blocks, parts) * tile.rows, run = up(at.panels, runs);
     const auto r = static_cast<double>(rows), p = static_cast<double>(run);
     const double cost = weight * r + tiles * p + sum * r * p;
     if (parts > 1 && cost >= least) continue;
     least = cost, at.chunk = rows, at.run = run;
   }
-  at.chunks = up(at.m, at.chunk);
+  at.chunks = ir::ceildiv(at.m, at.chunk);
   at.scratch = cpp::winograd_scratch(tile, at);
-  kernel.work = up(of.batch, at.images) * at.chunks * up(at.panels, at.run);
+  kernel.work = ir::ceildiv(of.batch, at.images) * at.chunks * ir::ceildiv(at.panels, at.run);
   kernel.scratch = kernel.work * at.scratch;
 }
 
@@ -300,9 +309,8 @@ cpp::ProductEdges edges_of(const cpp::ProductNumbers& at, const cpp::ProductTile
   return edges;
 }
 
-std::vector<int64_t> numbers(const cpp::ProductNumbers& at) {
-  using Array = std::array<int64_t, sizeof(at) / sizeof(int64_t)>;
-  const auto all = std::bit_cast<Array>(at);
+std::vector<ir::Sym> numbers(const cpp::ProductNumbers& at) {
+  const auto all = std::bit_cast<std::array<ir::Sym, cpp::kProductNumbers>>(at);
   return {all.begin(), all.end()};
 }
 
@@ -333,18 +341,19 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   cpp::ProductNumbers& at = of->at;
   const auto made = options.choices.find(node.id);
   const bool dictated = options.only == candidate || made != options.choices.end();
-  if (!dictated && !worth_trying(candidate, at.n)) return {};
-  const int64_t flops = 2 * of->batch * at.m * at.n * at.k;
-  if (flops < options.least_flops) return {};
+  if (!dictated && !worth_trying(candidate, at.n.hint())) return {};
+  const ir::Sym flops = 2 * of->batch * at.m * at.n * at.k;
+  if (flops.hint() < options.least_flops) return {};
+  const bool any = options.any_size || any_size(at);
 
   const bool winograd = product_candidates()[static_cast<size_t>(candidate)].winograd;
-  if (winograd && (options.any_size || !is_for_winograd(*of))) return {};
+  if (winograd && (any || !is_for_winograd(*of))) return {};
   const std::string extents =
-      std::to_string(at.m) + " × " + std::to_string(at.n) + " × " + std::to_string(at.k);
+      ir::text(at.m) + " × " + ir::text(at.n) + " × " + ir::text(at.k);
 
   ProductCall call;
   Kernel& kernel = call.kernel;
-  const bool packs = packs_rows(*of, tile, options.any_size);
+  const bool packs = packs_rows(*of, tile, any);
   if (winograd)
     share_winograd(*of, tile, options.threads, kernel);
   else
@@ -353,14 +362,14 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   if (of->bias) call.reads.push_back(*of->bias);
   call.numbers = numbers(at);
   call.form = {of->bias.has_value(), of->image, 0};
-  if (!options.any_size) call.form.edges = edges_of(at, tile);
+  if (!any) call.form.edges = edges_of(at, tile);
   if (winograd) call.form.edges.part = false;
   call.form.packs = packs;
-  call.form.held = options.holds_weights && of->batch == 1 && !of->image && is_unwritten_weight(graph, of->b);
-  if (is_contiguous(node.type()) && !winograd) call.space = {of->batch / at.inner, at.inner, at.m, at.n};
+  call.form.held = options.holds_weights && of->batch.same(1) && !of->image && is_unwritten_weight(graph, of->b);
+  if (is_contiguous(node.type()) && !winograd) call.space = {ir::floordiv(of->batch, at.inner), at.inner, at.m, at.n};
   kernel.name = std::string(of->image ? "convolution" : "product") + (of->bias ? "_bias" : "");
   kernel.text = winograd ? cpp::winograd_text(tile, call.form) : cpp::product_text(tile, call.form);
-  kernel.space = (of->batch > 1 ? std::to_string(of->batch) + " × " : "") + extents;
+  kernel.space = (of->batch.same(1) ? "" : ir::text(of->batch) + " × ") + extents;
   kernel.family = "matmul";
   if (call.form.held) kernel.held = cpp::held_values(tile, at);
   kernel.nodes = {node.id};

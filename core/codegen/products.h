@@ -50,7 +50,7 @@ bool is_gpu_product(const ir::Node& node);
 struct ProductCall {
   Kernel kernel;
   std::vector<ir::Ref> reads;    // a, b and perhaps the bias: the kernel's arguments around its output
-  std::vector<int64_t> numbers;  // the kernel's last argument
+  std::vector<ir::Sym> numbers;  // the kernel's last argument
   cpp::ProductForm form;
   std::optional<cpp::ProductSpace> space;  // nothing: the output is not contiguous
 };

@@ -94,11 +94,11 @@ void ProgramBuilder::find_destinations() {
     const ir::NodeKind kind = node(to.root).kind;
     if (kind == ir::NodeKind::op || kind == ir::NodeKind::constant) continue;
     ir::TensorType target = type(to.root);
-    if (to.type != target || from.type != type(from.root) || last_unit_[to.root] == INT_MAX ||
+    if (!to.type.same(target) || !from.type.same(type(from.root)) || last_unit_[to.root] == INT_MAX ||
         last_unit_[from.root] == INT_MAX)
       continue;
     target.offset = from.type.offset;
-    if (target != from.type) continue;
+    if (!target.same(from.type)) continue;
     Destination d{to.root, -1, fused_.unit_of[l]};
     if (may_share(to.root, l) || may_share(from.root, l)) continue;
     for (size_t other : readers_.of(to.root))
@@ -155,7 +155,7 @@ int32_t ProgramBuilder::buffer_for(Ref value) {
   auto base = buffer_of_.find(p.root);
   VITRINE_CHECK(base != buffer_of_.end(), node(p.root).name + " is read but nothing stored it");
   int32_t root = base->second;
-  if (p.type == type(p.root)) {
+  if (p.type.same(type(p.root))) {
     buffer_of_[value] = root;
     program_.value_buffer.emplace_back(value, root);
     return root;
@@ -227,7 +227,7 @@ Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const Schedule& sche
 void ProgramBuilder::offer_shapes(const fusion::Unit& unit, const Schedule& schedule, Step& step) {
   constexpr int64_t kLittleBytes = int64_t{1} << 20;
   int64_t moved = 0;
-  for (const Argument& a : schedule.arguments) moved += type(a.root).bytes();
+  for (const Argument& a : schedule.arguments) moved += type(a.root).bytes().hint();
   if (moved < kLittleBytes) return;
   const std::vector<cuda::LaunchShape> shapes = cuda::tried_shapes(schedule, options_.gpu);
   for (size_t i = 0; shapes.size() > 1 && i < shapes.size(); ++i) {
@@ -291,7 +291,7 @@ void ProgramBuilder::add_kernel(int u) {
 void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const Schedule& schedule, Step step) {
   const bool gpu = type(schedule.arguments.front().root).device.is_cuda(), joined = unit.product >= 0;
   // One number is computed as one.
-  const bool one = schedule.row_count() * schedule.columns() == 1;
+  const bool one = (schedule.row_count() * schedule.columns()).same(1);
   const cpp::Target cpu{one && !joined ? 1 : options_.lanes, options_.stream_bytes, options_.sizes.get()};
   if (schedule.leaves_sums())
     for (int i : schedule.sums()) {
@@ -348,7 +348,7 @@ bool ProgramBuilder::cannot_fail(const ir::Node& n) const {
   if (n.op != "aten.copy_.default") return row && row->lower == ops::Lower::pointwise;
   if (!n.args.at(0).is<Ref>() || !n.args.at(1).is<Ref>()) return false;
   const ir::TensorType &to = type(n.args[0].as<Ref>()), &from = type(n.args[1].as<Ref>());
-  return to.dtype == from.dtype && to.sizes == from.sizes && to.device == from.device;
+  return to.dtype == from.dtype && ir::same(to.sizes, from.sizes) && to.device == from.device;
 }
 
 void ProgramBuilder::add_call(int u) {

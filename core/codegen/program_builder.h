@@ -74,7 +74,7 @@ class ProgramBuilder {
   bool same_place(const Schedule& schedule, const Argument& read, const Argument& written) const;
   void share(int32_t source, int32_t target);
   void plan_memory();
-  int64_t plan_arena(ir::Device device);
+  ir::Sym plan_arena(ir::Device device);
   void free_foreign();
 
   int32_t new_buffer(ir::Ref root);       // of a value that a step writes

@@ -58,7 +58,7 @@ void ProgramBuilder::add_horizontal(int u) {
     VITRINE_CHECK(walks_in_order(s) && congruent(all.front(), s), "kernels that are alike fell apart");
   if (all.empty()) return;
   const size_t most = gpu ? cuda::most_horizontal(all.front()) : all.size();
-  const cpp::Target cpu{all.front().columns() == 1 ? 1 : options_.lanes, 0, nullptr};
+  const cpp::Target cpu{all.front().columns().same(1) ? 1 : options_.lanes, 0, nullptr};
   for (size_t from = 0, launch = 0; from < all.size(); from += most, ++launch) {
     Step step;
     step.kind = Step::Kind::kernel;

@@ -8,12 +8,12 @@ namespace vitrine::codegen {
 bool ProgramBuilder::take_over(int u, ir::Ref copied, int32_t result) {
   const fusion::Placement& p = loops_.placement(copied);
   auto last = last_unit_.find(p.root);
-  if (p.type != type(p.root) || last == last_unit_.end() || last->second != u) return false;
+  if (!p.type.same(type(p.root)) || last == last_unit_.end() || last->second != u) return false;
   const int32_t source = buffer_for(copied);
   const Buffer &from = program_.buffers[static_cast<size_t>(source)],
                &to = program_.buffers[static_cast<size_t>(result)];
   const bool leaves = options_.own_results && to.kind == Buffer::Kind::output;
-  if (from.kind != Buffer::Kind::temporary || from.type != to.type || leaves || keeps_own_.contains(to.value))
+  if (from.kind != Buffer::Kind::temporary || !from.type.same(to.type) || leaves || keeps_own_.contains(to.value))
     return false;
   share(source, result);
   return true;

@@ -32,7 +32,7 @@ bool ProgramBuilder::same_row(const Schedule& s, const Argument& read, const Arg
   const Load* only = nullptr;
   for (const Load& l : s.loads) {
     if (!is(l.argument, read)) continue;
-    if (only || !l.affine() || !l.per_row || l.offset != 0) return false;
+    if (only || !l.affine() || !l.per_row || !l.offset.same(0)) return false;
     only = &l;
   }
   const ScheduledValue* stored = nullptr;
@@ -40,7 +40,7 @@ bool ProgramBuilder::same_row(const Schedule& s, const Argument& read, const Arg
     if (is(v.store, written)) stored = &v;
   return only && stored && stored->per_row && stored->statement->reduce == fusion::Statement::Reduce::none &&
          (stored->phase == static_cast<int>(s.phases.size()) || read_before(s, *only, *stored)) &&
-         s.reduces && stored->store_strides == only->strides;
+         s.reduces && ir::same(stored->store_strides, only->strides);
 }
 
 // Whether what reads a load of the row is known before the phase of `stored`. Where several threads have a
@@ -68,21 +68,21 @@ bool ProgramBuilder::read_before(const Schedule& s, const Load& load, const Sche
 bool ProgramBuilder::same_place(const Schedule& s, const Argument& read, const Argument& written) const {
   if (ir::dtype_bytes(read.dtype) != ir::dtype_bytes(written.dtype) || read.by_value) return false;
   // A kernel of one element reads all before it writes.
-  if (!s.reduces && s.row_count() * s.columns() == 1 && type(read.root).numel() == 1) return true;
-  if (type(read.root).bytes() != type(written.root).bytes()) return false;
+  if (!s.reduces && (s.row_count() * s.columns()).same(1) && type(read.root).numel().same(1)) return true;
+  if (!type(read.root).bytes().same(type(written.root).bytes())) return false;
   if (same_row(s, read, written)) return true;
   if (written.first_store < 0 || read.last_read < 0 || read.last_read > written.first_store) return false;
-  if (type(read.root).numel() == 1 && read.dtype == written.dtype) return true;
+  if (type(read.root).numel().same(1) && read.dtype == written.dtype) return true;
   const Load* only = nullptr;
   for (const Load& l : s.loads) {
     if (l.argument < 0 || &s.arguments[static_cast<size_t>(l.argument)] != &read) continue;
     if (only || !l.affine()) return false;
     only = &l;
   }
-  if (!only || only->per_row || only->offset != 0) return false;
+  if (!only || only->per_row || !only->offset.same(0)) return false;
   for (const ScheduledValue& v : s.values)
     if (v.store >= 0 && &s.arguments[static_cast<size_t>(v.store)] == &written)
-      return v.store_strides == only->strides;
+      return ir::same(v.store_strides, only->strides);
   return false;
 }
 
@@ -90,8 +90,8 @@ bool ProgramBuilder::same_place(const Schedule& s, const Argument& read, const A
 // after its last use, as eager does: an arena would hold memory from the first step to the last.
 bool ProgramBuilder::has_own_memory(const Buffer& buffer) const {
   constexpr int64_t kLarge = int64_t{1} << 20, kLargeOnCpu = int64_t{1} << 16;
-  return buffer.type.device.is_cuda() ? buffer.type.bytes() >= kLarge
-                                      : options_.gives_back && buffer.type.bytes() >= kLargeOnCpu;
+  const int64_t bytes = buffer.type.bytes().hint();
+  return buffer.type.device.is_cuda() ? bytes >= kLarge : options_.gives_back && bytes >= kLargeOnCpu;
 }
 
 // In the arena bytes are bytes. Elsewhere one tensor shows what the other held, and all before it in its
@@ -183,7 +183,7 @@ void ProgramBuilder::plan_memory() {
 }
 
 // Places for what lives on the device between two steps; how many bytes it takes.
-int64_t ProgramBuilder::plan_arena(ir::Device arena) {
+ir::Sym ProgramBuilder::plan_arena(ir::Device arena) {
   std::vector<fusion::Lifetime> lifetimes;
   std::vector<int32_t> owner;
   for (size_t b = 0; b < program_.buffers.size(); ++b) {
@@ -193,7 +193,7 @@ int64_t ProgramBuilder::plan_arena(ir::Device arena) {
     lifetimes.push_back({row.type.bytes(), row.first_step, row.last_step});
     owner.push_back(static_cast<int32_t>(b));
   }
-  const int64_t bytes = fusion::plan_arena(lifetimes);
+  const ir::Sym bytes = fusion::plan_arena(lifetimes);
   for (size_t i = 0; i < lifetimes.size(); ++i) {
     Buffer& row = program_.buffers[static_cast<size_t>(owner[i])];
     row.arena_offset = lifetimes[i].offset;

@@ -92,8 +92,8 @@ class ProgramRecorder {
     row.space = k.space;
     row.isa = options_.lanes == 16 ? "avx512" : "avx2";
     row.source = rec_.writer.blob(k.text);
-    row.bytes = k.bytes;
-    row.flops = k.flops;
+    row.bytes = k.bytes.hint();
+    row.flops = k.flops.hint();
     for (const LineOrigin& o : k.lines) {
       session::KernelRangeRow range;
       range.id = rec_.writer.next(vitrine::Kind::KernelRange);
@@ -116,11 +116,11 @@ class ProgramRecorder {
     const ops::OpRow* op = ops::find(step.node.op);
     row.family = std::string(ops::family_name(op ? op->family : ops::Family::opaque));
     row.language = "pytorch";
-    for (int32_t b : step.buffers) row.bytes += program_.buffers[static_cast<size_t>(b)].type.bytes();
-    for (int32_t b : step.outs) row.bytes += program_.buffers[static_cast<size_t>(b)].type.bytes();
+    for (int32_t b : step.buffers) row.bytes += program_.buffers[static_cast<size_t>(b)].type.bytes().hint();
+    for (int32_t b : step.outs) row.bytes += program_.buffers[static_cast<size_t>(b)].type.bytes().hint();
     if (!step.node.outputs.empty()) {
-      for (int64_t d : step.node.type().sizes)
-        row.space += (row.space.empty() ? "" : " × ") + std::to_string(d);
+      for (const ir::Sym& d : step.node.type().sizes)
+        row.space += (row.space.empty() ? "" : " × ") + ir::text(d);
     }
   }
 
@@ -199,10 +199,10 @@ class ProgramRecorder {
       if (loops_.graph->node(b.value.node).kind == ir::NodeKind::parameter) row.kind = "parameter";
       if (b.view_of >= 0) row.kind = "view";
       row.type = b.type.text();
-      row.bytes = b.view_of >= 0 ? ir::Sym(0) : b.type.bytes();
+      row.bytes = b.view_of >= 0 ? 0 : b.type.bytes().hint();
       row.first = b.first_step;
       row.last = b.last_step;
-      row.offset = b.arena_offset;
+      row.offset = b.arena_offset.hint();
       if (b.reuses >= 0) row.reuses = ids[static_cast<size_t>(b.reuses)];
       row.node = rec_.entity(b.value.node);
       rec_.writer.put(row);
@@ -214,11 +214,11 @@ class ProgramRecorder {
     std::vector<int64_t> change(program_.steps.size() + 2);
     for (const Buffer& b : program_.buffers) {
       const bool beside = b.kind == Buffer::Kind::temporary || b.kind == Buffer::Kind::foreign;
-      if (!beside || b.view_of >= 0 || b.arena_offset >= 0 || b.first_step < 0) continue;
-      change[static_cast<size_t>(b.first_step)] += b.type.bytes();
-      change[static_cast<size_t>(b.last_step) + 1] -= b.type.bytes();
+      if (!beside || b.view_of >= 0 || b.arena_offset.hint() >= 0 || b.first_step < 0) continue;
+      change[static_cast<size_t>(b.first_step)] += b.type.bytes().hint();
+      change[static_cast<size_t>(b.last_step) + 1] -= b.type.bytes().hint();
     }
-    int64_t now = program_.arena_bytes, most = now;
+    int64_t now = program_.arena_bytes.hint(), most = now;
     for (int64_t c : change) most = std::max(most, now += c);
     return most;
   }
@@ -236,7 +236,7 @@ class ProgramRecorder {
       row.text =
           step.label + " " +
           (kernel ? program_.kernels[static_cast<size_t>(step.kernel)].name : ir::short_op(step.node.op));
-      if (kernel) row.bytes = program_.kernels[static_cast<size_t>(step.kernel)].bytes;
+      if (kernel) row.bytes = program_.kernels[static_cast<size_t>(step.kernel)].bytes.hint();
       auto add = [&](int32_t b) {
         row.args += (row.args.empty() ? "" : ", ") + program_.buffers[static_cast<size_t>(b)].name;
       };

@@ -41,7 +41,7 @@ class AddInPlace {
   bool lies_as(Ref value, const ir::Node& sum) const {
     const Placement& p = program_.placement(value);
     const ir::Node& root = program_.graph->node(p.root.node);
-    return p.type == sum.type() && p.type == root.outputs[static_cast<size_t>(p.root.output)];
+    return p.type.same(sum.type()) && p.type.same(root.outputs[static_cast<size_t>(p.root.output)]);
   }
   bool join(size_t l, Ref sums, Ref other) {
     const ir::Node& node = program_.graph->node(program_.loops[l].node);

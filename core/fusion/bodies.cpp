@@ -10,7 +10,7 @@ namespace {
 
 ExprPtr constant(const ir::Arg& arg) {
   if (arg.is<bool>()) return Expr::make_integer(arg.as<bool>() ? 1 : 0);
-  if (arg.is<int64_t>()) return Expr::make_integer(arg.as<int64_t>());
+  if (arg.is<int64_t>()) return Expr::make_integer(arg.as<ir::Sym>());
   if (arg.is<double>()) return Expr::make_number(arg.as<double>());
   return nullptr;
 }

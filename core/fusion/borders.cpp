@@ -14,7 +14,7 @@ constexpr size_t kMostPadded = 2;  // dims: each makes three places of every one
 
 struct DimBorder {
   size_t dim;
-  int64_t before, after;
+  ir::Sym before, after;
 };
 enum class Edge : uint8_t { mirrored, repeated };
 
@@ -24,8 +24,8 @@ ExprPtr padded(NestWriter& w, const Access& at, const std::vector<DimBorder>& bo
   const Ref value = w.value(0);
   if (k == borders.size()) return w.read(value, at);
   const auto [d, before, after] = borders[k];
-  const int64_t size = w.type(value).sizes[d], stride = at.strides[d];
-  const auto part = [&](int64_t step, int64_t from, const Range& within) {
+  const ir::Sym size = w.type(value).sizes[d], stride = at.strides[d];
+  const auto part = [&](int64_t step, const ir::Sym& from, const Range& within) {
     Access there = at;
     there.strides[d] = step * stride;
     there.offset += from * stride;
@@ -37,9 +37,9 @@ ExprPtr padded(NestWriter& w, const Access& at, const std::vector<DimBorder>& bo
   const int64_t turn = edge == Edge::mirrored ? -1 : 0;
   ExprPtr expr = part(1, -before, middle);
   if (before > 0)
-    expr = NestWriter::choose(w.inside({front}), part(turn, turn ? before : 0, front), std::move(expr));
+    expr = NestWriter::choose(w.inside({front}), part(turn, turn ? before : ir::Sym(0), front), std::move(expr));
   if (after > 0) {
-    const int64_t from = turn ? 2 * (size - 1) + before : size - 1;
+    const ir::Sym from = turn ? 2 * (size - 1) + before : size - 1;
     expr = NestWriter::choose(w.inside({back}), part(turn, from, back), std::move(expr));
   }
   return expr;
@@ -53,7 +53,7 @@ bool border(NestWriter& w, Edge edge, std::string& why) {
   std::vector<DimBorder> borders;
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     const DimBorder b{sizes.size() - 1 - i, pad[2 * i], pad[2 * i + 1]};
-    if (std::min(b.before, b.after) < 0) return no(why, "it cuts");
+    if (b.before < 0 || b.after < 0) return no(why, "it cuts");
     if (b.before > 0 || b.after > 0) borders.push_back(b);
   }
   if (borders.size() > kMostPadded) return no(why, "it pads many dimensions");

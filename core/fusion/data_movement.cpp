@@ -21,12 +21,13 @@ bool joined(NestWriter& w, size_t d, const std::vector<std::pair<Ref, Access>>& 
   if (parts.size() > kMostParts) return no(why, "it joins many tensors");
   std::vector<ExprPtr> values;
   Dims ends;
-  int64_t start = 0;
+  ir::Sym start = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     auto [value, at] = parts[i];
     at.offset -= start * at.strides[d];
     if (parts.size() > 1) at.within = {w.range(d, start, start + lengths[i])};
-    ends.push_back(start += lengths[i]);
+    start += lengths[i];
+    ends.push_back(start);
     values.push_back(w.read(value, std::move(at)));
   }
   w.nest.expr = values.back();
@@ -73,11 +74,11 @@ bool constant_pad(NestWriter& w, std::string& why) {
   std::vector<Range> ranges;
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     const size_t d = sizes.size() - 1 - i;
-    const int64_t before = pad[2 * i], after = pad[2 * i + 1];
+    const ir::Sym before = pad[2 * i], after = pad[2 * i + 1];
     at.offset -= before * at.strides[d];
     if (before > 0 || after > 0)
-      ranges.push_back(w.range(d, before > 0 ? before : -Range::kNone,
-                               after > 0 ? ir::Sym(before + sizes[d]) : ir::Sym(Range::kNone)));
+      ranges.push_back(w.range(d, before > 0 ? before : ir::Sym(-Range::kNone),
+                               after > 0 ? before + sizes[d] : ir::Sym(Range::kNone)));
   }
   at.within = ranges;
   w.nest.expr = w.read(value, std::move(at));
@@ -86,7 +87,7 @@ bool constant_pad(NestWriter& w, std::string& why) {
 }
 
 // `source` where start <= index of dim d < start + length, `otherwise` elsewhere.
-void placed(NestWriter& w, size_t d, int64_t start, int64_t length, Ref source, Access at,
+void placed(NestWriter& w, size_t d, const ir::Sym& start, const ir::Sym& length, Ref source, Access at,
             const ExprPtr& otherwise) {
   at.offset -= start * at.strides[d];
   at.within = {w.range(d, start, start + length)};
@@ -97,34 +98,30 @@ void placed(NestWriter& w, size_t d, int64_t start, int64_t length, Ref source, 
 // A slice's place: dim, start, end, step from argument `first` on. nullopt: it steps.
 struct SliceBounds {
   size_t d;
-  int64_t start, length;
+  ir::Sym start, length;
 };
-std::optional<SliceBounds> slice_of(const NestWriter& w, size_t first, std::string& why) {
+std::optional<SliceBounds> slice_of(const NestWriter& w, size_t first, Ref part, std::string& why) {
   const Dims& sizes = w.out().sizes;
   auto d = NestWriter::dim(w.integer(first), sizes.size());
   if (!d || w.integer(first + 3, 1) != 1) {
     why = "its slice has steps";
     return std::nullopt;
   }
-  const int64_t size = sizes[*d];
-  auto bound = [&](size_t i, int64_t if_none) {
-    const int64_t at = w.integer(i, if_none);
-    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
-  };
-  const int64_t start = bound(first + 1, 0), end = bound(first + 2, size);
-  return SliceBounds{*d, start, std::max<int64_t>(0, end - start)};
+  const ir::Sym size = sizes[*d], start = w.size(first + 1, 0);
+  // As long as the part is, which has been sliced so.
+  return SliceBounds{*d, ir::min(ir::max(start < 0 ? start + size : start, 0), size),
+                     w.type(part).sizes.at(*d)};
 }
 
 bool slice_scatter(NestWriter& w, std::string& why) {
-  auto slice = slice_of(w, 2, why);
+  auto slice = slice_of(w, 2, w.value(1), why);
   if (!slice) return false;
-  if (w.type(w.value(1)).sizes[slice->d] != slice->length) return no(why, "its sizes differ");
   ExprPtr otherwise = w.read(w.value(0), w.place(w.value(0)));
   placed(w, slice->d, slice->start, slice->length, w.value(1), w.place(w.value(1)), otherwise);
   return true;
 }
 bool slice_backward(NestWriter& w, std::string& why) {
-  auto slice = slice_of(w, 2, why);
+  auto slice = slice_of(w, 2, w.value(0), why);
   if (!slice) return false;
   placed(w, slice->d, slice->start, slice->length, w.value(0), w.place(w.value(0)), Expr::make_integer(0));
   return true;
@@ -133,7 +130,7 @@ bool slice_backward(NestWriter& w, std::string& why) {
 bool selected(NestWriter& w, Ref source, const ExprPtr& otherwise, std::string& why) {
   auto d = NestWriter::dim(w.integer(2), w.out().sizes.size());
   if (!d) return no(why, "its dimension is none");
-  int64_t index = w.integer(3);
+  ir::Sym index = w.size(3);
   if (index < 0) index += w.out().sizes[*d];
   Access at = w.place(source);
   at.strides.insert(at.strides.begin() + static_cast<int64_t>(*d), 0);
@@ -151,7 +148,7 @@ bool flip(NestWriter& w, std::string&) {
   const Ref value = w.value(0);
   Access at = w.place(value);
   std::vector<bool> turned(at.strides.size(), false);
-  for (int64_t k : w.integers(1)) {
+  for (const int64_t k : ir::integers(w.integers(1))) {
     auto d = NestWriter::dim(k, at.strides.size());
     if (!d || turned[*d]) continue;
     turned[*d] = true;
@@ -164,7 +161,7 @@ bool flip(NestWriter& w, std::string&) {
 
 // Element i of a dim is that at i - shift, or at i - shift + size where i < shift.
 ExprPtr rolled(NestWriter& w, Ref value, const Access& at, const Dims& shifts, size_t d) {
-  while (d < shifts.size() && shifts[d] == 0) ++d;
+  while (d < shifts.size() && shifts[d].same(0)) ++d;
   if (d == shifts.size()) return w.read(value, at);
   Access first = at, rest = at;
   first.offset += (w.nest.dims[d] - shifts[d]) * at.strides[d];
@@ -188,10 +185,9 @@ bool roll(NestWriter& w, std::string& why) {
   for (size_t i = 0; i < by.size(); ++i) {
     auto d = dims.empty() ? std::optional<size_t>(0) : NestWriter::dim(dims.at(i), shifts.size());
     if (!d) return no(why, "its dimension is none");
-    const int64_t size = w.nest.dims[*d];
-    shifts[*d] = ((shifts[*d] + by[i] % size) % size + size) % size;
+    shifts[*d] = ir::mod(shifts[*d] + by[i], w.nest.dims[*d]);
   }
-  if (static_cast<size_t>(std::count_if(shifts.begin(), shifts.end(), [](int64_t s) { return s; })) >
+  if (static_cast<size_t>(std::count_if(shifts.begin(), shifts.end(), [](const ir::Sym& s) { return !s.same(0); })) >
       kMostRolled)
     return no(why, "it shifts many dimensions");
   w.nest.expr = rolled(w, value, at, shifts, 0);
@@ -230,16 +226,18 @@ bool counted(NestWriter& w, std::optional<size_t> start_at, std::optional<size_t
   auto whole = [&](std::optional<size_t> i, int64_t fallback, bool& ok) {
     if (!i) return fallback;
     ExprPtr e = w.constant(w.arg(*i));
-    ok = ok && e && (e->whole || e->number == static_cast<double>(static_cast<int64_t>(e->number)));
+    ok = ok && e && e->kind == Expr::Kind::number && (e->whole || e->number == static_cast<double>(static_cast<int64_t>(e->number)));
     return !ok ? 0 : e->whole ? e->integer : static_cast<int64_t>(e->number);
   };
   bool ok = true;
   const int64_t start = whole(start_at, 0, ok), step = whole(step_at, 1, ok);
   const ir::DType t = w.out().dtype;
   const int64_t exact = t == ir::DType::f32 ? int64_t{1} << 24 : int64_t{1} << 50;
-  const int64_t last = start + step * (w.out().numel() - 1);
-  if (!ok || t == ir::DType::f16 || t == ir::DType::bf16 ||
-      std::max(std::abs(start), std::abs(last)) >= exact)
+  const ir::Sym last = start + step * (w.out().numel() - 1);
+  // Whole numbers are computed as they are; a range of sizes is no reason to ask.
+  const bool counts = last.symbolic() && t == ir::DType::i64 && std::abs(step) < exact;
+  if (!ok || t == ir::DType::f16 || t == ir::DType::bf16 || std::abs(start) >= exact ||
+      (!counts && (last >= exact || last <= -exact)))
     return no(why, "its numbers are rounded");
   w.nest.compute = ir::DType::i64;
   w.nest.expr = w.number({step}, start);
@@ -285,8 +283,8 @@ bool pixel_unshuffle(NestWriter& w, std::string&) {
   at.strides.assign(from.strides.begin(), from.strides.begin() + static_cast<int64_t>(n));
   Dims store(to.begin(), to.begin() + static_cast<int64_t>(n));
   w.nest.dims.assign(sizes.begin(), sizes.begin() + static_cast<int64_t>(n));
-  const int64_t channel = from.strides[n], row = from.strides[n + 1], column = from.strides[n + 2];
-  w.nest.dims.insert(w.nest.dims.end(), {sizes[n] / (by * by), by, by, sizes[n + 1], sizes[n + 2]});
+  const ir::Sym channel = from.strides[n], row = from.strides[n + 1], column = from.strides[n + 2];
+  w.nest.dims.insert(w.nest.dims.end(), {ir::floordiv(sizes[n], by * by), by, by, sizes[n + 1], sizes[n + 2]});
   at.strides.insert(at.strides.end(), {channel, row, column, row * by, column * by});
   store.insert(store.end(), {to[n] * by * by, to[n] * by, to[n], to[n + 1], to[n + 2]});
   w.nest.store = std::move(store);

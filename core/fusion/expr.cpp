@@ -15,11 +15,19 @@ ExprPtr Expr::make_number(double v) {
   return e;
 }
 
-ExprPtr Expr::make_integer(int64_t v) {
+ExprPtr Expr::make_whole(int64_t v) {
   auto e = std::make_shared<Expr>();
   e->number = static_cast<double>(v);
   e->integer = v;
   e->whole = true;
+  return e;
+}
+
+ExprPtr Expr::make_integer(const ir::Sym& v) {
+  if (!v.symbolic()) return make_whole(v.hint());
+  auto e = std::make_shared<Expr>();
+  e->kind = Kind::size;
+  e->size = v;
   return e;
 }
 
@@ -165,6 +173,8 @@ std::string print(const Expr& e, int outer) {
       std::snprintf(buffer, sizeof buffer, "%.9g", e.number);
       return buffer;
     }
+    case Expr::Kind::size:
+      return "(" + ir::text(e.size) + ")";
     case Expr::Kind::name:
       return e.name;
     case Expr::Kind::operand:
@@ -207,6 +217,11 @@ ExprPtr replace_names(const ExprPtr& expr, const std::function<ExprPtr(const std
   std::vector<ExprPtr> args;
   for (const ExprPtr& a : expr->args) args.push_back(replace_names(a, f));
   return Expr::make_call(expr->name, std::move(args));
+}
+
+bool has_size(const Expr& expr) {
+  return expr.kind == Expr::Kind::size ||
+         std::any_of(expr.args.begin(), expr.args.end(), [](const ExprPtr& a) { return has_size(*a); });
 }
 
 std::vector<std::string> names_in(const ExprPtr& expr) {

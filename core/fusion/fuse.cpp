@@ -70,7 +70,7 @@ class Fuser {
   const ir::TensorType& type_of(Ref root) const {
     return program_.graph->node(root.node).outputs[static_cast<size_t>(root.output)];
   }
-  int64_t bytes_of(Ref root) const { return type_of(root).bytes(); }
+  int64_t bytes_of(Ref root) const { return type_of(root).bytes().hint(); }
 
   // Loops that must run before each loop: producers of what it reads; random operators keep their order.
   void dependencies() {
@@ -233,10 +233,10 @@ class Fuser {
       if (s.node < 0 || !seen.insert(s.node).second) continue;
       const ir::TensorType& type = program_.graph->node(s.node).type();
       out_.decisions.push_back({s.node, node(l), "vertical",
-                                "small: its " + std::to_string(type.numel()) +
+                                "small: its " + ir::text(type.numel()) +
                                     " elements are computed again where they are read, saves " +
-                                    megabytes(2 * type.bytes()),
-                                true, 2 * type.bytes()});
+                                    megabytes(2 * type.bytes().hint()),
+                                true, 2 * type.bytes().hint()});
     }
   }
 

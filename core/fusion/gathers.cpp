@@ -23,7 +23,7 @@ bool embedding(NestWriter& w, std::string& why) {
   strides.push_back(0);
   Access at = w.place(weight);
   at.gathered = {{w.index_at(indices, std::move(strides)), at.strides[0], w.type(weight).sizes[0]}};
-  const int64_t column = at.strides[1];
+  const ir::Sym column = at.strides[1];
   at.strides.assign(w.nest.dims.size(), 0);
   at.strides.back() = column;
   w.nest.expr = w.read(weight, std::move(at));

@@ -51,8 +51,8 @@ class GroupLayout {
       }
       if (!reduction_)
         reduction_ = &loop(l);
-      else if (kept_count(loop(l)) != kept_count(*reduction_) ||
-               ir::numel(loop(l).dims) != ir::numel(reduction_->dims))
+      else if (!kept_count(loop(l)).same(kept_count(*reduction_)) ||
+               !ir::numel(loop(l).dims).same(ir::numel(reduction_->dims)))
         return no("the reductions run over different rows: " + space_text(reduction_->dims) + " and " +
                   space_text(loop(l).dims));
     }
@@ -61,7 +61,7 @@ class GroupLayout {
       dims_ = reduction_->dims;
     else
       for (size_t l : loops_)
-        if (ir::numel(loop(l).dims) > ir::numel(dims_)) dims_ = loop(l).dims;
+        if (ir::numel(loop(l).dims).hint() > ir::numel(dims_).hint()) dims_ = loop(l).dims;
     full_ = ir::numel(dims_);
     kept_ = reduction_ ? kept_count(*reduction_) : full_;
     return true;
@@ -71,8 +71,9 @@ class GroupLayout {
     if (!program_.graph->node(loop(l).node).type().device.is_cuda() || loop(l).reduces_last()) return false;
     return std::any_of(loops_.begin(), loops_.end(), [&](size_t other) {
       const Loop& rows = loop(other);
-      return !rows.over.empty() && rows.reduces_last() && ir::numel(rows.dims) == ir::numel(loop(l).dims) &&
-             kept_count(rows) * kept_count(loop(l)) == ir::numel(rows.dims);
+      return !rows.over.empty() && rows.reduces_last() &&
+             ir::numel(rows.dims).same(ir::numel(loop(l).dims)) &&
+             (kept_count(rows) * kept_count(loop(l))).same(ir::numel(rows.dims));
     });
   }
   // Whether it runs once a column: it reads what does.
@@ -80,8 +81,8 @@ class GroupLayout {
     return std::any_of(loop(l).operands.begin(), loop(l).operands.end(),
                        [&](const Operand& o) { return columns_.contains(o.at.root.node); });
   }
-  static int64_t kept_count(const Loop& l) {
-    int64_t n = 1;
+  static ir::Sym kept_count(const Loop& l) {
+    ir::Sym n = 1;
     for (size_t d = 0; d < l.dims.size(); ++d)
       if (!l.over[d]) n *= l.dims[d];
     return n;
@@ -90,7 +91,7 @@ class GroupLayout {
   // Dims in which all loops run, in the order of their elements; rows are those that are not reduced.
   bool levels() {
     for (size_t l : loops_) {
-      if (ir::numel(loop(l).dims) != full_) continue;
+      if (!ir::numel(loop(l).dims).same(full_)) continue;
       auto finer = refine(dims_, loop(l).dims);
       if (!finer) return differ(dims_, loop(l).dims);
       dims_ = *finer;
@@ -106,12 +107,12 @@ class GroupLayout {
     for (size_t l : loops_) {
       if (!columns_.empty() && loop(l).over.empty() && behind_columns(l)) {
         const auto same = refine(columns_of(dims_), loop(l).dims);
-        if (!same || *same != columns_of(dims_)) return differ(columns_of(dims_), loop(l).dims);
+        if (!same || !ir::same(*same, columns_of(dims_))) return differ(columns_of(dims_), loop(l).dims);
         columns_.insert(loop(l).node);
         continue;
       }
-      if (ir::numel(loop(l).dims) == full_) continue;
-      if (!group_.reduces || ir::numel(loop(l).dims) != kept_) return differ(dims_, loop(l).dims);
+      if (ir::numel(loop(l).dims).same(full_)) continue;
+      if (!group_.reduces || !ir::numel(loop(l).dims).same(kept_)) return differ(dims_, loop(l).dims);
       auto finer = refine(rows, loop(l).dims);
       if (!finer) return differ(rows, loop(l).dims);
       rows = *finer;
@@ -121,11 +122,13 @@ class GroupLayout {
     group_.dims = rows_first(dims_);
     return true;
   }
+  static bool more(const ir::Sym& left) { return left.symbolic() || left.hint() > 1; }
   // By dim of the space: the loop reduces it.
   std::vector<bool> reduced(const Loop& l) const {
     std::vector<bool> out;
     for (size_t d = 0; d < l.dims.size(); ++d)
-      for (int64_t left = l.dims[d]; left > 1; left /= dims_[out.size() - 1]) out.push_back(l.over[d]);
+      for (ir::Sym left = l.dims[d]; more(left); left = ir::floordiv(left, dims_[out.size() - 1]))
+        out.push_back(l.over[d]);
     return out;
   }
   Dims rows_of(const Dims& dims) const {
@@ -157,7 +160,7 @@ class GroupLayout {
       if (sum && loop(l).body.size() != 1) return no("more than a sum is computed of each column");
     }
     if (sums > kMostColumnSums) return no("too many sums of columns beside those of rows");
-    const int64_t columns = full_ / kept_;
+    const int64_t columns = ir::floordiv(full_, kept_);
     if (columns > kMostColumns || columns < kLeastColumns)
       return no("rows of " + std::to_string(columns) + " are not reduced and summed at once");
     return kept_ >= kLeastRows || no("too few rows to reduce them and sum over them at once");
@@ -172,7 +175,8 @@ class GroupLayout {
         dims.push_back(dims_[d]);
         over.push_back(true);
       }
-      for (int64_t left = over_[d] ? ir::Sym(1) : dims_[d]; left > 1; left /= rows[next++]) {
+      for (ir::Sym left = over_[d] ? ir::Sym(1) : dims_[d]; more(left);
+           left = ir::floordiv(left, rows[next++])) {
         dims.push_back(rows[next]);
         over.push_back(false);
       }
@@ -185,7 +189,7 @@ class GroupLayout {
     Member m;
     m.loop = l;
     m.per_column = columns_.contains(loop(l).node);
-    m.per_row = !m.per_column && ir::numel(loop(l).dims) != full_;
+    m.per_row = !m.per_column && !ir::numel(loop(l).dims).same(full_);
     for (const Operand& o : loop(l).operands) m.operands.push_back(spread(o.at, loop(l), m));
     for (const Access& s : loop(l).stores) m.stores.push_back(spread(s, loop(l), m));
     return m;
@@ -267,7 +271,7 @@ class GroupLayout {
   std::set<ir::NodeId> columns_;  // members that are one value a column
   Dims dims_;                     // of the space, in the order of its elements
   std::vector<bool> over_;        // by dim: it is reduced
-  int64_t kept_ = 1, full_ = 1;
+  ir::Sym kept_ = 1, full_ = 1;
 };
 
 }  // namespace

@@ -85,7 +85,7 @@ class Uniter {
 
   bool lasts(Ref root) const {
     return producer(root) < 0 || results_.contains(root) || updates_.contains(root) ||
-           type(root).bytes() <= kSmallBytes;
+           type(root).bytes().hint() <= kSmallBytes;
   }
   // Worth waiting for others: see the header.
   bool may_wait(const Group& group) const {
@@ -115,15 +115,17 @@ class Uniter {
     auto place = [&](const Access& a) {
       const int number = roots.try_emplace(a.root, static_cast<int>(roots.size())).first->second;
       out += " " + std::to_string(number) + std::string(ir::dtype_name(type(a.root).dtype)) +
-             type(a.root).device.text() + (!a.strides.empty() && a.strides[0] ? "*" : ".");
+             type(a.root).device.text() + (!a.strides.empty() && !a.strides[0].same(0) ? "*" : ".");
     };
     for (const Member& m : members) {
       out += ";";
       for (const Access& a : m.operands) place(a);
-      for (const Statement& s : program_.loops[m.loop].body)
+      for (const Statement& s : program_.loops[m.loop].body) {
+        if (has_size(*s.expr)) return "";
         out += " = " + to_text(s.expr) + ":" + std::string(ir::dtype_name(s.dtype)) + ":" +
                std::string(ir::dtype_name(s.compute)) + ":" + std::to_string(s.output) + ":" +
                (s.node >= 0 ? "again" : "");
+      }
       for (const Access& s : m.stores) {
         place(s);
         out += seen_.contains(s.root) ? "stored" : "";
@@ -136,7 +138,7 @@ class Uniter {
     const Dims by = members.back().stores.at(0).strides;
     std::vector<size_t> order(dims.size());
     for (size_t d = 0; d < order.size(); ++d) order[d] = d;
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return by[a] > by[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return by[a].hint() > by[b].hint(); });
     auto sorted = [&](const Dims& from) {
       Dims out;
       for (size_t d : order) out.push_back(from[d]);
@@ -146,7 +148,7 @@ class Uniter {
     for (Member& m : members)
       for (std::vector<Access>* list : {&m.operands, &m.stores})
         for (Access& a : *list) {
-          if (!a.is_affine() || a.offset != 0) return false;
+          if (!a.is_affine() || !a.offset.same(0)) return false;
           a.strides = sorted(a.strides);
           strides.push_back(&a.strides);
         }
@@ -154,7 +156,7 @@ class Uniter {
     size_t none = 0;
     collapse(dims, none, strides);
     return dims.size() <= 1 && std::all_of(strides.begin(), strides.end(), [](const Dims* s) {
-             return s->empty() || s->front() == 0 || s->front() == 1;
+             return s->empty() || s->front().same(0) || s->front().same(1);
            });
   }
 

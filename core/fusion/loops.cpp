@@ -133,7 +133,7 @@ class LoopBuilder {
   }
   static Dims without_ones(const Dims& sizes) {
     Dims out;
-    for (int64_t s : sizes)
+    for (const ir::Sym& s : sizes)
       if (s != 1) out.push_back(s);
     return out;
   }
@@ -141,7 +141,7 @@ class LoopBuilder {
     const Dims& s = out_.placement(value).type.sizes;
     if (s.size() > sizes.size()) return false;
     for (size_t i = 0; i < s.size(); ++i) {
-      int64_t to = sizes[sizes.size() - s.size() + i];
+      const ir::Sym& to = sizes[sizes.size() - s.size() + i];
       if (s[i] != to && s[i] != 1) return false;
     }
     return true;

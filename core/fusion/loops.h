@@ -24,19 +24,24 @@ namespace vitrine::fusion {
 struct Range {
   static constexpr int64_t kNone = int64_t{1} << 50;
   ir::Dims strides;
-  int64_t low = -kNone, high = kNone;
-  bool bounded_below() const { return low > -kNone; }
-  bool bounded_above() const { return high < kNone; }
-  bool operator==(const Range&) const = default;
+  ir::Sym low = -kNone, high = kNone;
+  bool bounded_below() const { return low.symbolic() || low.hint() > -kNone; }
+  bool bounded_above() const { return high.symbolic() || high.hint() < kNone; }
+  bool operator==(const Range& other) const {
+    return ir::same(strides, other.strides) && low.same(other.low) && high.same(other.high);
+  }
 };
 
 // stride * index elements further on, where the index is what $value holds: 0 <= index < size, or, counted
 // from the end too, -size <= index < size. Anything else is an error of the user's.
 struct Gathered {
   int value = -1;
-  int64_t stride = 1, size = 1;
+  ir::Sym stride = 1, size = 1;
   bool from_end = false;
-  bool operator==(const Gathered&) const = default;
+  bool operator==(const Gathered& other) const {
+    return value == other.value && stride.same(other.stride) && size.same(other.size) &&
+           from_end == other.from_end;
+  }
 };
 
 // A number that PyTorch's generator draws for an element, uniform in (0, 1] or normal; core/fusion/rng.h.
@@ -67,7 +72,7 @@ struct RngLayout {
 struct Access {
   ir::Ref root;
   ir::Dims strides;
-  int64_t offset = 0;
+  ir::Sym offset = 0;
   std::vector<Range> within = {};  // memory is touched only there; the value elsewhere is 0
   std::vector<Gathered> gathered = {};
   std::optional<Draw> draw =
@@ -76,7 +81,11 @@ struct Access {
   bool is_affine() const { return in_memory() && within.empty() && gathered.empty(); }
   // Or the number of the place.
   bool is_plain() const { return within.empty() && gathered.empty() && !draw; }
-  bool operator==(const Access&) const = default;
+  // As expressions: places that differ may still be the same for some sizes.
+  bool operator==(const Access& other) const {
+    return root == other.root && ir::same(strides, other.strides) && offset.same(other.offset) &&
+           within == other.within && gathered == other.gathered && draw == other.draw;
+  }
 };
 
 struct Operand {
@@ -153,7 +162,7 @@ inline bool reads_across(const Access& at, ir::Device device) {
 struct Placement {
   ir::Ref root;
   ir::TensorType type;
-  int64_t offset = 0;  // in elements from the root's first element
+  ir::Sym offset = 0;  // in elements from the root's first element
 };
 
 struct LoopProgram {

@@ -24,16 +24,19 @@ std::string access_text(const LoopProgram& program, const Access& a) {
                      : a.draw      ? "draw"
                                    : "place") +
                     list(a.strides);
-  if (a.offset != 0) out += (a.offset > 0 ? "+" : "") + std::to_string(a.offset);
+  if (!a.offset.same(0)) {
+    const std::string offset = ir::text(a.offset);
+    out += (offset[0] == '-' ? "" : "+") + offset;
+  }
   if (a.draw)
     out += " of " + std::to_string(a.draw->threads) + " threads by " + std::to_string(a.draw->together) +
            " from " + std::to_string(a.draw->from);
   for (const Gathered& p : a.gathered)
-    out += "+$" + std::to_string(p.value) + (p.stride == 1 ? "" : "*" + std::to_string(p.stride));
+    out += "+$" + std::to_string(p.value) + (p.stride.same(1) ? "" : "*" + ir::text(p.stride));
   for (size_t i = 0; i < a.within.size(); ++i) {
     const Range& r = a.within[i];
-    out += (i ? " and " : " if ") + (r.bounded_below() ? std::to_string(r.low) + " <= " : std::string()) +
-           list(r.strides) + (r.bounded_above() ? " < " + std::to_string(r.high) : "");
+    out += (i ? " and " : " if ") + (r.bounded_below() ? ir::text(r.low) + " <= " : std::string()) +
+           list(r.strides) + (r.bounded_above() ? " < " + ir::text(r.high) : "");
   }
   return out;
 }

@@ -4,16 +4,19 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/ir/sym.h"
+
 namespace vitrine::fusion {
 
 struct Lifetime {
-  int64_t bytes = 0;
+  ir::Sym bytes = 0;
   int32_t first = 0, last = 0;  // steps, both inclusive
-  int64_t offset = -1;          // found by plan_arena; a multiple of 64
+  ir::Sym offset = -1;          // found by plan_arena; a multiple of 64
   int32_t reuses = -1;          // a buffer that had (part of) this place just before, or -1
 };
 
-// Fills offsets and reuses; returns the arena's size in bytes.
-int64_t plan_arena(std::vector<Lifetime>& buffers);
+// Fills offsets and reuses; returns the arena's size in bytes. Where a size is symbolic the places are right
+// for all sizes that the ranges allow: a buffer goes where another is known to be as large.
+ir::Sym plan_arena(std::vector<Lifetime>& buffers);
 
 }  // namespace vitrine::fusion

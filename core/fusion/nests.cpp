@@ -20,12 +20,15 @@ NestWriter::NestWriter(const LoopProgram& program, const ir::Node& node, std::ve
 int64_t NestWriter::integer(size_t i, int64_t if_none) const {
   return arg(i).is<int64_t>() ? arg(i).as<int64_t>() : if_none;
 }
+ir::Sym NestWriter::size(size_t i, const ir::Sym& if_none) const {
+  return arg(i).is<int64_t>() ? arg(i).as<ir::Sym>() : if_none;
+}
 
 Dims NestWriter::integers(size_t i) const {
-  if (arg(i).is<int64_t>()) return {arg(i).as<int64_t>()};
+  if (arg(i).is<int64_t>()) return {arg(i).as<ir::Sym>()};
   Dims list;
   if (arg(i).is<std::vector<Arg>>())
-    for (const Arg& a : arg(i).as<std::vector<Arg>>()) list.push_back(a.as<int64_t>());
+    for (const Arg& a : arg(i).as<std::vector<Arg>>()) list.push_back(a.as<ir::Sym>());
   return list;
 }
 
@@ -51,7 +54,7 @@ int NestWriter::index_at(Ref index, Dims strides) {
   return read(index, std::move(at))->operand;
 }
 
-ExprPtr NestWriter::number(const Dims& strides, int64_t offset) {
+ExprPtr NestWriter::number(const Dims& strides, const ir::Sym& offset) {
   nest.operands.push_back({{}, ir::DType::i64, {{}, strides, offset}});
   return Expr::make_operand(static_cast<int>(nest.operands.size() - 1));
 }
@@ -63,7 +66,7 @@ ExprPtr NestWriter::inside(std::vector<Range> ranges) {
   return Expr::make_operand(static_cast<int>(nest.operands.size() - 1));
 }
 
-Range NestWriter::range(size_t d, int64_t low, int64_t high) const {
+Range NestWriter::range(size_t d, const ir::Sym& low, const ir::Sym& high) const {
   Range r{Dims(nest.dims.size(), 0), low, high};
   r.strides[d] = 1;
   return r;
@@ -72,7 +75,7 @@ Range NestWriter::range(size_t d, int64_t low, int64_t high) const {
 ExprPtr NestWriter::constant(const Arg& a) const {
   const bool floating = ir::is_float(nest.compute);
   if (a.is<bool>()) return Expr::make_integer(a.as<bool>() ? 1 : 0);
-  if (a.is<int64_t>()) return Expr::make_integer(a.as<int64_t>());
+  if (a.is<int64_t>()) return Expr::make_integer(a.as<ir::Sym>());
   if (!a.is<double>()) return nullptr;
   const double v = a.as<double>();
   if (floating) return Expr::make_number(v);

@@ -33,6 +33,7 @@ class NestWriter {
   ir::Ref value(size_t i) const { return args_[i].as<ir::Ref>(); }
   const ir::TensorType& type(ir::Ref value) const { return program_.placement(value).type; }
   int64_t integer(size_t i, int64_t if_none = 0) const;
+  ir::Sym size(size_t i, const ir::Sym& if_none = 0) const;
   ir::Dims integers(size_t i) const;
   // A dim counted from the end or not; nullopt: there is none such among `rank`.
   static std::optional<size_t> dim(int64_t d, size_t rank);
@@ -43,10 +44,10 @@ class NestWriter {
   ExprPtr read(ir::Ref value, Access at);
   // An index tensor at `strides` of the nest; its $.
   int index_at(ir::Ref index, ir::Dims strides);
-  ExprPtr number(const ir::Dims& strides, int64_t offset);  // offset + sum of stride * index
+  ExprPtr number(const ir::Dims& strides, const ir::Sym& offset);  // offset + sum of stride * index
   ExprPtr inside(std::vector<Range> ranges);                // a truth
   // The part low <= index of dim `d` < high.
-  Range range(size_t d, int64_t low, int64_t high) const;
+  Range range(size_t d, const ir::Sym& low, const ir::Sym& high) const;
   // A constant of the result's type; nullptr: the argument is none.
   ExprPtr constant(const ir::Arg& arg) const;
   static ExprPtr choose(ExprPtr condition, ExprPtr yes, ExprPtr no);

@@ -32,7 +32,7 @@ class Traffic {
   }
 
   int64_t bytes(Ref root) const {
-    return program_.graph->node(root.node).outputs[static_cast<size_t>(root.output)].bytes();
+    return program_.graph->node(root.node).outputs[static_cast<size_t>(root.output)].bytes().hint();
   }
   // The unit that computes it; -1: it is given.
   int producer(Ref root) const {

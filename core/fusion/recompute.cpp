@@ -10,6 +10,7 @@
 namespace vitrine::fusion {
 
 using ir::Dims;
+using ir::Sym;
 
 namespace {
 
@@ -21,17 +22,18 @@ constexpr size_t kMostOperands = 8;
 
 // Dims of an access in which it moves, outermost first, if together they walk over `count` elements that lie
 // side by side; else nothing.
-std::optional<std::vector<size_t>> dense_order(const Dims& dims, const Dims& strides, int64_t count) {
+std::optional<std::vector<size_t>> dense_order(const Dims& dims, const Dims& strides, const Sym& count) {
   std::vector<size_t> order;
   for (size_t d = 0; d < dims.size(); ++d)
-    if (strides[d] != 0) order.push_back(d);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] > strides[b]; });
-  int64_t next = 1;
+    if (!strides[d].same(0)) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return strides[a].hint() > strides[b].hint(); });
+  Sym next = 1;
   for (size_t k = order.size(); k-- > 0;) {
-    if (strides[order[k]] != next) return std::nullopt;
+    if (!strides[order[k]].same(next)) return std::nullopt;
     next *= dims[order[k]];
   }
-  if (next != count) return std::nullopt;
+  if (!next.same(count)) return std::nullopt;
   return order;
 }
 Dims gathered(const Dims& from, const std::vector<size_t>& order) {
@@ -47,14 +49,13 @@ struct ReadPart {
 std::optional<ReadPart> part_of(const Dims& dims, const std::vector<Range>& within) {
   ReadPart part{Dims(dims.size(), 0), dims};
   for (const Range& r : within) {
-    const auto moves = [](int64_t s) { return s != 0; };
+    const auto moves = [](const Sym& s) { return !s.same(0); };
     const auto at = std::find_if(r.strides.begin(), r.strides.end(), moves);
-    if (at == r.strides.end() || *at != 1 || std::count_if(at, r.strides.end(), moves) > 1)
+    if (at == r.strides.end() || !at->same(1) || std::count_if(at, r.strides.end(), moves) > 1)
       return std::nullopt;
     const auto d = static_cast<size_t>(at - r.strides.begin());
-    const int64_t begin = std::max<int64_t>(part.begin[d], r.low),
-                  end = std::min<int64_t>(part.begin[d] + part.dims[d], r.high);
-    if (begin >= end) return std::nullopt;
+    const Sym begin = ir::max(part.begin[d], r.low), end = ir::min(part.begin[d] + part.dims[d], r.high);
+    if (ir::never_above(end, begin)) return std::nullopt;
     part.begin[d] = begin;
     part.dims[d] = end - begin;
   }
@@ -66,17 +67,17 @@ std::optional<ReadPart> part_of(const Dims& dims, const std::vector<Range>& with
 std::optional<Access> through(const Access& read, const Dims& dims, const Loop& small,
                               const Access& operand) {
   const Access& store = small.stores[0];
-  const int64_t count = ir::numel(small.dims);
+  const Sym count = ir::numel(small.dims);
   const auto part = part_of(dims, read.within);
-  if (!part || store.offset != 0 || !read.gathered.empty()) return std::nullopt;
+  if (!part || !store.offset.same(0) || !read.gathered.empty()) return std::nullopt;
   if (!read.within.empty() && !operand.gathered.empty()) return std::nullopt;
   Dims steps = read.strides;
-  int64_t first = read.offset;  // element that is read at the part's begin
+  Sym first = read.offset;  // element that is read at the part's begin
   for (size_t d = 0; d < dims.size(); ++d) {
     first += part->begin[d] * steps[d];
-    if (part->dims[d] == 1) steps[d] = 0;
+    if (part->dims[d].same(1)) steps[d] = 0;
   }
-  if (first != 0) return std::nullopt;
+  if (!first.same(0)) return std::nullopt;
   auto outer = dense_order(part->dims, steps, count);
   auto inner = dense_order(small.dims, store.strides, count);
   if (!outer || !inner) return std::nullopt;
@@ -89,7 +90,7 @@ std::optional<Access> through(const Access& read, const Dims& dims, const Loop& 
     auto joined = join_strides(split_strides(gathered(strides, *inner), from, *finer), *finer, to);
     strides.assign(dims.size(), 0);
     fits = fits && joined;
-    int64_t begin = 0;
+    Sym begin = 0;
     for (size_t k = 0; joined && k < outer->size(); ++k) {
       strides[(*outer)[k]] = (*joined)[k];
       begin += (*joined)[k] * part->begin[(*outer)[k]];
@@ -99,7 +100,7 @@ std::optional<Access> through(const Access& read, const Dims& dims, const Loop& 
   Access out = operand;
   out.offset -= over(out.strides);
   for (Range& r : out.within) {
-    const int64_t begin = over(r.strides);
+    const Sym begin = over(r.strides);
     if (r.bounded_below()) r.low += begin;
     if (r.bounded_above()) r.high += begin;
   }
@@ -166,7 +167,7 @@ class Recomputer {
       small_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) {
         return loop(r).generated() && loop(r).epoch == it.epoch && device(r) == device(l) && !copies(r, l) &&
                (small_[r] || joined_[l] || loop(r).filled || loop(r).scans != Statement::Reduce::none ||
-                ir::numel(loop(r).dims) >= 2 * ir::numel(it.dims));
+                ir::numel(loop(r).dims).hint() >= 2 * ir::numel(it.dims).hint());
       });
     }
   }
@@ -238,12 +239,12 @@ class Recomputer {
     for (const Statement& s : from.body) cost += expr_cost(*s.expr);
     // One number is worth its own kernel only if that is shared by all who read it; whatever their sizes, so
     // that kernels that compute the same stay the same.
-    if (ir::numel(from.dims) == 1) return cost <= kCheapNumber;
+    if (ir::numel(from.dims).same(1)) return cost <= kCheapNumber;
     if (cost <= (program_.graph->node(into.node).type().device.is_cuda() ? kCheapOnGpu : kCheap)) return true;
     int64_t still = 1;  // elements in a row of the reader that share the value
-    for (size_t d = into.dims.size(); d-- > 0; still *= into.dims[d])
+    for (size_t d = into.dims.size(); d-- > 0; still *= into.dims[d].hint())
       if (std::any_of(operands.begin(), operands.end(),
-                      [&](const Operand& o) { return o.at.strides[d] != 0; }))
+                      [&](const Operand& o) { return !o.at.strides[d].same(0); }))
         break;
     return still >= kLeastRow;
   }

@@ -26,7 +26,7 @@ ExprPtr call(const char* name, ExprPtr a, ExprPtr b) {
 // What a reduction computes from `n` elements $0 of a type; `free` are the degrees of freedom of a variance.
 struct ReductionShape {
   DType dtype, in;
-  double n, free;
+  ExprPtr n, free;
 };
 
 ReductionBody sum_body(const ReductionShape& s) {
@@ -35,7 +35,7 @@ ReductionBody sum_body(const ReductionShape& s) {
 // mean = sum / n
 ReductionBody mean_body(const ReductionShape& s) {
   ReductionBody b = sum_body(s);
-  b.push_back(statement(call("/", at(1), Expr::make_number(s.n)), s.dtype));
+  b.push_back(statement(call("/", at(1), s.n), s.dtype));
   return b;
 }
 ReductionBody max_body(const ReductionShape& s) {
@@ -67,7 +67,7 @@ ReductionBody var_body(const ReductionShape& s) {
   ReductionBody b = mean_body(s);
   ExprPtr d = call("-", at(0), at(2));
   b.push_back(statement(call("*", d, d), s.dtype, Statement::Reduce::sum));
-  b.push_back(statement(call("/", at(3), Expr::make_number(s.free)), s.dtype));
+  b.push_back(statement(call("/", at(3), s.free), s.dtype));
   return b;
 }
 ReductionBody std_body(const ReductionShape& s) {
@@ -135,6 +135,11 @@ std::vector<bool> reduced_dims(const ir::Node& node, const ReductionRow& row, si
   return reduced;
 }
 
+// A count as a divisor.
+ExprPtr number(const ir::Sym& n) {
+  return n.symbolic() ? Expr::make_integer(n) : Expr::make_number(static_cast<double>(n.hint()));
+}
+
 double correction_of(const ir::Node& node) {
   for (const auto& [key, value] : node.kwargs) {
     if (key != "correction") continue;
@@ -158,10 +163,15 @@ std::optional<Reduction> reduction_of(const ir::Node& node, const ir::TensorType
   if (in.numel() == 0 || out.count < 2) why = "there is nothing to reduce";
   DType dtype = node.type().dtype;
   if (row->variance && !ir::is_float(dtype)) why = "a variance of integers";
-  ReductionShape shape{dtype, in.dtype, static_cast<double>(out.count), 0};
+  ReductionShape shape{dtype, in.dtype, number(out.count), nullptr};
   if (row->variance) {
-    shape.free = shape.n - correction_of(node);
-    if (shape.free <= 0) why = "there are no degrees of freedom";
+    const double correction = correction_of(node);
+    const bool whole = correction == static_cast<double>(static_cast<int64_t>(correction));
+    const ir::Sym least = static_cast<int64_t>(correction);
+    if (whole ? out.count <= least : static_cast<double>(out.count) <= correction)
+      why = "there are no degrees of freedom";
+    shape.free = whole ? number(out.count - least)
+                       : Expr::make_number(static_cast<double>(out.count) - correction);
   }
   if (!why.empty()) return std::nullopt;
   out.body = row->body(shape);

@@ -13,7 +13,7 @@ bool is_reduction(const ir::Node& node);
 
 struct Reduction {
   std::vector<bool> over;  // by dim of the argument: it is reduced
-  int64_t count = 1;       // elements that become one
+  ir::Sym count = 1;       // elements that become one
   std::vector<Statement> body;
 };
 // nullopt: nothing is reduced, or it is not generated; `why` says which.

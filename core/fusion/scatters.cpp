@@ -220,7 +220,7 @@ void drop_ones(const Dims& sizes, Dims& strides) {
 }
 Dims without_ones(const Dims& sizes) {
   Dims out;
-  for (int64_t s : sizes)
+  for (const ir::Sym& s : sizes)
     if (s != 1) out.push_back(s);
   return out;
 }

@@ -12,6 +12,24 @@ Arg Arg::ints(const Dims& dims) {
   return Arg(std::move(list));
 }
 
+bool Arg::same(const Arg& other) const {
+  if (is<Sym>() && other.is<Sym>()) return as<Sym>().same(other.as<Sym>());
+  if (is<std::vector<Arg>>() && other.is<std::vector<Arg>>())
+    return ir::same(as<std::vector<Arg>>(), other.as<std::vector<Arg>>());
+  return v == other.v;
+}
+
+bool same(const std::vector<Arg>& a, const std::vector<Arg>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Arg& x, const Arg& y) { return x.same(y); });
+}
+
+bool same(const Kwargs& a, const Kwargs& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.same(y.second);
+  });
+}
+
 std::string_view kind_word(NodeKind kind) {
   switch (kind) {
     case NodeKind::placeholder:
@@ -112,6 +130,39 @@ void Builder::also_from(NodeId node, NodeId from) {
 GraphPtr Builder::finish(std::vector<Arg> results) {
   graph_->body_->results = std::move(results);
   return std::move(graph_);
+}
+
+namespace {
+
+SymbolTable* symbols_of(const Sym& number) {
+  return number.symbolic() ? number.expr()->table : nullptr;
+}
+SymbolTable* symbols_of(const Dims& dims) {
+  for (const Sym& d : dims)
+    if (SymbolTable* found = symbols_of(d)) return found;
+  return nullptr;
+}
+SymbolTable* symbols_of(const Arg& arg) {
+  if (arg.is<Sym>()) return symbols_of(arg.as<Sym>());
+  if (arg.is<std::vector<Arg>>())
+    for (const Arg& a : arg.as<std::vector<Arg>>())
+      if (SymbolTable* found = symbols_of(a)) return found;
+  return nullptr;
+}
+
+}  // namespace
+
+SymbolTable* symbols_of(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    for (const TensorType& type : node.outputs)
+      for (SymbolTable* found : {symbols_of(type.sizes), symbols_of(type.strides), symbols_of(type.offset)})
+        if (found) return found;
+    for (const Arg& arg : node.args)
+      if (SymbolTable* found = symbols_of(arg)) return found;
+    for (const auto& [key, arg] : node.kwargs)
+      if (SymbolTable* found = symbols_of(arg)) return found;
+  }
+  return nullptr;
 }
 
 Arg map_refs(const Arg& arg, const std::function<Arg(Ref)>& f) {

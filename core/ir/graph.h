@@ -71,10 +71,13 @@ struct Arg {
       return (std::get<T>(v));
   }
   bool is_none() const { return is<None>(); }
+  bool same(const Arg& other) const;  // symbolic integers by expression: asks nothing
   bool operator==(const Arg&) const = default;
 };
 
 using Kwargs = std::vector<std::pair<std::string, Arg>>;
+bool same(const std::vector<Arg>& a, const std::vector<Arg>& b);
+bool same(const Kwargs& a, const Kwargs& b);
 
 enum class NodeKind : uint8_t { placeholder, parameter, buffer, constant, op };
 std::string_view kind_word(NodeKind kind);  // "placeholder", ..., "op": as in the text form and the session
@@ -182,6 +185,9 @@ class Builder {
   };
   std::unordered_map<std::string, Name> names_;
 };
+
+// The table of the first symbolic size or number; nullptr: all are plain.
+SymbolTable* symbols_of(const Graph& graph);
 
 // Calls f(Ref) for every reference in an argument list, nested lists and kwargs included.
 template <class F>

@@ -1,5 +1,6 @@
 #include "core/ir/parse.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <unordered_map>
@@ -17,7 +18,8 @@ struct Wrong {
 
 class GraphParser {
  public:
-  explicit GraphParser(std::string_view text) : text_(text) {}
+  explicit GraphParser(std::string_view text, SymbolTable* symbols = nullptr)
+      : text_(text), symbols_(symbols) {}
 
   GraphPtr graph(std::shared_ptr<NodeIds> ids);
   Arg arg();
@@ -48,6 +50,9 @@ class GraphParser {
   std::string word();
   std::string name();
   int64_t integer();
+  std::optional<Sym> expression();
+  Sym size();
+  Sym offset();
 
   void skip();
   char peek() {
@@ -70,6 +75,7 @@ class GraphParser {
   }
 
   std::string_view text_;
+  SymbolTable* symbols_;  // nullptr: all numbers are plain
   size_t at_ = 0;
   std::unordered_map<std::string, std::pair<NodeId, size_t>> nodes_;  // name -> id, number of outputs
 };
@@ -126,6 +132,38 @@ int64_t GraphParser::integer() {
   if (error != std::errc()) throw Wrong{"expected a whole number"};
   at_ = static_cast<size_t>(end - text_.data());
   return value;
+}
+
+// Up to a comma or a bracket; nullopt: it is no expression over the symbols.
+std::optional<Sym> GraphParser::expression() {
+  if (!symbols_) return {};
+  skip();
+  size_t end = at_;
+  for (int depth = 0; end < text_.size(); ++end) {
+    const char c = text_[end];
+    if (c == '(') ++depth;
+    if (c == ']' || c == '}' || (c == ')' && depth-- == 0) || (c == ',' && depth == 0)) break;
+    if (c == '\n' || c == '"') return {};
+  }
+  auto value = symbols_->parse(text_.substr(at_, end - at_));
+  if (!value.ok()) return {};
+  at_ = end;
+  return value.take();
+}
+
+// Up to what ends a type.
+Sym GraphParser::offset() {
+  if (!symbols_) return integer();
+  const size_t end = std::min({text_.find_first_of(" \n,", at_), text_.find("cuda", at_), text_.size()});
+  auto value = symbols_->parse(text_.substr(at_, end - at_));
+  if (!value.ok()) return integer();
+  at_ = end;
+  return value.take();
+}
+
+Sym GraphParser::size() {
+  if (auto value = expression()) return *value;
+  return integer();
 }
 
 // A number: a double if it has a point or an exponent, or is infinite.
@@ -187,6 +225,7 @@ Arg GraphParser::arg() {
   char c = peek();
   if (c == '%') return Arg(ref());
   if (c == '"') return Arg(string());
+  if (auto value = expression()) return Arg(*value);
   if (c == '-' || (c >= '0' && c <= '9')) return number();
   if (!take('[')) return word_or_constant();
   std::vector<Arg> list;
@@ -200,7 +239,7 @@ Arg GraphParser::arg() {
 Dims GraphParser::dims(char close) {
   Dims out;
   while (!take(close)) {
-    out.push_back(integer());
+    out.push_back(size());
     if (peek() != close) need(',');
   }
   return out;
@@ -214,7 +253,7 @@ TensorType GraphParser::type() {
   TensorType out = TensorType::contiguous(dtype, dims(']'));
   if (take('{')) out.strides = dims('}');
   if (out.strides.size() != out.sizes.size()) throw Wrong{"as many strides as sizes are needed"};
-  if (take('@')) out.offset = integer();
+  if (take('@')) out.offset = offset();
   if (text_.substr(at_).starts_with("cuda")) {
     std::string device = name();
     if (take(':')) device += ":" + std::to_string(integer());
@@ -339,8 +378,8 @@ Result<Arg> parse_constant(std::string_view text) {
   }
 }
 
-Result<GraphPtr> parse(std::string_view text, std::shared_ptr<NodeIds> ids) {
-  GraphParser parser(text);
+Result<GraphPtr> parse(std::string_view text, std::shared_ptr<NodeIds> ids, SymbolTable* symbols) {
+  GraphParser parser(text, symbols);
   try {
     GraphPtr out = parser.graph(std::move(ids));
     if (!parser.at_end()) throw Wrong{"text after the graph"};

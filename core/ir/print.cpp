@@ -64,7 +64,7 @@ std::string attributes(const Node& node, bool origins) {
 
 std::string print_type(const TensorType& type) {
   std::string out = std::string(dtype_name(type.dtype)) + "[" + dims_text(type.sizes) + "]";
-  if (type.strides != contiguous_strides(type.sizes)) out += "{" + dims_text(type.strides) + "}";
+  if (!same(type.strides, contiguous_strides(type.sizes))) out += "{" + dims_text(type.strides) + "}";
   if (type.offset.symbolic() || type.offset.hint() != 0) out += "@" + text(type.offset);
   if (!type.device.is_cpu()) out += type.device.text();
   return out;

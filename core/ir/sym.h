@@ -34,7 +34,10 @@ class Sym {
   const SymExpr* expr() const { return expr_; }  // nullptr: a constant
   bool symbolic() const { return expr_ != nullptr; }
   operator int64_t() const { return expr_ ? specialise() : hint_; }
-  bool same(const Sym& other) const { return expr_ == other.expr_ && hint_ == other.hint_; }  // no guard
+  // The same expression, so equal for all values; asks nothing. What differs may still be equal.
+  bool same(const Sym& other) const { return expr_ == other.expr_ && hint_ == other.hint_; }
+  // What hint() and expr() told; for texts that carry a Sym.
+  static Sym of(int64_t hint, const SymExpr* expr) { return {hint, expr}; }
 
  private:
   friend class SymbolTable;
@@ -71,6 +74,12 @@ inline bool equal(const Sym& a, const Sym& b) {
 inline bool less_equal(const Sym& a, const Sym& b) {
   return a.symbolic() || b.symbolic() ? symbolic_less_equal(a, b) : a.hint() <= b.hint();
 }
+// Whether the ranges that are known decide that a <= b; asks nothing.
+bool symbolic_never_above(const Sym& a, const Sym& b);
+inline bool never_above(const Sym& a, const Sym& b) {
+  return a.symbolic() || b.symbolic() ? symbolic_never_above(a, b) : a.hint() <= b.hint();
+}
+Sym ceildiv(const Sym& a, const Sym& b);  // rounds up; b is positive
 
 std::string text(const Sym& value);  // "8", "8*s0+1"; asks nothing
 struct SymRange;
@@ -240,6 +249,7 @@ class SymbolTable {
   friend Sym max(const Sym&, const Sym&);
   friend bool symbolic_equal(const Sym&, const Sym&);
   friend bool symbolic_less_equal(const Sym&, const Sym&);
+  friend bool symbolic_never_above(const Sym&, const Sym&);
 
   static SymbolTable* of(const Sym& a, const Sym& b);
   Sym make(Polynomial sum, int64_t hint);
@@ -252,6 +262,7 @@ class SymbolTable {
   void require_nonzero(const Sym& divisor);
   bool is_zero(const Polynomial& difference, bool answer);
   bool is_not_positive(const Polynomial& difference, bool answer);
+  bool never_negative(const Polynomial& sum) const;
   void record(Polynomial terms, SymRelation relation, int64_t bound);
   int64_t hint_of(const Polynomial& sum) const;
   SymRange range(const Polynomial& sum) const;

@@ -130,6 +130,10 @@ Sym floordiv(const Sym& a, const Sym& b) {
   return table ? table->quotient(a, b) : Sym(floor_div(a.hint(), b.hint()));
 }
 
+Sym ceildiv(const Sym& a, const Sym& b) {
+  return floordiv(a + b - 1, b);
+}
+
 Sym mod(const Sym& a, const Sym& b) {
   VITRINE_CHECK(b.hint() != 0, "a size is divided by zero");
   VITRINE_CHECK(a.hint() != kLowest || b.hint() != -1, "a size leaves 64 bits");

@@ -173,6 +173,34 @@ bool symbolic_less_equal(const Sym& a, const Sym& b) {
   return table->is_not_positive(sum_of(polynomial(a), scaled(polynomial(b), -1)), a.hint() <= b.hint());
 }
 
+bool symbolic_never_above(const Sym& a, const Sym& b) {
+  SymbolTable* table = SymbolTable::of(a, b);
+  if (!table) return a.hint() <= b.hint();
+  return a.hint() <= b.hint() &&
+         table->never_negative(sum_of(polynomial(b), scaled(polynomial(a), -1)));
+}
+
+// By its range; or with each atom as its least value and what is left of it, if no factor is negative then:
+// 2*s0*s1 - s0 for s0, s1 >= 2.
+bool SymbolTable::never_negative(const Polynomial& sum) const {
+  constexpr int64_t kLarge = int64_t{1} << 20;
+  if (range(sum).lo >= 0) return true;
+  Polynomial shifted{{}, sum.constant};
+  for (const SymTerm& term : sum.terms) {
+    if (std::abs(term.factor) > kLarge || term.atoms.size() > 3) return false;
+    Polynomial part{{}, term.factor};
+    for (uint32_t number : term.atoms) {
+      const Polynomial atom{{{{number}, 1}}, 0};
+      const int64_t least = range(atom).lo;
+      if (std::abs(least) > kLarge) return false;
+      part = product_of(part, sum_of(atom, {{}, least}));
+    }
+    shifted = sum_of(shifted, part);
+  }
+  return shifted.constant >= 0 &&
+         std::ranges::all_of(shifted.terms, [](const SymTerm& term) { return term.factor > 0; });
+}
+
 int64_t Sym::specialise() const {
   (void)equal(*this, Sym(hint_));
   return hint_;

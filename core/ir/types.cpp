@@ -60,6 +60,11 @@ Sym numel(const Dims& sizes) {
   return n;
 }
 
+bool same(const Dims& a, const Dims& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Sym& x, const Sym& y) { return x.same(y); });
+}
+
 std::vector<int64_t> integers(const Dims& dims) {
   return {dims.begin(), dims.end()};
 }
@@ -107,9 +112,20 @@ std::string dims_text(const Dims& dims, const char* separator) {
   return out;
 }
 
+bool TensorType::same(const TensorType& other) const {
+  return dtype == other.dtype && device == other.device && offset.same(other.offset) &&
+         ir::same(sizes, other.sizes) && ir::same(strides, other.strides);
+}
+
+bool same(const std::vector<TensorType>& a, const std::vector<TensorType>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const TensorType& x, const TensorType& y) { return x.same(y); });
+}
+
 std::string TensorType::text() const {
   std::string out = std::string(dtype_name(dtype)) + "[" + dims_text(sizes) + "]";
-  if (!is_contiguous()) out += "{" + dims_text(strides) + "}";
+  const bool symbolic = std::any_of(sizes.begin(), sizes.end(), [](const Sym& n) { return n.symbolic(); });
+  if (symbolic ? !ir::same(strides, contiguous_strides(sizes)) : !is_contiguous()) out += "{" + dims_text(strides) + "}";
   if (!device.is_cpu()) out += device.text();
   return out;
 }

@@ -72,6 +72,7 @@ using Dims = std::vector<Sym>;
 Dims contiguous_strides(
     const Dims& sizes);  // as torch.empty(sizes).stride(): size-0 and size-1 dims count as 1
 Sym numel(const Dims& sizes);
+bool same(const Dims& a, const Dims& b);  // by expression: asks nothing
 std::vector<int64_t> integers(const Dims& dims);  // specialises
 Dims dims_of(std::span<const int64_t> integers);
 
@@ -91,6 +92,9 @@ class NumberArray {
 };
 std::string dims_text(const Dims& dims, const char* separator = ",");  // "8,128"
 
+struct TensorType;
+bool same(const std::vector<TensorType>& a, const std::vector<TensorType>& b);
+
 struct TensorType {
   DType dtype = DType::f32;
   Dims sizes, strides;  // strides in elements
@@ -102,6 +106,7 @@ struct TensorType {
   Sym numel() const { return ir::numel(sizes); }
   Sym bytes() const { return numel() * dtype_bytes(dtype); }
   std::string text() const;  // "f32[8,128]", "f32[8,128]cuda:0"
+  bool same(const TensorType& other) const;  // by expression: asks nothing
   bool operator==(const TensorType&) const = default;
 };
 

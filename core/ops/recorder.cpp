@@ -81,7 +81,7 @@ Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::st
         node.kind != NodeKind::op ? "memory" : ops::family_name(op ? op->family : family_of_call(node.op));
     for (const TensorType& t : node.outputs) {
       n.type += (n.type.empty() ? "" : ", ") + t.text();
-      n.bytes += t.bytes();
+      n.bytes += t.bytes().hint();
     }
     if (!node.outputs.empty())
       n.shape = list_text(node.type().sizes), n.strides = list_text(node.type().strides);

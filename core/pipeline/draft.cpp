@@ -18,6 +18,9 @@ bool follows_choices(const Row& row) {
 Draft::Draft(const ir::GraphPtr& optimised, const codegen::CodegenOptions& options, const Settings& settings)
     : options_(options), settings_(settings), build_{optimised, options_, {}, {}, {}, nullptr} {
   settings_.spares_memory = options.gives_back;
+  symbols_ = ir::symbols_of(*optimised);
+  // A text has symbolic numbers as arguments.
+  if (symbols_ && !options_.sizes) options_.sizes = std::make_shared<codegen::SizeMemory>();
   times_.start = monotonic_ns();
   for (const Row& row : rows()) {
     if (!row.build || follows_choices(row)) continue;
@@ -30,6 +33,8 @@ Draft::Draft(const ir::GraphPtr& optimised, const codegen::CodegenOptions& optio
 
 void Draft::run(const Row& row) {
   if (!runs(row, settings_)) return;
+  std::optional<ir::SymPlace> place;
+  if (symbols_) place.emplace(*symbols_, "pass " + std::string(row.name));
   try {
     row.build(build_);
   } catch (const std::exception& e) {
@@ -56,6 +61,8 @@ void Draft::settle(const codegen::ProductChoices& choices) {
 }
 
 codegen::Program Draft::finish(ir::Recorder* recorder) {
+  std::optional<ir::SymPlace> place;
+  if (symbols_) place.emplace(*symbols_, "memory plan");
   codegen::Program program = build_.builder->finish();
   if (recorder)
     record_program(build_.loops, build_.fused, build_.builder->unit_of_step(), times_, options_, program,

@@ -38,6 +38,7 @@ class Draft {
   Build build_;
   fusion::FusedProgram apart_;  // as fusion left it, before products are joined with what follows
   codegen::BuildTimes times_;
+  ir::SymbolTable* symbols_ = nullptr;  // of symbolic sizes
 };
 
 // All in one, with the candidates that the options offer.

@@ -26,7 +26,7 @@ int64_t rewrites(const ir::Graph& before, const ir::Graph& after) {
   int64_t n = 0;
   for (const ir::Node& node : before.nodes()) {
     const ir::Node* same = after.find(node.id);
-    n += !same || same->op != node.op || same->args != node.args || same->kwargs != node.kwargs;
+    n += !same || same->op != node.op || !ir::same(same->args, node.args) || !ir::same(same->kwargs, node.kwargs);
   }
   return n;
 }
@@ -49,6 +49,7 @@ class Runner {
     ids_ = options.ids ? options.ids : ids_above(*graph_);
     if (recorder) ids_->next = std::max(ids_->next, recorder->next_node());
     first_stage_ = graph_->stage;
+    symbols_ = ir::symbols_of(*graph_);
   }
 
   Result<GraphPtr> run() {
@@ -60,6 +61,8 @@ class Runner {
     for (const Row& pass : rows()) {
       if (!pass.pass) break;  // the rest reads the last graph: core/pipeline/draft.h
       if (options_.cancelled && options_.cancelled()) return Error{"the compilation was cancelled", "", ""};
+      std::optional<ir::SymPlace> place;
+      if (symbols_) place.emplace(*symbols_, "pass " + std::string(pass.name));
       if (auto error = step(pass)) return *error;
       if (options_.stop_after == pass.name) break;
     }
@@ -114,6 +117,7 @@ class Runner {
   ir::Recorder* recorder_;
   std::shared_ptr<ir::NodeIds> ids_;
   StageClock stage_;
+  ir::SymbolTable* symbols_ = nullptr;  // of symbolic sizes
   std::string first_stage_;
 };
 

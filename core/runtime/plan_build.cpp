@@ -135,7 +135,7 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
                   "kernel " + kernel.label + " was not compiled");
     step.work = kernel.work;
     step.grain = std::max<int64_t>(1, kernel.grain);
-    step.numbers = from.numbers;
+    step.numbers.assign(from.numbers.begin(), from.numbers.end());
     step.draws = kernel.draws;
     step.checks = kernel.checks;
     if (kernel.held > 0) step.held = std::make_unique<HeldWeight>(kernel.held, from.buffers.at(1));

@@ -74,7 +74,8 @@ class Bench {
     return true;
   }
   bridge::Handle* handles() { return handles_.data(); }
-  void run(int32_t kernel, const std::vector<int32_t>& buffers, const std::vector<int64_t>& numbers) {
+  void run(int32_t kernel, const std::vector<int32_t>& buffers, const std::vector<ir::Sym>& given) {
+    const std::vector<int64_t> numbers(given.begin(), given.end());
     std::vector<void*> arguments;
     for (int32_t b : buffers) arguments.push_back(bridge::data(handles_[static_cast<size_t>(b)]));
     if (!numbers.empty()) arguments.push_back(const_cast<int64_t*>(numbers.data()));
@@ -241,7 +242,7 @@ codegen::ProductChoice try_epilogue(const codegen::Program& program, const codeg
 
 // Everything that the times of a step depend on, but for the machine.
 std::string description(const codegen::Program& program, const codegen::Step& step) {
-  auto kernel = [&](int32_t index, const std::vector<int64_t>& numbers) {
+  auto kernel = [&](int32_t index, const std::vector<ir::Sym>& numbers) {
     std::string out = " " + ObjectCache::key(program.kernels[static_cast<size_t>(index)].text);
     for (int64_t number : numbers) out += " " + std::to_string(number);
     return out;

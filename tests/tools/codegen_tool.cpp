@@ -47,17 +47,17 @@ json program_json(const codegen::Program& p) {
                               {"kind", static_cast<int>(b.kind)},
                               {"type", type_json(b.type)},
                               {"input", b.input},
-                              {"arena_offset", b.arena_offset},
+                              {"arena_offset", int64_t{b.arena_offset}},
                               {"view_of", b.view_of}});
   out["kernels"] = json::array();
   for (const auto& k : p.kernels)
     out["kernels"].push_back({{"label", k.label},
                               {"name", k.name},
                               {"text", k.text},
-                              {"work", k.work},
-                              {"grain", k.grain},
-                              {"blocks", k.grid.blocks},
-                              {"shared", k.grid.shared},
+                              {"work", int64_t{k.work}},
+                              {"grain", int64_t{k.grain}},
+                              {"blocks", int64_t{k.grid.blocks}},
+                              {"shared", int64_t{k.grid.shared}},
                               {"threads", k.grid.threads},
                               {"checks", k.checks}});
   out["steps"] = json::array();
@@ -67,7 +67,7 @@ json program_json(const codegen::Program& p) {
                  {"kernel", s.kernel},
                  {"buffers", s.buffers},
                  {"outs", s.outs},
-                 {"numbers", s.numbers},
+                 {"numbers", ir::integers(s.numbers)},
                  {"free_after", s.free_after},
                  {"op", s.node.op}};
     step["args"] = json::array();
@@ -79,7 +79,7 @@ json program_json(const codegen::Program& p) {
   for (const auto& [ref, buffer] : p.value_buffer) out["values"].push_back({ref.node, ref.output, buffer});
   for (const auto& r : p.results) out["results"].push_back(arg_json(r));
   out["inputs"] = p.input_buffer;
-  out["arena_bytes"] = p.arena_bytes;
+  out["arena_bytes"] = int64_t{p.arena_bytes};
   return out;
 }
 

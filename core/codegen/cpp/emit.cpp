@@ -46,14 +46,16 @@ class Emitter : VectorText {
 
  private:
   void costs() {
-    const int64_t elements = s_.row_count() * s_.columns(), parts = walks() ? s_.parts : 1;
+    const ir::Sym elements = s_.row_count() * s_.columns();
+    const int64_t parts = walks() ? s_.parts : 1;
     // A chunk is worth handing to a thread from some 30,000 vector operations on.
-    const int64_t item = (s_.block > 0 ? s_.block : s_.columns() / parts) * cost_of_vector() / lanes_;
-    kernel_.grain = std::max<int64_t>(1, 30'000 / std::max<int64_t>(1, item));
-    kernel_.work = s_.block > 0 ? (elements + s_.block - 1) / s_.block : s_.row_count() * parts;
+    const ir::Sym columns = s_.block > 0 ? ir::Sym(s_.block) : ir::floordiv(s_.columns(), parts);
+    const ir::Sym item = ir::floordiv(columns * cost_of_vector(), lanes_);
+    kernel_.grain = ir::max(1, ir::floordiv(30'000, ir::max(1, item)));
+    kernel_.work = s_.block > 0 ? ir::ceildiv(elements, s_.block) : s_.row_count() * parts;
     if (!s_.turns) return;
-    kernel_.work = s_.row_count() / s_.dims[s_.rows - 1] * tiles();
-    kernel_.grain = std::max<int64_t>(1, kernel_.grain / lanes_);
+    kernel_.work = ir::floordiv(s_.row_count(), s_.dims[s_.rows - 1]) * tiles();
+    kernel_.grain = ir::max(1, ir::floordiv(kernel_.grain, lanes_));
   }
   bool walks() const { return s_.parts == 1 || launch_ < s_.phases.size(); }
 
@@ -124,7 +126,6 @@ class Emitter : VectorText {
   void row_in_segments() {
     for (const ColumnSegment& segment : segments_) {
       segment_body(segment);
-      const int64_t rest = (segment.to - segment.from) % lanes_, whole = segment.to - rest;
       if (any_length()) {
         open("{");
         line("i64 c = " + size(segment.from) + ";");
@@ -132,6 +133,7 @@ class Emitter : VectorText {
         close();
         continue;
       }
+      const int64_t rest = (segment.to - segment.from) % lanes_, whole = segment.to - rest;
       const std::string from = size(segment.from), to = size(whole), step = std::to_string(lanes_);
       if (whole > segment.from)
         line("for (i64 c = " + from + "; c < " + to + "; c += " + step + ") " + name(segment) + "(c, all);");
@@ -198,7 +200,7 @@ class Emitter : VectorText {
     if (any_length() || inner() % lanes_ != 0) line("if (c < to) phase0(c, rest(row));");
     for (int i = 0; i < 3; ++i) close();
   }
-  int64_t tiles() const { return (s_.dims[s_.rows - 1] + lanes_ - 1) / lanes_; }
+  ir::Sym tiles() const { return ir::ceildiv(s_.dims[s_.rows - 1], lanes_); }
   void declare_tile(const Load& l) {
     line("alignas(64) " + lane_memory(fusion::lane_dtype(l.dtype)) + " tile_" + l.name + "[" +
              std::to_string(lanes_ * kTileColumns) + "];",
@@ -235,6 +237,7 @@ class Emitter : VectorText {
     define_sum(v, "acc_" + v.name);
   }
   void scratch() {
+    if (s_.scratch_rows == 0) return;
     int64_t columns = (s_.columns() + lanes_ - 1) / lanes_ * lanes_ + lanes_;
     // An array's length is a number; one text serves many sizes.
     if (target_.sizes) columns = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(columns)));
@@ -303,10 +306,10 @@ class Emitter : VectorText {
     if (p.values.empty()) return;
     std::vector<int> sums = reductions(static_cast<size_t>(index));
     comment(static_cast<size_t>(index));
-    int64_t vectors = inner() / lanes_;
-    int ways = sums.empty() ? 1 : vectors >= 8 || any_length() ? 4 : vectors >= 2 ? 2 : 1;
+    int ways = 1;
+    if (!sums.empty()) ways = any_length() || inner() >= 8 * lanes_ ? 4 : inner() >= 2 * lanes_ ? 2 : 1;
     for (int i : sums) accumulators(s_.values[static_cast<size_t>(i)], ways);
-    bool simple = ways == 1 && inner() % lanes_ == 0 && !any_length();
+    bool simple = ways == 1 && !any_length() && inner() % lanes_ == 0;
     std::string name = "phase" + std::to_string(index);
     std::string outer;  // indices of the outer column dims
     for (size_t k = s_.rows; k + 1 < s_.dims.size(); ++k)
@@ -340,15 +343,15 @@ class Emitter : VectorText {
   }
   // The columns in whole turns that are this part's.
   bool splits_columns() const { return s_.parts > 1 && split_dim(s_) + 1 == s_.dims.size(); }
-  void columns_of_part(int64_t whole) {
+  void columns_of_part(const ir::Sym& whole) {
     if (!splits_columns()) return;
-    const int64_t turn = int64_t{4} * lanes_,
-                  length = ((whole + s_.parts - 1) / s_.parts + turn - 1) / turn * turn;
+    const int64_t turn = int64_t{4} * lanes_;
+    const ir::Sym length = ir::ceildiv(ir::ceildiv(whole, s_.parts), turn) * turn;
     const std::string n = size(whole), l = size(length);
     line("i64 from = part * " + l + ", to = from + " + l + " < " + n + " ? from + " + l + " : " + n + ";");
   }
   std::string from() const { return splits_columns() ? "from" : "0"; }
-  std::string to(int64_t whole) const { return splits_columns() ? "to" : size(whole); }
+  std::string to(const ir::Sym& whole) const { return splits_columns() ? "to" : size(whole); }
 
   static std::string sum_name(int i) { return "acc" + std::to_string(i); }
   std::string acc(const ScheduledValue& v, int way) const {
@@ -362,7 +365,6 @@ class Emitter : VectorText {
   }
   // Calls of a phase: several vectors a turn into accumulators of their own, then the rest.
   void run_phase(const std::string& name, const std::vector<int>& sums, int ways) {
-    int64_t n = inner(), turn = static_cast<int64_t>(ways) * lanes_, whole = n / turn * turn;
     std::string outer;
     for (size_t k = s_.rows; k + 1 < s_.dims.size(); ++k) outer += "c" + std::to_string(k - s_.rows) + ", ";
     auto call = [&](const std::string& at, const std::string& part, int way) {
@@ -371,6 +373,7 @@ class Emitter : VectorText {
       return name + "(" + list + ");";
     };
     if (any_length()) return run_phase_of_any_length(call, ways);
+    int64_t n = inner(), turn = static_cast<int64_t>(ways) * lanes_, whole = n / turn * turn;
     if (whole > 0) {
       columns_of_part(whole);
       open("for (i64 c = " + from() + "; c < " + to(whole) + "; c += " + std::to_string(turn) + ") {");
@@ -387,7 +390,8 @@ class Emitter : VectorText {
   using PhaseCall = std::function<std::string(const std::string& at, const std::string& part, int way)>;
   void run_phase_of_any_length(const PhaseCall& call, int ways) {
     const std::string lanes = std::to_string(lanes_);
-    const int64_t turn = static_cast<int64_t>(ways) * lanes_, whole = inner() / turn * turn;
+    const int64_t turn = static_cast<int64_t>(ways) * lanes_;
+    const ir::Sym whole = splits_columns() ? ir::floordiv(inner(), turn) * turn : ir::Sym(0);
     open("{");
     columns_of_part(whole);
     line("i64 c = " + from() + ";");
@@ -428,7 +432,7 @@ class Emitter : VectorText {
       return "q_" + host.name + index_.column(host.store_strides);
     }
     std::string at = "row_" + v.name;
-    int64_t stride = inner();
+    ir::Sym stride = inner();
     std::string out;
     for (size_t k = s_.dims.size() - 1; k-- > s_.rows;) {
       out = " + c" + std::to_string(k - s_.rows) + " * " + size(stride) + out;
@@ -481,8 +485,8 @@ class Emitter : VectorText {
     if (v.store >= 0 && first) {
       const Argument& a = argument(v.store);
       std::string to = (s_.block > 0 ? pointer(a) : "q_" + v.name) + index_.column(v.store_strides);
-      int64_t stride = v.store_strides.back();
-      if (stride == 1 || s_.dims.back() == 1)
+      const ir::Sym stride = v.store_strides.back();
+      if (stride.same(1) || s_.dims.back().same(1))
         line((streamed(i) ? "stream(" : "store(") + to + ", " + v.name + ", " + part + ");", v.node);
       else
         line("scatter(" + to + ", " + size(stride) + ", " + v.name + ", " + part + ");", v.node);
@@ -492,18 +496,19 @@ class Emitter : VectorText {
   bool streamed(int value) {
     const ScheduledValue& v = s_.values[static_cast<size_t>(value)];
     const Argument& a = argument(v.store);
-    bool whole_lines = v.store_strides.back() == 1 && (s_.block > 0 || inner() % lanes_ == 0) &&
+    bool whole_lines = v.store_strides.back().same(1) &&
+                       (s_.block > 0 || ir::mod(inner(), lanes_).same(0)) &&
                        whole_segments() && (a.dtype == DType::f32 || a.dtype == DType::i32);
     bool hosts = std::any_of(s_.values.begin(), s_.values.end(),
                              [&](const ScheduledValue& w) { return w.host == value; });
-    bool streams = target_.stream_bytes > 0 && kernel_.bytes >= target_.stream_bytes && whole_lines &&
+    bool streams = target_.stream_bytes > 0 && kernel_.bytes.hint() >= target_.stream_bytes && whole_lines &&
                    !hosts && a.last_read < 0;
     streams_ = streams_ || streams;
     return streams;
   }
   bool whole_segments() const {
     return std::all_of(segments_.begin(), segments_.end(),
-                       [&](const ColumnSegment& s) { return s.from % lanes_ == 0 && !any_length(); });
+                       [&](const ColumnSegment& s) { return !any_length() && s.from % lanes_ == 0; });
   }
   bool streams_ = false;  // a store went past the cache
   const std::vector<ColumnSegment> segments_;

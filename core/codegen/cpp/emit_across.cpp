@@ -38,16 +38,17 @@ class Across : VectorText {
         lane_dim_(s.rows - 1),
         rows_(s.dims[s.rows - 1]),
         width_(tile_of(s, target.lanes, target.sizes != nullptr)),
-        tiles_((rows_ + width_ - 1) / width_),
-        whole_(rows_ / target.lanes * target.lanes),
+        tiles_(ir::ceildiv(rows_, width_)),
+        in_tiles_(tiles_.symbolic() || tiles_.hint() > 1),
+        whole_(ir::floordiv(rows_, target.lanes) * target.lanes),
         walks_(s.parts == 1 || launch < s.phases.size()),
         parts_(walks_ ? s.parts : 1) {}
 
   Kernel emit() {
     begin_kernel();
-    kernel_.work = s_.row_count() / rows_ * parts_ * tiles_;
-    const int64_t vectors = std::min(width_, rows_) * (s_.columns() / parts_) / lanes_;
-    kernel_.grain = std::max<int64_t>(1, 30'000 / std::max<int64_t>(1, vectors * cost_of_vector()));
+    kernel_.work = ir::floordiv(s_.row_count(), rows_) * parts_ * tiles_;
+    const ir::Sym vectors = ir::floordiv(ir::min(width_, rows_) * ir::floordiv(s_.columns(), parts_), lanes_);
+    kernel_.grain = ir::max(1, ir::floordiv(30'000, ir::max(1, vectors * cost_of_vector())));
     open_function();
     if (any_length()) declare_row(rows_);
     open("for (i64 item = begin; item < end; ++item) {");
@@ -73,11 +74,11 @@ class Across : VectorText {
   // ---- places ----------------------------------------------------------------------------------------
   void decode() {
     std::string rest = "item";
-    auto take = [&](const std::string& name, int64_t n) {
+    auto take = [&](const std::string& name, const ir::Sym& n) {
       line("i64 " + name + " = " + rest + " % " + size(n) + ";");
       rest += " / " + size(n);
     };
-    if (tiles_ > 1) {
+    if (in_tiles_) {
       line("i64 j0 = item % " + size(tiles_) + " * " + num(width_) + ";");
       rest += " / " + size(tiles_);
       line("i64 stop = " + size(whole_) + " - j0 < " + num(width_) + " ? " + size(whole_) +
@@ -90,24 +91,24 @@ class Across : VectorText {
   }
   // Where partial sums of this tile begin.
   std::string place(const std::string& rest) const {
-    const std::string first = tiles_ > 1 ? "j0" : "0";
-    return lane_dim_ == 0 ? first : rest + " * " + size(rows_) + (tiles_ > 1 ? " + j0" : "");
+    const std::string first = in_tiles_ ? "j0" : "0";
+    return lane_dim_ == 0 ? first : rest + " * " + size(rows_) + (in_tiles_ ? " + j0" : "");
   }
-  std::string tile_offset(const Dims& strides, int64_t offset) const {
+  std::string tile_offset(const Dims& strides, const ir::Sym& offset) const {
     std::string out;
     for (size_t k = 0; k < lane_dim_; ++k)
-      if (strides[k]) out += " + " + times("i" + num(static_cast<int64_t>(k)), strides[k]);
-    if (tiles_ > 1 && strides[lane_dim_]) out += " + " + times("j0", strides[lane_dim_]);
-    return out + (offset ? " + " + size(offset) : "");
+      if (!strides[k].same(0)) out += " + " + times("i" + num(static_cast<int64_t>(k)), strides[k]);
+    if (in_tiles_ && !strides[lane_dim_].same(0)) out += " + " + times("j0", strides[lane_dim_]);
+    return out + (offset.same(0) ? "" : " + " + size(offset));
   }
   std::string column_offset(const Dims& strides) const {
     std::string out;
     for (size_t k = s_.rows; k < s_.dims.size(); ++k)
-      if (strides[k]) out += " + " + times("c" + num(static_cast<int64_t>(k - s_.rows)), strides[k]);
+      if (!strides[k].same(0)) out += " + " + times("c" + num(static_cast<int64_t>(k - s_.rows)), strides[k]);
     return out;
   }
   std::string lane_offset(const Dims& strides) const {
-    return strides[lane_dim_] ? " + " + times("j", strides[lane_dim_]) : "";
+    return strides[lane_dim_].same(0) ? "" : " + " + times("j", strides[lane_dim_]);
   }
   void pointers() {
     for (const Load& l : s_.loads)
@@ -124,9 +125,9 @@ class Across : VectorText {
   // ---- vectors of a tile -----------------------------------------------------------------------------
   // The body for every vector of the tile, and for what is left at the end of all.
   void each_vector(const std::string& name, const std::function<void(const std::string&)>& body) {
-    const std::string stop = tiles_ > 1 ? "stop" : size(whole_), step = num(lanes_);
-    const int64_t rest = rows_ - whole_;
-    if (rest == 0 && !any_length()) {
+    const std::string stop = in_tiles_ ? "stop" : size(whole_), step = num(lanes_);
+    const ir::Sym rest = rows_ - whole_;
+    if (!any_length() && rest.same(0)) {
       open("for (i64 j = 0; j < " + stop + "; j += " + step + ") {");
       body("all");
       return close();
@@ -134,12 +135,12 @@ class Across : VectorText {
     open("auto " + name + " = [&](i64 j, auto n) INLINE {");
     body("n");
     close("};");
-    if (whole_ > 0 || any_length())
+    if (any_length() || whole_ > 0)
       line("for (i64 j = 0; j < " + stop + "; j += " + step + ") " + name + "(j, all);");
     if (any_length())
-      return line("if (" + (tiles_ > 1 ? "stop < " + num(width_) + " && " : "") + "row.n % " + step + ") " +
+      return line("if (" + (in_tiles_ ? "stop < " + num(width_) + " && " : "") + "row.n % " + step + ") " +
                   name + "(" + stop + ", rest(row));");
-    line(std::string(tiles_ > 1 ? "if (stop < " + num(width_) + ") " : "") + name + "(" + stop + ", first<" +
+    line(std::string(in_tiles_ ? "if (stop < " + num(width_) + ") " : "") + name + "(" + stop + ", first<" +
          num(rest) + ">);");
   }
   void each_array_vector(const std::string& text, ir::NodeId node) {
@@ -147,9 +148,9 @@ class Across : VectorText {
   }
   void load(const Load& l, const std::string& n) {
     const std::string at = "p_" + l.name + column_offset(l.strides) + lane_offset(l.strides);
-    const int64_t stride = l.strides[lane_dim_];
-    const std::string get = stride == 1   ? "load(" + at + ", " + n + ")"
-                            : stride == 0 ? "load1(" + at + ")"
+    const ir::Sym stride = l.strides[lane_dim_];
+    const std::string get = stride.same(1)   ? "load(" + at + ", " + n + ")"
+                            : stride.same(0) ? "load1(" + at + ")"
                                           : "gather(" + at + ", " + size(stride) + ", " + n + ")";
     line(vector_type(fusion::lane_dtype(argument(l.argument).dtype)) + " " + l.name + " = " + get + ";",
          l.node);
@@ -157,8 +158,8 @@ class Across : VectorText {
   void put(const ScheduledValue& v, const Dims& strides, const std::string& n,
            const std::string& guard = "") {
     const std::string at = "q_" + v.name + column_offset(strides) + lane_offset(strides);
-    const int64_t stride = strides[lane_dim_];
-    line(guard + (stride == 1 ? "store(" + at + ", " + v.name + ", " + n + ");"
+    const ir::Sym stride = strides[lane_dim_];
+    line(guard + (stride.same(1) ? "store(" + at + ", " + v.name + ", " + n + ");"
                               : "scatter(" + at + ", " + size(stride) + ", " + v.name + ", " + n + ");"),
          v.node);
   }
@@ -224,7 +225,7 @@ class Across : VectorText {
   // ---- phases ----------------------------------------------------------------------------------------
   bool in_subtotals(const ScheduledValue& v) const {
     return v.statement->reduce == Statement::Reduce::sum && ir::is_float(lane_of(v)) &&
-           s_.columns() / parts_ > 4 * kSubtotal;
+           (s_.columns().symbolic() || s_.columns() / parts_ > 4 * kSubtotal);
   }
   void walk(size_t p) {
     if (s_.phases[p].values.empty()) return;
@@ -329,7 +330,11 @@ class Across : VectorText {
   }
 
   const size_t lane_dim_;
-  const int64_t rows_, width_, tiles_, whole_;  // neighbouring rows; of a tile; tiles; in whole vectors
+  const ir::Sym rows_;   // neighbouring
+  const int64_t width_;  // of a tile
+  const ir::Sym tiles_;
+  const bool in_tiles_;  // several, or it is not known
+  const ir::Sym whole_;  // rows in whole vectors
   const bool walks_;                            // this launch runs through memory
   const int64_t parts_;                         // of this launch
 };

@@ -54,14 +54,14 @@ class HorizontalText : VectorText {
     const MemberTable table = member_table(members_, kBlock);
     kernel_.numbers = table.numbers;
     kernel_.work = table.items;
-    const int64_t vectors = std::max<int64_t>(1, table.elements / table.items / lanes_);
+    const int64_t vectors = std::max<int64_t>(1, table.elements.hint() / table.items.hint() / lanes_);
     kernel_.grain = std::max<int64_t>(1, 30'000 / (vectors * cost_of_vector()));
-    const int64_t own = std::max<int64_t>(1, s_.columns());
-    kernel_.flops = kernel_.flops / own * table.elements;
+    const ir::Sym own = ir::max(1, s_.columns());
+    kernel_.flops = ir::floordiv(kernel_.flops, own) * table.elements;
     for (size_t m = 1; m < members_.size(); ++m)
       for (const Argument& a : members_[m].arguments)
         kernel_.bytes += argument_bytes(program_, members_[m], a);
-    kernel_.space = std::to_string(members_.size()) + " tensors of " + std::to_string(table.elements);
+    kernel_.space = std::to_string(members_.size()) + " tensors of " + ir::text(table.elements);
   }
   // The largest power of two below their number: steps of the search.
   size_t half() const {

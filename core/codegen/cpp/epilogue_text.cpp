@@ -15,7 +15,7 @@ namespace vitrine::codegen::cpp {
 namespace {
 
 constexpr size_t kDims = 4;  // outer, inner, m, n
-using Strides = std::array<int64_t, kDims>;
+using Strides = std::array<ir::Sym, kDims>;
 
 // Strides over `dims` as strides over outer, inner, m and n; nothing: the dims cannot be joined to these.
 std::optional<Strides> over_product(const ir::Dims& dims, const ir::Dims& strides, const Strides& space) {
@@ -102,24 +102,23 @@ class EpilogueWriter {
   bool is_contiguous(const Strides& strides) const {
     const Strides wanted = contiguous();
     for (size_t d = 0; d < kDims; ++d)
-      if (space_[d] > 1 && strides[d] != wanted[d]) return false;
+      if (!space_[d].same(1) && !strides[d].same(wanted[d])) return false;
     return true;
   }
   // Declares a pointer to the row: its strides are numbers of the kernel.
-  void pointer(const std::string& name, int index, const Strides& strides, int64_t offset, bool written) {
+  void pointer(const std::string& name, int index, const Strides& strides, const ir::Sym& offset, bool written) {
     const std::string type = (written ? "" : "const ") + type_text(argument(index).dtype) + "*";
-    auto number = [&](int64_t value) {
+    auto number = [&](const ir::Sym& value) {
       out_.numbers.push_back(value);
-      constexpr size_t before = sizeof(ProductNumbers) / sizeof(int64_t);
-      return "e[" + std::to_string(before + out_.numbers.size() - 1) + "]";
+      return "e[" + std::to_string(kProductNumbers + out_.numbers.size() - 1) + "]";
     };
     std::string text = "  " + type + " b_" + name + " = (" + type + ")" + place_of(index) + " + " +
                        number(offset) + " + outer * " + number(strides[0]) + " + inner * " +
                        number(strides[1]);
-    if (strides[3] != 0) text += " + left";
+    if (!strides[3].same(0)) text += " + left";
     line(text + ";");
     const std::string by_row = number(strides[2]);
-    if (!written && strides[3] == 0) {
+    if (!written && strides[3].same(0)) {
       by_row_[name] = by_row;
       return;
     }
@@ -128,21 +127,22 @@ class EpilogueWriter {
     if (!written && argument(index).root != product_) ahead_.push_back({name, by_row, index});
   }
   bool pointers() {
-    columns_.assign(s_.loads.size(), 0);
+    columns_.assign(s_.loads.size(), false);
     for (size_t i = 0; i < s_.loads.size(); ++i) {
       const Load& l = s_.loads[i];
       if (!l.affine()) return false;
       auto strides = over_product(s_.dims, l.strides, space_);
       if (!strides) return false;
-      if (space_[3] == 1) (*strides)[3] = 1;
-      if ((*strides)[3] != 0 && (*strides)[3] != 1) return false;
-      if (argument(l.argument).root == product_ && (l.offset != 0 || !is_contiguous(*strides))) return false;
-      columns_[i] = (*strides)[3];
+      if (space_[3].same(1)) (*strides)[3] = 1;
+      if (!(*strides)[3].same(0) && !(*strides)[3].same(1)) return false;
+      if (argument(l.argument).root == product_ && (!l.offset.same(0) || !is_contiguous(*strides))) return false;
+      columns_[i] = !(*strides)[3].same(0);
       pointer(l.name, l.argument, *strides, l.offset, false);
     }
     for (int i : s_.phases[0].values) {
       const ScheduledValue& v = s_.values[static_cast<size_t>(i)];
       if (v.per_row || v.kept() || v.statement->reduce != fusion::Statement::Reduce::none) return false;
+      if (fusion::has_size(*v.statement->expr)) return false;  // the text has no names for such
       if (v.store < 0) continue;
       auto strides = over_product(s_.dims, v.store_strides, space_);
       if (!strides || !is_contiguous(*strides)) return false;
@@ -213,7 +213,7 @@ class EpilogueWriter {
   void body(bool of_row, const std::string& indent) {
     for (size_t i = 0; i < s_.loads.size(); ++i) {
       const Load& l = s_.loads[i];
-      if (of_row == (columns_[i] != 0)) continue;
+      if (of_row == columns_[i]) continue;
       line(indent + vector_type(fusion::lane_dtype(argument(l.argument).dtype)) + " " + l.name + " = " +
                (columns_[i] ? "load(p_" + l.name + " + c, n);"
                             : "load_rows(b_" + l.name + " + top * " + by_row_[l.name] + ", " +
@@ -251,7 +251,7 @@ class EpilogueWriter {
   Epilogue out_;
   std::string text_;
   int32_t lines_ = 0;
-  std::vector<int64_t> columns_;  // by load: its stride from column to column
+  std::vector<bool> columns_;  // by load: it moves from column to column
   std::vector<bool> of_row_;      // by value: the same in all columns
   std::vector<std::string> row_pointers_;
   struct Ahead {

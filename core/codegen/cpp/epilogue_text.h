@@ -15,13 +15,13 @@ struct Epilogue {
   std::string text;              // types, functions, and `after`; stands before the product's own text
   std::vector<int> arguments;    // of the schedule, in the order in which the kernel gets them
   int accumulator = -1;          // the written argument in which the product's sums stand meanwhile
-  std::vector<int64_t> numbers;  // the kernel's, behind its ProductNumbers
+  std::vector<ir::Sym> numbers;  // the kernel's, behind its ProductNumbers
   std::vector<LineOrigin> lines;
 };
 
 // The product's values in the order of its output: an outer and an inner batch, rows, columns.
 struct ProductSpace {
-  int64_t outer = 1, inner = 1, m = 1, n = 1;
+  ir::Sym outer = 1, inner = 1, m = 1, n = 1;
 };
 
 // schedule: one phase of element-wise values that reads `product` where it was computed. The kernel's

@@ -58,6 +58,11 @@ class Printer {
     if (lane_ == DType::b1) return {e.number != 0 ? "~splat(0)" : "splat(0)", DType::b1, false};
     return {"splat(" + constant(e, e.number) + ")", lane_, true};
   }
+  Typed size(const Expr& e) const {
+    VITRINE_CHECK(marked_, "a symbolic number in a text whose numbers are fixed");
+    const Lane lane = lane_ == DType::b1 ? DType::i32 : lane_;
+    return cast({"splat(" + marked_size(e.size, lane) + ")", lane, true}, lane_);
+  }
   Typed operand(int index) const { return operand_(index); }
   Typed call(const Expr& e) {
     const std::string& f = e.name;

@@ -10,10 +10,10 @@ std::string LoadText::pointer(const Load& l) const {
 }
 
 // What is left to the limit at the first lane, in steps of a lane.
-std::string LoadText::bound(int64_t limit, const Range& r) const {
+std::string LoadText::bound(const ir::Sym& limit, const Range& r) const {
   const std::string left = index_.number(limit) + " - " + index_.sum(r.strides, 0);
-  const int64_t step = r.strides.back();
-  return step == 1 ? left : "steps_to(" + left + ", " + index_.number(step) + ")";
+  const ir::Sym step = r.strides.back();
+  return step.same(1) ? left : "steps_to(" + left + ", " + index_.number(step) + ")";
 }
 
 // Of a range that does not move along the lanes.
@@ -27,12 +27,12 @@ std::string LoadText::condition(const Range& r) const {
 std::string LoadText::conditions(const Load& l) const {
   std::string out;
   for (const Range& r : l.within)
-    if (r.strides.back() == 0) out += (out.empty() ? "" : " && ") + condition(r);
+    if (r.strides.back().same(0)) out += (out.empty() ? "" : " && ") + condition(r);
   return out;
 }
 
 std::string LoadText::lanes(const Range& r) const {
-  if (r.strides.back() == 0) return "splat(-(i32)(" + condition(r) + "))";
+  if (r.strides.back().same(0)) return "splat(-(i32)(" + condition(r) + "))";
   if (!r.bounded_below()) return "lanes_below(" + bound(r.high, r) + ")";
   if (!r.bounded_above()) return "lanes_from(" + bound(r.low, r) + ")";
   return "lanes_in(" + bound(r.low, r) + ", " + bound(r.high, r) + ")";
@@ -42,7 +42,7 @@ std::string LoadText::lanes(const Range& r) const {
 std::pair<std::string, std::string> LoadText::bounds(const Load& l, const std::string& part) const {
   std::string low, high;
   for (const Range& r : l.within) {
-    if (r.strides.back() == 0) continue;
+    if (r.strides.back().same(0)) continue;
     if (r.bounded_below()) low = low.empty() ? bound(r.low, r) : "most(" + low + ", " + bound(r.low, r) + ")";
     if (r.bounded_above())
       high = high.empty() ? bound(r.high, r) : "least(" + high + ", " + bound(r.high, r) + ")";
@@ -61,7 +61,7 @@ std::string LoadText::gathered(const Load& l) const {
     std::string at = name_(i.from).text + "[0]";
     if (i.from_end) at = "from_end(" + at + ", " + size + ")";
     out +=
-        " + index_at(" + at + ", " + size + ", bad)" + (i.stride == 1 ? "" : " * " + index_.number(i.stride));
+        " + index_at(" + at + ", " + size + ", bad)" + (i.stride.same(1) ? "" : " * " + index_.number(i.stride));
   }
   return out;
 }
@@ -73,9 +73,9 @@ std::string LoadText::gathered_lanes(const Load& l, const std::string& part) con
     std::string at = cast(name_(i.from), ir::DType::i64).text;
     if (i.from_end) at = "from_end_lanes(" + at + ", " + size + ")";
     out += (out.empty() ? "" : " + ") + ("index_lanes(" + at + ", " + size + ", bad, " + part + ")") +
-           (i.stride == 1 ? "" : " * " + index_.number(i.stride));
+           (i.stride.same(1) ? "" : " * " + index_.number(i.stride));
   }
-  if (l.strides.back() != 0) out += " + steps(0, " + index_.number(l.strides.back()) + ")";
+  if (!l.strides.back().same(0)) out += " + steps(0, " + index_.number(l.strides.back()) + ")";
   return out;
 }
 
@@ -91,7 +91,7 @@ std::string LoadText::row_pointer(const Load& l) const {
 }
 
 std::string LoadText::full(const Load& l, const std::string& from, const std::string& part) const {
-  const int64_t stride = l.strides.empty() ? ir::Sym(0) : l.strides.back();
+  const ir::Sym stride = l.strides.empty() ? ir::Sym(0) : l.strides.back();
   if (l.kind == Load::Kind::number)
     return "steps(" + index_.sum(l.strides, l.offset) + ", " + index_.number(stride) + ")";
   if (l.kind == Load::Kind::truth) {
@@ -105,12 +105,12 @@ std::string LoadText::full(const Load& l, const std::string& from, const std::st
   if (!l.within.empty()) {
     const auto [low, high] = bounds(l, part);
     const std::string lanes = low + ", " + high + ", " + part + ")";
-    return stride == 1 ? "load_in(" + at + ", " + lanes
+    return stride.same(1) ? "load_in(" + at + ", " + lanes
                        : "gather_in(" + at + ", " + index_.number(stride) + ", " + lanes;
   }
-  return stride == 1    ? "load(" + at + ", " + part + ")"
-         : stride == 0  ? "load1(" + at + ")"
-         : stride == -1 ? "load_back(" + at + ", " + part + ")"
+  return stride.same(1)    ? "load(" + at + ", " + part + ")"
+         : stride.same(0)  ? "load1(" + at + ")"
+         : stride.same(-1) ? "load_back(" + at + ", " + part + ")"
                         : "gather(" + at + ", " + index_.number(stride) + ", " + part + ")";
 }
 

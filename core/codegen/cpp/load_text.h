@@ -22,7 +22,7 @@ class LoadText {
 
  private:
   std::string pointer(const Load& load) const;
-  std::string bound(int64_t limit, const fusion::Range& range) const;
+  std::string bound(const ir::Sym& limit, const fusion::Range& range) const;
   std::string condition(const fusion::Range& range) const;
   std::string conditions(const Load& load) const;
   std::string lanes(const fusion::Range& range) const;

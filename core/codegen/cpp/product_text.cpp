@@ -427,8 +427,8 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
 
 }  // namespace
 
-int64_t held_values(const ProductTile& tile, const ProductNumbers& at) {
-  return at.panels * ((at.k + kDepth - 1) / kDepth) * kDepth * (tile.columns() + kMostBeside);
+ir::Sym held_values(const ProductTile& tile, const ProductNumbers& at) {
+  return at.panels * ir::ceildiv(at.k, kDepth) * kDepth * (tile.columns() + kMostBeside);
 }
 
 namespace {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/ir/sym.h"
+
 namespace vitrine::codegen::cpp {
 
 struct ProductTile {
@@ -39,20 +41,21 @@ struct ProductForm {
 // The kernel's last argument, in this order. Strides are counted in elements; those of a batch are by its
 // outer and inner index (a convolution's image and group).
 struct ProductNumbers {
-  int64_t m = 0, n = 0, k = 0;
-  int64_t a_row = 0, a_k = 0, b_k = 0, b_column = 0, c_row = 0;
-  int64_t bias_row = 0, bias_column = 0;  // the latter is 0 or 1
-  int64_t chunk = 1, chunks = 1;          // rows of a chunk, how many there are
-  int64_t panels = 1;                     // of columns; the last may have up to kMostBeside more, if a_k is 1
-  int64_t inner = 1;                      // of a batch
-  int64_t a_outer = 0, a_inner = 0, b_outer = 0, b_inner = 0, c_outer = 0, c_inner = 0, bias_outer = 0,
+  ir::Sym m = 0, n = 0, k = 0;
+  ir::Sym a_row = 0, a_k = 0, b_k = 0, b_column = 0, c_row = 0;
+  ir::Sym bias_row = 0, bias_column = 0;  // the latter is 0 or 1
+  ir::Sym chunk = 1, chunks = 1;          // rows of a chunk, how many there are
+  ir::Sym panels = 1;                     // of columns; the last may have up to kMostBeside more, if a_k is 1
+  ir::Sym inner = 1;                      // of a batch
+  ir::Sym a_outer = 0, a_inner = 0, b_outer = 0, b_inner = 0, c_outer = 0, c_inner = 0, bias_outer = 0,
           bias_inner = 0;
   // Image: b_k is a plane. k runs over channels and, inside, over the window's taps; n over places.
-  int64_t height = 0, width = 0, out_width = 1, taps_x = 1, taps = 1, stride_y = 1, stride_x = 1, pad_y = 0,
+  ir::Sym height = 0, width = 0, out_width = 1, taps_x = 1, taps = 1, stride_y = 1, stride_x = 1, pad_y = 0,
           pad_x = 0, dilation_y = 1, dilation_x = 1;
   // Of winograd_text.h.
-  int64_t tiles_x = 1, out_height = 1, run = 1, images = 1, batch = 1, scratch = 0;
+  ir::Sym tiles_x = 1, out_height = 1, run = 1, images = 1, batch = 1, scratch = 0;
 };
+inline constexpr size_t kProductNumbers = sizeof(ProductNumbers) / sizeof(ir::Sym);
 inline constexpr int64_t kMostTaps = 64;   // of a window
 inline constexpr int64_t kMostBeside = 4;  // columns beside the last panel
 inline constexpr int64_t kDepth = 256;     // steps of the sum that a panel holds at a time
@@ -62,7 +65,7 @@ inline constexpr int64_t kMostRows = 256;  // that are packed: a quarter of a me
 std::string product_tiles(const ProductTile& tile, const ProductForm& form);
 
 // Values of all of b's panels, for ProductForm::held.
-int64_t held_values(const ProductTile& tile, const ProductNumbers& at);
+ir::Sym held_values(const ProductTile& tile, const ProductNumbers& at);
 
 // c = a @ b, or c = bias + a @ b, all f32. Arguments: a, b, c, the bias if there is one, those of `after`,
 // ProductNumbers; with form.held memory of held_values() too, and a pointer to an i64: whether b's panels

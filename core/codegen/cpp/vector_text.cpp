@@ -27,7 +27,7 @@ VectorText::VectorText(const fusion::LoopProgram& program, const fusion::Unit& u
       target_(target),
       lanes_(target.lanes),
       launch_(launch),
-      index_(s, [this](int64_t n) { return size(n); }),
+      index_(s, [this](const ir::Sym& n) { return size(n); }),
       loads_(s, index_, [this](const OperandSource& from) { return named(from); }) {}
 
 void VectorText::begin_kernel() {
@@ -35,9 +35,9 @@ void VectorText::begin_kernel() {
   kernel_.space = space();
   kernel_.family = s_.reduces ? "reduction" : "pointwise";
   kernel_.nodes = fusion::nodes_of(program_, unit_);
-  const int64_t elements = s_.row_count() * s_.columns();
+  const ir::Sym elements = s_.row_count() * s_.columns();
   for (size_t i = 0; i < s_.values.size(); ++i)
-    kernel_.flops += s_.computes(launch_, static_cast<int>(i)) ? elements : 0;
+    if (s_.computes(launch_, static_cast<int>(i))) kernel_.flops += elements;
   for (size_t i = 0; i < s_.arguments.size(); ++i)
     if (s_.touches(launch_, static_cast<int>(i)))
       kernel_.bytes += argument_bytes(program_, s_, s_.arguments[i]);
@@ -53,8 +53,8 @@ int VectorText::cost_of_vector() const {
 }
 
 std::string VectorText::space() const {
-  if (s_.block > 0) return std::to_string(s_.columns());
-  return std::to_string(s_.row_count()) + " × " + std::to_string(s_.columns());
+  if (s_.block > 0) return ir::text(s_.columns());
+  return ir::text(s_.row_count()) + " × " + ir::text(s_.columns());
 }
 std::string VectorText::space_text() const {
   if (s_.block > 0) return size(s_.columns());
@@ -67,15 +67,15 @@ std::string VectorText::vector_type(DType lane) const {
 DType VectorText::lane_of(const ScheduledValue& v) {
   return fusion::lane_dtype(v.statement->dtype);
 }
-std::string VectorText::size(int64_t n) const {
-  return target_.sizes ? SizeMemory::mark(n) : std::to_string(n);
+std::string VectorText::size(const ir::Sym& n) const {
+  return target_.sizes ? SizeMemory::mark(n) : std::to_string(static_cast<int64_t>(n));
 }
-void VectorText::declare_row(int64_t n) {
-  const std::string fixed = "fixed<" + std::to_string(n) + ">";
+void VectorText::declare_row(const ir::Sym& n) {
+  const std::string fixed = "fixed<" + std::to_string(n.hint()) + ">";
   line("const auto row = " + (target_.sizes ? SizeMemory::mark_integer(n, fixed, "any") : fixed) + ";");
 }
-std::string VectorText::times(const std::string& i, int64_t stride) const {
-  return stride == 1 ? i : i + " * " + size(stride);
+std::string VectorText::times(const std::string& i, const ir::Sym& stride) const {
+  return stride.same(1) ? i : i + " * " + size(stride);
 }
 
 void VectorText::open_function() {

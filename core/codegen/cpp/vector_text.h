@@ -34,13 +34,13 @@ class VectorText : protected KernelText {
   static std::string pointer(const Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
   static std::string part(const ScheduledValue& v) { return "part_" + v.name; }
   // A number of the text that another size may change.
-  std::string size(int64_t n) const;
-  std::string times(const std::string& i, int64_t stride) const;
+  std::string size(const ir::Sym& n) const;
+  std::string times(const std::string& i, const ir::Sym& stride) const;
   // Whether the text is one for all lengths of a row: its end is then not written out, but rest(row).
   bool any_length() const { return target_.sizes && lanes_ > 1; }
   // Declares `row`, which has `n` elements.
-  void declare_row(int64_t n);
-  int64_t inner() const { return s_.dims.back(); }
+  void declare_row(const ir::Sym& n);
+  const ir::Sym& inner() const { return s_.dims.back(); }
 
   // The value of `v` from its operands' names, as memory would hold it where it is an operator's result.
   std::string value_text(const ScheduledValue& v) const { return value_text(v, v.statement->expr); }

@@ -237,11 +237,11 @@ int64_t up(int64_t value, int64_t by) {
 
 int64_t winograd_scratch(const ProductTile& tile, const ProductNumbers& at) {
   const int64_t rows = tile.rows, width = tile.columns();
-  const int64_t slab = std::min(at.k, kDepth) * width + kMostBeside * kDepth;
+  const int64_t slab = std::min<int64_t>(at.k, kDepth) * width + kMostBeside * kDepth;
   const int64_t all = kPlaces * up(at.chunk, rows) * rows * at.k;
   const bool kept = at.run > 1 && kPlaces * at.chunk * at.k <= kKeptWeights;
   const int64_t values = kPlaces * rows * (width + tile.lanes) + kPlaces * up(at.k, kDepth) * slab +
-                         (kept ? all : kPlaces * rows * at.k);
+                         (kept ? all : static_cast<int64_t>(kPlaces * rows * at.k));
   return up(values, 16) * 16;
 }
 

@@ -44,6 +44,11 @@ class Printer {
   Typed lane(const ExprPtr& e) { return as_lane(print(e), lane_); }
 
   Typed operand(int index) const { return operand_(index); }
+  Typed size(const Expr& e) const {
+    VITRINE_CHECK(marked_, "a symbolic number in a text whose numbers are fixed");
+    const Lane lane = lane_ == DType::b1 ? DType::i32 : lane_;
+    return as_lane({marked_size(e.size, lane), lane, true}, lane_);
+  }
   Typed number(const Expr& e, bool compared = false) const {
     const double v = compared ? rounded(e.number, compute_) : e.number;
     const std::string text = literal(v, e.integer, e.whole, lane_);

@@ -190,7 +190,7 @@ LaunchShape across_shape(const Schedule& s) {
   shape.registers = false;
   const auto runs = static_cast<uint64_t>(ceil_div(s.dims[s.rows - 1], shape.vector));
   const int widest = static_cast<int>(std::min<uint64_t>(std::bit_ceil(runs), kThreads));
-  const int64_t shared = s.parts > 1 ? s.columns() / s.parts : s.columns();
+  const int64_t shared = s.parts > 1 ? s.columns() / s.parts : int64_t{s.columns()};
   shape.group = std::min(widest, kWarp);
   int deep = static_cast<int>(std::min<uint64_t>(
       kThreads / shape.group, std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, shared)))));

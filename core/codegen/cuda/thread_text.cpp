@@ -142,7 +142,7 @@ int ThreadText::run_of(const Argument& a) const {
 
 void ThreadText::count_costs() {
   for (size_t i = 0; i < s_.values.size(); ++i)
-    kernel_.flops += s_.computes(launch_, static_cast<int>(i)) ? kernel_.work : 0;
+    if (s_.computes(launch_, static_cast<int>(i))) kernel_.flops += kernel_.work;
   for (size_t i = 0; i < s_.arguments.size(); ++i)
     if (s_.touches(launch_, static_cast<int>(i)))
       kernel_.bytes += argument_bytes(program_, s_, s_.arguments[i]);
@@ -169,7 +169,8 @@ std::string ThreadText::parameters(bool with_types, bool of_kernel) const {
 }
 
 const char* ThreadText::index_type() const {
-  int64_t most = std::max(s_.row_count() * std::max(s_.columns(), s_.parts), s_.walkers * s_.columns());
+  const int64_t rows = s_.row_count(), columns = s_.columns();
+  int64_t most = std::max(rows * std::max(columns, s_.parts), s_.walkers * columns);
   for (const Argument& a : s_.arguments) {
     const ir::TensorType& t = program_.graph->node(a.root.node).outputs[static_cast<size_t>(a.root.output)];
     int64_t reach = 0;

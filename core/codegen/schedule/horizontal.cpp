@@ -28,39 +28,39 @@ std::vector<std::string_view> horizontal_words(std::span<const std::string_view>
 }
 
 bool walks_in_order(const Schedule& s) {
-  auto plain = [](const ir::Dims& strides) { return strides.back() == 0 || strides.back() == 1; };
+  auto plain = [](const ir::Dims& strides) { return strides.back().same(0) || strides.back().same(1); };
   if (s.block == 0 || s.reduces || s.parts != 1 || s.phases.size() != 1) return false;
   return std::all_of(s.loads.begin(), s.loads.end(),
-                     [&](const Load& l) { return l.affine() && l.offset == 0 && plain(l.strides); }) &&
+                     [&](const Load& l) { return l.affine() && l.offset.same(0) && plain(l.strides); }) &&
          std::all_of(s.values.begin(), s.values.end(), [&](const ScheduledValue& v) {
            return v.store < 0 || (!v.per_row && plain(v.store_strides));
          });
 }
 
 bool congruent(const Schedule& a, const Schedule& b) {
-  if ((a.columns() == 1) != (b.columns() == 1)) return false;
+  if (a.columns().same(1) != b.columns().same(1)) return false;
   return pairwise(a.arguments, b.arguments,
                   [](const Argument& x, const Argument& y) {
                     return x.dtype == y.dtype && x.written == y.written && x.by_value == y.by_value;
                   }) &&
          pairwise(a.loads, b.loads,
                   [](const Load& x, const Load& y) {
-                    return x.argument == y.argument && x.strides == y.strides && x.per_row == y.per_row;
+                    return x.argument == y.argument && ir::same(x.strides, y.strides) && x.per_row == y.per_row;
                   }) &&
          pairwise(a.values, b.values, [](const ScheduledValue& x, const ScheduledValue& y) {
            return same_statement(*x.statement, *y.statement) && x.sources == y.sources &&
-                  x.per_row == y.per_row && x.store == y.store && x.store_strides == y.store_strides;
+                  x.per_row == y.per_row && x.store == y.store && ir::same(x.store_strides, y.store_strides);
          });
 }
 
 MemberTable member_table(const std::vector<Schedule>& members, int64_t block) {
   MemberTable table;
-  std::vector<int64_t> first;
+  std::vector<ir::Sym> first;
   for (const Schedule& s : members) {
-    const int64_t n = s.columns();
+    const ir::Sym n = s.columns();
     table.numbers.push_back(n);
     first.push_back(table.items);
-    table.items += (n + block - 1) / block;
+    table.items += ir::ceildiv(n, block);
     table.elements += n;
   }
   first.push_back(table.items);

@@ -25,8 +25,8 @@ bool congruent(const Schedule& a, const Schedule& b);
 bool walks_in_order(const Schedule& schedule);
 
 struct MemberTable {
-  std::vector<int64_t> numbers;  // as above
-  int64_t items = 0, elements = 0;
+  std::vector<ir::Sym> numbers;  // as above
+  ir::Sym items = 0, elements = 0;
 };
 // block: elements of a work item.
 MemberTable member_table(const std::vector<Schedule>& members, int64_t block);

@@ -4,15 +4,15 @@
 
 namespace vitrine::codegen {
 
-std::string IndexText::term(const std::string& variable, int64_t stride) const {
-  if (stride == 0) return "";
-  return " + " + variable + (stride == 1 ? "" : " * " + number_(stride));
+std::string IndexText::term(const std::string& variable, const ir::Sym& stride) const {
+  if (stride.same(0)) return "";
+  return " + " + variable + (stride.same(1) ? "" : " * " + number_(stride));
 }
 
-std::string IndexText::row(const ir::Dims& strides, int64_t offset) const {
+std::string IndexText::row(const ir::Dims& strides, const ir::Sym& offset) const {
   std::string out;
   for (size_t k = 0; k < s_.rows; ++k) out += term(s_.rows == 1 ? "r" : "i" + std::to_string(k), strides[k]);
-  return offset ? out + " + " + number_(offset) : out;
+  return offset.same(0) ? out : out + " + " + number_(offset);
 }
 
 std::string IndexText::column(const ir::Dims& strides, bool last_too) const {
@@ -24,22 +24,23 @@ std::string IndexText::column(const ir::Dims& strides, bool last_too) const {
   return out;
 }
 
-std::string IndexText::sum(const ir::Dims& strides, int64_t offset, const std::string& more) const {
+std::string IndexText::sum(const ir::Dims& strides, const ir::Sym& offset, const std::string& more) const {
   const std::string text = trimmed(row(strides, offset) + column(strides) + more);
   return text.find(' ') == std::string::npos ? text : "(" + text + ")";
 }
 
-int64_t argument_bytes(const fusion::LoopProgram& program, const Schedule& schedule,
+ir::Sym argument_bytes(const fusion::LoopProgram& program, const Schedule& schedule,
                        const Argument& argument) {
-  const int64_t all =
+  const ir::Sym all =
       program.graph->node(argument.root.node).outputs[static_cast<size_t>(argument.root.output)].bytes();
-  int64_t gathered = 0;
+  ir::Sym gathered = 0;
   for (const Load& l : schedule.loads) {
     if (l.argument < 0 || &schedule.arguments[static_cast<size_t>(l.argument)] != &argument) continue;
     if (l.gathered.empty()) return all;
-    gathered += schedule.row_count() * (l.per_row ? 1 : schedule.columns()) * ir::dtype_bytes(l.dtype);
+    gathered += schedule.row_count() * (l.per_row ? ir::Sym(1) : schedule.columns()) * ir::dtype_bytes(l.dtype);
   }
-  return argument.written ? all : std::min(all, std::max<int64_t>(gathered, 1));
+  if (gathered.hint() < 1) gathered = 1;
+  return argument.written || all.hint() <= gathered.hint() ? all : gathered;
 }
 
 }  // namespace vitrine::codegen

@@ -12,27 +12,27 @@ namespace vitrine::codegen {
 class IndexText {
  public:
   // number: how a size is written.
-  IndexText(const Schedule& schedule, std::function<std::string(int64_t)> number)
+  IndexText(const Schedule& schedule, std::function<std::string(const ir::Sym&)> number)
       : s_(schedule), number_(std::move(number)) {}
 
   // " + r * 768" or " + i0 * 98304 + i1 * 64", then the offset.
-  std::string row(const ir::Dims& strides, int64_t offset) const;
+  std::string row(const ir::Dims& strides, const ir::Sym& offset) const;
   // " + c", " + c * 64", " + c0 * 49 + c".
   std::string column(const ir::Dims& strides, bool last_too = true) const;
-  std::string term(const std::string& variable, int64_t stride) const;
+  std::string term(const std::string& variable, const ir::Sym& stride) const;
   // All of it as an operand: "c", "(r * 768 + c)", "0". `more` is added: " + k".
-  std::string sum(const ir::Dims& strides, int64_t offset, const std::string& more = "") const;
+  std::string sum(const ir::Dims& strides, const ir::Sym& offset, const std::string& more = "") const;
   // A sum without its leading sign: "0" if there is none.
   static std::string trimmed(const std::string& sum) { return sum.empty() ? "0" : sum.substr(3); }
-  std::string number(int64_t n) const { return number_(n); }
+  std::string number(const ir::Sym& n) const { return number_(n); }
 
  private:
   const Schedule& s_;
-  std::function<std::string(int64_t)> number_;
+  std::function<std::string(const ir::Sym&)> number_;
 };
 
 // Bytes of the argument that a call moves: all of it, or what it is gathered from at most.
-int64_t argument_bytes(const fusion::LoopProgram& program, const Schedule& schedule,
+ir::Sym argument_bytes(const fusion::LoopProgram& program, const Schedule& schedule,
                        const Argument& argument);
 
 }  // namespace vitrine::codegen

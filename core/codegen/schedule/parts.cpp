@@ -13,15 +13,16 @@ constexpr int64_t kLeastPart = 1 << 14;  // elements of a part
 constexpr int64_t kFewRows = 8, kLongRow = 1 << 16;
 
 int64_t tiles(const Schedule& s, int64_t width) {
-  const int64_t rows = s.dims[s.rows - 1];
-  return s.row_count() / rows * ((rows + width - 1) / width);
+  const int64_t rows = s.dims[s.rows - 1].hint();
+  return s.row_count().hint() / rows * ((rows + width - 1) / width);
 }
 
 }  // namespace
 
 size_t split_dim(const Schedule& s) {
-  return static_cast<size_t>(std::max_element(s.dims.begin() + static_cast<int64_t>(s.rows), s.dims.end()) -
-                             s.dims.begin());
+  const auto less = [](const ir::Sym& a, const ir::Sym& b) { return a.hint() < b.hint(); };
+  return static_cast<size_t>(
+      std::max_element(s.dims.begin() + static_cast<int64_t>(s.rows), s.dims.end(), less) - s.dims.begin());
 }
 
 int64_t tile_of(const Schedule& s, int lanes, bool sized) {
@@ -36,11 +37,12 @@ int64_t tile_of(const Schedule& s, int lanes, bool sized) {
 
 int64_t parts_of(const Schedule& s, int lanes, bool sized) {
   if (!s.reduces) return 1;
-  const int64_t total = s.row_count() * s.columns(), longest = s.dims[split_dim(s)];
-  if (!s.across && (s.row_count() >= kFewRows || s.columns() < kLongRow)) return 1;
-  const int64_t items = s.across ? tiles(s, tile_of(s, lanes, sized)) : s.row_count();
+  const int64_t rows = s.row_count().hint(), columns = s.columns().hint(), total = rows * columns,
+                longest = s.dims[split_dim(s)].hint();
+  if (!s.across && (rows >= kFewRows || columns < kLongRow)) return 1;
+  const int64_t items = s.across ? tiles(s, tile_of(s, lanes, sized)) : rows;
   const int64_t shortest = s.across ? 32 : kLeastPart;
-  int64_t most = std::min(total / kLeastPart, s.across ? s.columns() / shortest : s.columns() / shortest);
+  int64_t most = std::min(total / kLeastPart, columns / shortest);
   // A part of a row walks along one of its dims.
   most = std::min(most, longest);
   return std::max<int64_t>(1, std::min(kItems / std::max<int64_t>(1, items), most));

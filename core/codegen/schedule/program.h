@@ -1,5 +1,6 @@
 // What the compiler produces, as plain data: buffers, kernels as text, and the steps of one call in order.
-// core/fusion and core/codegen make it; core/runtime compiles the texts and runs the steps.
+// core/fusion and core/codegen make it; core/runtime compiles the texts and runs the steps. Its numbers may be
+// symbolic (core/ir/sym.h): one program then serves many sizes, and instantiate.h makes a plain one of it.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ struct Buffer {
   ir::TensorType type;
   ir::Ref value;              // what it holds first
   int32_t input = -1;         // input/constant: position in the graph's inputs()
-  int64_t arena_offset = -1;  // temporary: place in the call's arena on its device, 64-byte aligned
+  ir::Sym arena_offset = -1;  // temporary: place in the call's arena on its device, 64-byte aligned
   int32_t reuses = -1;        // buffer whose place or storage it takes
   int32_t view_of = -1;       // a view: same storage as that buffer, at type.offset/strides
   int32_t first_step = -1, last_step = -1;
@@ -41,10 +42,10 @@ struct LineOrigin {
 
 // The threads of a GPU that a kernel starts; no blocks: it runs on the CPU.
 struct Grid {
-  int64_t blocks = 0;
+  ir::Sym blocks = 0;
   int threads = 0;     // of a block
   int device = 0;      // index of the GPU
-  int64_t shared = 0;  // bytes of a block's shared memory besides what the text declares
+  ir::Sym shared = 0;  // bytes of a block's shared memory besides what the text declares
 };
 
 // extern "C" void vitrine_kernel(void* const* args, int64_t begin, int64_t end): work items [begin, end) of
@@ -59,7 +60,7 @@ struct Kernel {
   std::vector<LineOrigin> lines;
   std::vector<ir::NodeId> nodes;
   // Its next argument, if there are any: sizes that change, 8 bytes each. On a GPU each is one of its own.
-  std::vector<int64_t> numbers;
+  std::vector<ir::Sym> numbers;
   // A GPU's, by argument: the bytes of a number in the host's memory that it gets by value, 0 for a pointer.
   // Empty: all are pointers.
   std::vector<int32_t> by_value;
@@ -74,12 +75,12 @@ struct Kernel {
   int draws = -1;
   // f32 values that are kept between calls: where they stand and a pointer to a number, whether they do, are
   // its last two arguments. They follow from its second one alone.
-  int64_t held = 0;
+  ir::Sym held = 0;
   // f32 values of memory that it works in; its last argument then. Not together with `held`.
-  int64_t scratch = 0;
+  ir::Sym scratch = 0;
   std::shared_ptr<const ScalarCode> scalar;  // the CPU's: the same without a compiler, if it is that simple
-  int64_t work = 1, grain = 1;               // parallel loop length, least chunk
-  int64_t bytes = 0, flops = 0;              // per call
+  ir::Sym work = 1, grain = 1;               // parallel loop length, least chunk
+  ir::Sym bytes = 0, flops = 0;              // per call
   Id entity = 0;                             // its row of the session; 0: nothing is recorded
 };
 
@@ -89,7 +90,7 @@ struct Alternative {
   int32_t kernel = -1;           // -1: a library's call
   std::string shape;             // of `shapes`: "128 threads x 2 runs of 4"
   std::vector<int32_t> buffers;  // all arguments, in order
-  std::vector<int64_t> numbers;
+  std::vector<ir::Sym> numbers;
 };
 
 struct Step {
@@ -106,7 +107,7 @@ struct Step {
   std::vector<int32_t> outs;     // written
   ir::Node node;      // library, opaque: op, args, kwargs; a Ref's value is found through value_buffer
   int algorithm = 0;  // library: of cuBLASLt, from 1; 0: PyTorch's own call
-  std::vector<int64_t> numbers;  // kernel: its last argument, if there are any
+  std::vector<ir::Sym> numbers;  // kernel: its last argument, if there are any
   // Of a library step: kernels for its product. Of a kernel step: that of the product `node` and this in one.
   std::vector<Alternative> instead;
   std::vector<Alternative>
@@ -128,7 +129,7 @@ struct Program {
   std::vector<std::pair<ir::Ref, int32_t>> value_buffer;  // which buffer holds a value
   std::vector<int32_t> input_buffer;                      // by position of the graph's inputs()
   std::vector<ir::Arg> results;                           // as the graph's results
-  int64_t arena_bytes = 0, host_bytes = 0;  // host_bytes: the arena on the CPU beside one on a GPU
+  ir::Sym arena_bytes = 0, host_bytes = 0;  // host_bytes: the arena on the CPU beside one on a GPU
   // By how much the offset of the GPU's generator goes on for kernels' draws: from the begin of a call to the
   // first step that is random, from each of these to the next.
   std::vector<int64_t> draws;

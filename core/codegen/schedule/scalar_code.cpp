@@ -38,7 +38,7 @@ bool is_wide(DType t) {
   return t == DType::f32 || t == DType::f64;
 }
 bool listed(const Expr& e, DType compute) {
-  if (e.kind == Expr::Kind::name) return false;
+  if (e.kind == Expr::Kind::name || e.kind == Expr::Kind::size) return false;
   if (e.kind == Expr::Kind::call && (!find(e) || (e.name == "pow" && compute != DType::f64))) return false;
   return std::all_of(e.args.begin(), e.args.end(), [&](const auto& a) { return listed(*a, compute); });
 }
@@ -90,7 +90,7 @@ std::shared_ptr<const ScalarCode> scalar_code(const std::vector<Schedule>& membe
   code->arguments = s.arguments.size();
   code->members = members.size();
   for (const Load& l : s.loads) {
-    if (!l.affine() || !is_wide(l.dtype)) return nullptr;
+    if (!l.affine() || !is_wide(l.dtype) || l.offset.symbolic()) return nullptr;
     code->loads.push_back({l.argument, l.dtype, l.offset});
   }
   for (const ScheduledValue& v : s.values) {

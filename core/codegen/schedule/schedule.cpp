@@ -87,6 +87,10 @@ class Scheduler {
   bool on_gpu() const {
     return program_.graph->node(program_.loops[members_.front().loop].node).type().device.is_cuda();
   }
+  // Places of dim `d` through which strides move.
+  int64_t moved(const Dims& strides, size_t d) const {
+    return strides[d].same(0) ? 1 : out_.dims[d].hint();
+  }
   // On a CPU, makes the dim along which most is read that lies apart in columns the last of the rows.
   bool turn_rows(const std::vector<Dims*>& strides) {
     std::vector<int64_t> bytes(out_.rows, 0);
@@ -95,12 +99,12 @@ class Scheduler {
         const Access& a = m.operands[i];
         if (!a.is_affine() || !lies_apart(a.strides.back())) continue;
         int64_t size = ir::dtype_bytes(program_.loops[m.loop].operands[i].dtype);
-        for (size_t d = 0; d < out_.dims.size(); ++d) size *= a.strides[d] != 0 ? out_.dims[d] : ir::Sym(1);
+        for (size_t d = 0; d < out_.dims.size(); ++d) size *= moved(a.strides, d);
         for (size_t k = 0; k < out_.rows; ++k)
-          if (a.strides[k] == 1 && out_.dims[k] >= kLeastTile) bytes[k] += size;
+          if (a.strides[k].same(1) && out_.dims[k].hint() >= kLeastTile) bytes[k] += size;
       }
     const auto most = std::max_element(bytes.begin(), bytes.end());
-    if (on_gpu() || *most == 0 || out_.dims.back() < kLeastTile) return false;
+    if (on_gpu() || *most == 0 || out_.dims.back().hint() < kLeastTile) return false;
     const auto to_end = [&](Dims& d) {
       const auto at = d.begin() + (most - bytes.begin());
       std::rotate(at, at + 1, d.begin() + static_cast<std::ptrdiff_t>(out_.rows));
@@ -114,7 +118,7 @@ class Scheduler {
     std::vector<size_t> order(out_.dims.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin() + static_cast<int64_t>(from), order.begin() + static_cast<int64_t>(to),
-                     [&](size_t a, size_t b) { return key[a] > key[b]; });
+                     [&](size_t a, size_t b) { return key[a].hint() > key[b].hint(); });
     auto permute = [&](Dims& d) {
       Dims sorted;
       for (size_t k : order) sorted.push_back(d[k]);
@@ -127,7 +131,7 @@ class Scheduler {
   void sort_reduction(const std::vector<Dims*>& strides) {
     const Dims* key = nullptr;
     auto moves = [](const Dims& d) {
-      return std::count_if(d.begin(), d.end(), [](int64_t s) { return s != 0; });
+      return std::count_if(d.begin(), d.end(), [](const ir::Sym& s) { return !s.same(0); });
     };
     for (const Member& m : members_)
       for (const std::vector<Access>* list : {&m.operands, &m.stores})
@@ -149,10 +153,10 @@ class Scheduler {
     int64_t along = 0, across = 0;
     auto count = [&](const Dims& strides, int argument) {
       int64_t bytes = ir::dtype_bytes(out_.arguments[static_cast<size_t>(argument)].dtype);
-      for (size_t d = 0; d < strides.size(); ++d) bytes *= strides[d] != 0 ? out_.dims[d] : ir::Sym(1);
-      if (strides.back() == 1)
+      for (size_t d = 0; d < strides.size(); ++d) bytes *= moved(strides, d);
+      if (strides.back().same(1))
         along += bytes;
-      else if (strides[out_.rows - 1] == 1 && strides.back() != 0)
+      else if (strides[out_.rows - 1].same(1) && !strides.back().same(0))
         across += bytes;
     };
     for (const Load& l : out_.loads)
@@ -163,15 +167,16 @@ class Scheduler {
   }
   // Few rows of great length would leave threads idle.
   void split_long_columns(const std::vector<Dims*>& strides) {
-    int64_t columns = out_.dims.back();
-    if (columns <= 4 * kFlatBlock || out_.row_count() >= 64) return;
+    if (out_.dims.back().symbolic()) return;
+    const int64_t columns = out_.dims.back();
+    if (columns <= 4 * kFlatBlock || out_.row_count().hint() >= 64) return;
     int64_t part = kFlatBlock;
     while (part > 256 && columns % part != 0) part /= 2;
     if (columns % part != 0) return;
     out_.dims.back() = columns / part;
     out_.dims.push_back(part);
     for (Dims* s : strides) {
-      int64_t inner = s->back();
+      const ir::Sym inner = s->back();
       s->back() = inner * part;
       s->push_back(inner);
     }
@@ -238,8 +243,8 @@ class Scheduler {
     load.gathered = std::move(gathered);
     for (size_t i = 0; i < out_.loads.size(); ++i) {
       const Load& other = out_.loads[i];
-      if (other.kind == load.kind && other.argument == load.argument && other.strides == load.strides &&
-          other.offset == load.offset && other.draw == load.draw && other.within == load.within &&
+      if (other.kind == load.kind && other.argument == load.argument &&
+          ir::same(other.strides, load.strides) && other.offset.same(load.offset) && other.draw == load.draw && other.within == load.within &&
           other.gathered == load.gathered)
         return {OperandSource::Kind::load, static_cast<int>(i)};
     }
@@ -257,7 +262,7 @@ class Scheduler {
   void find_columns(Load& load, const Access& a) const {
     bool moves = false, gathered_by_row = true;
     fusion::each_strides(a, [&](const Dims& strides) {
-      for (size_t k = out_.rows; k < strides.size(); ++k) moves |= strides[k] != 0;
+      for (size_t k = out_.rows; k < strides.size(); ++k) moves |= !strides[k].same(0);
     });
     for (const Index& index : load.gathered) {
       const auto i = static_cast<size_t>(index.from.index);
@@ -381,7 +386,7 @@ class Scheduler {
   }
   bool cheap(const ScheduledValue& v) const { return v.cost <= kCheap; }
   bool in_order(const Dims& strides) const {
-    return (out_.across ? strides[out_.rows - 1] : strides.back()) == 1;
+    return (out_.across ? strides[out_.rows - 1] : strides.back()).same(1);
   }
   // Keeps a value between phases: in an output's row that is written later anyhow, else in a scratch row.
   bool keep(int index) {
@@ -399,7 +404,8 @@ class Scheduler {
       v.host = w;
     }
     if (v.host >= 0) return true;
-    if (out_.across) return false;
+    // An array's length is a number of the text.
+    if (out_.across || out_.columns().symbolic()) return false;
     if (out_.columns() * ir::dtype_bytes(dtype) * (out_.scratch_rows + 1) > keeping_.scratch_bytes)
       return false;
     v.scratch = out_.scratch_rows++;

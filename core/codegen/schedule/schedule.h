@@ -41,9 +41,12 @@ struct OperandSource {
 // An index that moves a load by stride elements for each; fusion::Gathered.
 struct Index {
   OperandSource from;
-  int64_t stride = 1, size = 1;
+  ir::Sym stride = 1, size = 1;
   bool from_end = false;
-  bool operator==(const Index&) const = default;
+  bool operator==(const Index& other) const {
+    return from == other.from && stride.same(other.stride) && size.same(other.size) &&
+           from_end == other.from_end;
+  }
 };
 
 // One place that is loaded, or the place itself as a number, or whether it is within ranges, or the random
@@ -54,7 +57,7 @@ struct Load {
   Kind kind = Kind::memory;
   int argument = -1;  // memory
   ir::Dims strides;   // over Schedule::dims
-  int64_t offset = 0;
+  ir::Sym offset = 0;
   std::vector<fusion::Range> within;  // memory is touched only there; 0 elsewhere
   std::vector<Index> gathered;
   fusion::Draw draw;    // drawn
@@ -71,7 +74,7 @@ struct Load {
   // The same for every row.
   bool stands_still(size_t rows) const {
     return affine() && std::all_of(strides.begin(), strides.begin() + static_cast<int64_t>(rows),
-                                   [](int64_t s) { return s == 0; });
+                                   [](const ir::Sym& s) { return s.same(0); });
   }
 };
 
@@ -117,7 +120,7 @@ struct Pair {
 };
 
 // Of neighbouring columns: whether a vector of them is no load, forwards or backwards.
-inline bool lies_apart(int64_t stride) {
+inline bool lies_apart(const ir::Sym& stride) {
   return stride > 1 || stride < -1;
 }
 
@@ -155,8 +158,8 @@ struct Schedule {
   bool is_read(int value) const;
   // What is done once a row before the phase (phases.size(): after the last), in order.
   std::vector<OperandSource> once(int phase) const;
-  int64_t row_count() const;
-  int64_t columns() const;
+  ir::Sym row_count() const;
+  ir::Sym columns() const;
   bool both_ways() const;
   // Launches: one, or one a phase and another where the last phase leaves sums, or two if both ways.
   size_t launches() const;

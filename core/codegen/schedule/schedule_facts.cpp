@@ -19,7 +19,7 @@ bool Schedule::gathers() const {
                      [](const ScheduledValue& v) { return !v.store_gathered.empty(); });
 }
 bool Schedule::turned(const Load& l) const {
-  return turns && l.affine() && !l.per_row && lies_apart(l.strides.back()) && l.strides[rows - 1] == 1;
+  return turns && l.affine() && !l.per_row && lies_apart(l.strides.back()) && l.strides[rows - 1].same(1);
 }
 int Schedule::draws() const {
   for (const Load& l : loads)
@@ -121,10 +121,10 @@ std::vector<OperandSource> Schedule::once(int phase) const {
   add_late(true);
   return out;
 }
-int64_t Schedule::row_count() const {
+ir::Sym Schedule::row_count() const {
   return ir::numel(Dims(dims.begin(), dims.begin() + static_cast<int64_t>(rows)));
 }
-int64_t Schedule::columns() const {
+ir::Sym Schedule::columns() const {
   return ir::numel(Dims(dims.begin() + static_cast<int64_t>(rows), dims.end()));
 }
 

@@ -1,7 +1,6 @@
 #include "core/codegen/schedule/segments.h"
 
 #include <algorithm>
-#include <set>
 
 namespace vitrine::codegen {
 
@@ -10,6 +9,7 @@ namespace {
 using fusion::Expr;
 using fusion::ExprPtr;
 using fusion::Range;
+using ir::Sym;
 
 constexpr size_t kMostSegments = 17;
 constexpr size_t kLongest = 96;  // loads and values of all segments together
@@ -17,36 +17,54 @@ constexpr size_t kLongest = 96;  // loads and values of all segments together
 // Whether only the column decides.
 bool by_column(const Range& r) {
   return r.strides.back() > 0 &&
-         std::all_of(r.strides.begin(), r.strides.end() - 1, [](int64_t s) { return s == 0; });
+         std::all_of(r.strides.begin(), r.strides.end() - 1, [](const Sym& s) { return s.same(0); });
 }
 // The first column at which the sum has reached the limit.
-int64_t column_of(const Range& r, int64_t limit) {
-  const int64_t step = r.strides.back();
-  return limit <= 0 ? 0 : (limit + step - 1) / step;
+Sym column_of(const Range& r, const Sym& limit) {
+  return ir::never_above(limit, 0) ? Sym(0) : ir::ceildiv(limit, r.strides.back());
 }
 
-std::vector<int64_t> ends(const Schedule& s) {
-  std::set<int64_t> at;
-  const int64_t columns = s.dims.back();
+// Columns in ascending order, for all sizes; two may be one for some. add() is false where the order is not
+// known.
+class Columns {
+ public:
+  explicit Columns(const Sym& last) : at_{last} {}
+
+  bool add(const Sym& c) {
+    if (ir::never_above(c, 0) || ir::never_above(at_.back() + 1, c)) return true;
+    if (!ir::never_above(1, c)) return false;
+    for (size_t i = 0; i < at_.size(); ++i) {
+      if (at_[i].same(c)) return true;
+      if (ir::never_above(at_[i], c)) continue;
+      if (!ir::never_above(c, at_[i])) return false;
+      at_.insert(at_.begin() + static_cast<int64_t>(i), c);
+      return true;
+    }
+    return false;
+  }
+  const ir::Dims& all() const { return at_; }
+
+ private:
+  ir::Dims at_;
+};
+
+ir::Dims ends(const Schedule& s) {
+  Columns at(s.dims.back());
   for (const Load& l : s.loads)
     for (const Range& r : l.within) {
       if (!by_column(r)) continue;
-      if (r.bounded_below()) at.insert(column_of(r, r.low));
-      if (r.bounded_above()) at.insert(column_of(r, r.high));
+      if (r.bounded_below() && !at.add(column_of(r, r.low))) return {};
+      if (r.bounded_above() && !at.add(column_of(r, r.high))) return {};
     }
-  at.insert(columns);
-  std::vector<int64_t> out;
-  for (int64_t c : at)
-    if (c > 0 && c <= columns) out.push_back(c);
-  return out;
+  return at.all();
 }
 
 // What is left of a schedule between two columns.
 class Reading {
  public:
-  Reading(const Schedule& s, int64_t from, int64_t to) : s_(s) {
-    out_.from = from;
-    out_.to = to;
+  Reading(const Schedule& s, const ir::Dims& ends, size_t part) : s_(s), ends_(ends), part_(part) {
+    out_.from = part ? ends[part - 1] : Sym(0);
+    out_.to = ends[part];
     out_.loads.resize(s.loads.size());
     out_.values.resize(s.values.size());
   }
@@ -60,14 +78,21 @@ class Reading {
 
  private:
   enum class Here : uint8_t { inside, outside, open };
+  // Of the part that begins at the column; of a later column more than there are.
+  size_t number_of(const Sym& column) const {
+    if (ir::never_above(column, 0)) return 0;
+    size_t i = 0;
+    while (i < ends_.size() && !ends_[i].same(column)) ++i;
+    return i + 1;
+  }
   Here where(const Load& l, std::vector<Range>& left) const {
     for (const Range& r : l.within) {
       if (!by_column(r)) {
         left.push_back(r);
         continue;
       }
-      if ((r.bounded_below() && out_.from < column_of(r, r.low)) ||
-          (r.bounded_above() && out_.from >= column_of(r, r.high)))
+      if ((r.bounded_below() && part_ < number_of(column_of(r, r.low))) ||
+          (r.bounded_above() && part_ >= number_of(column_of(r, r.high))))
         return Here::outside;
     }
     return left.empty() ? Here::inside : Here::open;
@@ -112,6 +137,8 @@ class Reading {
   }
 
   const Schedule& s_;
+  const ir::Dims& ends_;
+  size_t part_;
   ColumnSegment out_;
   bool possible_ = true;
 };
@@ -120,15 +147,16 @@ class Reading {
 
 std::vector<ColumnSegment> segments_of(const Schedule& s, int lanes, bool sized) {
   if (s.turns || s.reduces || s.phases.size() != 1 || s.rows + 1 != s.dims.size()) return {};
-  const std::vector<int64_t> to = ends(s);
+  const ir::Dims to = ends(s);
   if (to.size() < 2 || to.size() > kMostSegments) return {};
   // Parts shorter than half a vector are faster as lanes of one.
-  const bool short_parts = static_cast<int64_t>(to.size()) * lanes > 2 * s.dims.back();
-  if (!sized && (s.dims.back() < 2 * lanes || short_parts)) return {};
+  const int64_t columns = s.dims.back().hint();
+  const bool short_parts = static_cast<int64_t>(to.size()) * lanes > 2 * columns;
+  if (!sized && (columns < 2 * lanes || short_parts)) return {};
   std::vector<ColumnSegment> out;
   size_t length = 0;
   for (size_t k = 0; k < to.size(); ++k) {
-    auto segment = Reading(s, k ? to[k - 1] : 0, to[k]).run();
+    auto segment = Reading(s, to, k).run();
     if (!segment) return {};
     const auto asked = [](const auto& x) { return static_cast<bool>(x); };
     length += static_cast<size_t>(std::count_if(segment->loads.begin(), segment->loads.end(), asked) +

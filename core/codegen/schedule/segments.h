@@ -10,7 +10,7 @@
 namespace vitrine::codegen {
 
 struct ColumnSegment {
-  int64_t from = 0, to = 0;                // columns
+  ir::Sym from = 0, to = 0;                // columns
   std::vector<std::optional<Load>> loads;  // by load of the schedule, as it is here; none: nobody asks for it
   std::vector<fusion::ExprPtr> values;     // by value, what it is here; nullptr: nobody asks for it
 };

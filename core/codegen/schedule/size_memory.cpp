@@ -1,32 +1,50 @@
 #include "core/codegen/schedule/size_memory.h"
 
 #include <bit>
+#include <charconv>
 
 namespace vitrine::codegen {
 
 namespace {
 
-// begin [kind number | literal | type] end
+// begin [kind number | literal | type | expression] end; the last: where a symbolic number's is
 constexpr char kBegin = '\x01', kEnd = '\x02', kBetween = '\x05';
 constexpr char kSize = 's', kReal = 'r';
 
-std::string marked(char kind, int64_t number, const std::string& literal, const std::string& type) {
-  return kBegin + std::string(1, kind) + std::to_string(number) + kBetween + literal + kBetween + type + kEnd;
+std::string marked(char kind, const ir::Sym& number, const std::string& literal, const std::string& type) {
+  const std::string expr =
+      number.symbolic() ? std::to_string(std::bit_cast<uintptr_t>(number.expr())) : std::string();
+  return kBegin + std::string(1, kind) + std::to_string(number.hint()) + kBetween + literal + kBetween + type +
+         kBetween + expr + kEnd;
 }
 
 // The marked numbers of a text, and what is around them.
 struct Parts {
   std::vector<std::string> around;  // one more than numbers
-  std::vector<int64_t> numbers;
+  std::vector<ir::Sym> numbers;
   std::vector<bool> real;
   std::vector<std::string> literals, types;
 
   void add(const std::string& mark) {
-    const size_t first = mark.find(kBetween), second = mark.find(kBetween, first + 1);
+    const size_t first = mark.find(kBetween), second = mark.find(kBetween, first + 1),
+                 third = mark.find(kBetween, second + 1);
     real.push_back(mark[0] == kReal);
-    numbers.push_back(std::stoll(mark.substr(1, first - 1)));
+    const int64_t number = std::stoll(mark.substr(1, first - 1));
     literals.push_back(mark.substr(first + 1, second - first - 1));
-    types.push_back(mark.substr(second + 1));
+    types.push_back(mark.substr(second + 1, third - second - 1));
+    if (third + 1 == mark.size()) {
+      numbers.emplace_back(number);
+      return;
+    }
+    uintptr_t expr = 0;
+    std::from_chars(mark.data() + third + 1, mark.data() + mark.size(), expr);
+    numbers.push_back(ir::Sym::of(number, std::bit_cast<const ir::SymExpr*>(expr)));
+  }
+  // As plain numbers: one that is symbolic never changes.
+  std::vector<int64_t> plain() const {
+    std::vector<int64_t> out;
+    for (const ir::Sym& n : numbers) out.push_back(n.symbolic() ? 0 : n.hint());
+    return out;
   }
 };
 
@@ -53,13 +71,14 @@ std::string key_of(const Parts& parts) {
 
 }  // namespace
 
-std::string SizeMemory::mark(int64_t number) {
-  return mark_integer(number, std::to_string(number), "");
+std::string SizeMemory::mark(const ir::Sym& number) {
+  return mark_integer(number, std::to_string(number.hint()), "");
 }
 std::string SizeMemory::mark_real(double number, const std::string& literal, const std::string& type) {
-  return marked(kReal, std::bit_cast<int64_t>(number), literal, type);
+  return marked(kReal, ir::Sym(std::bit_cast<int64_t>(number)), literal, type);
 }
-std::string SizeMemory::mark_integer(int64_t number, const std::string& literal, const std::string& type) {
+std::string SizeMemory::mark_integer(const ir::Sym& number, const std::string& literal,
+                                     const std::string& type) {
   return marked(kSize, number, literal, type);
 }
 
@@ -90,21 +109,24 @@ SizeMemory::Resolved SizeMemory::resolve(const std::string& kernel, const std::s
   Parts parts = parts_of(text);
   const std::scoped_lock lock(mutex_);
   const std::string key = kernel + key_of(parts);
-  met_.push_back({key, parts.numbers, parts.real});
+  const std::vector<int64_t> plain = parts.plain();
+  met_.push_back({key, plain, parts.real});
   Entry entry;
-  if (auto known = entries_.find(key); known != entries_.end())
-    entry = seen_with(known->second, parts.numbers);
+  if (auto known = entries_.find(key); known != entries_.end()) entry = seen_with(known->second, plain);
   Resolved out;
-  std::map<int, size_t> places;  // of a class among the names
+  std::map<int, size_t> places;                          // of a class among the names
+  std::map<const ir::SymExpr*, size_t> symbolic_places;  // of an expression
   auto shown = [&](size_t i) {
-    if (entry.changes.empty() || !entry.changes[i]) return parts.literals[i];
-    auto [at, fresh] = places.try_emplace(entry.classes[i], out.names.size());
-    if (fresh) {
-      out.numbers.push_back(parts.numbers[i]);
-      out.names.push_back(
-          {(parts.real[i] ? "real" : "size") + std::to_string(at->second), parts.real[i], parts.numbers[i]});
+    const ir::Sym& number = parts.numbers[i];
+    if (!number.symbolic() && (entry.changes.empty() || !entry.changes[i])) return parts.literals[i];
+    const size_t next = out.names.size();
+    const size_t at = number.symbolic() ? symbolic_places.try_emplace(number.expr(), next).first->second
+                                        : places.try_emplace(entry.classes[i], next).first->second;
+    if (at == next) {
+      out.numbers.push_back(number);
+      out.names.push_back({(parts.real[i] ? "real" : "size") + std::to_string(at), parts.real[i], number});
     }
-    const std::string& name = out.names[at->second].text;
+    const std::string& name = out.names[at].text;
     return parts.types[i].empty() ? name : parts.types[i] + "(" + name + ")";
   };
   for (size_t i = 0; i < parts.numbers.size(); ++i) out.text += parts.around[i] + shown(i);

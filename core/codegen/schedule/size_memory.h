@@ -2,7 +2,8 @@
 // gives kernels of the same text but for some numbers: these become arguments of the kernel, the others stay
 // numbers, which the C++ compiler makes the best of. Nothing has to be known of how a number depends on a
 // size: a text that is met with other numbers than before has them as arguments from then on, and what is
-// passed is what this very program would have written there. A mean's divisor is such a number too.
+// passed is what this very program would have written there. A mean's divisor is such a number too. A symbolic
+// number is an argument at once, and what is passed is its expression.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +13,27 @@
 #include <vector>
 
 #include "core/codegen/schedule/product_choice.h"
+#include "core/ir/sym.h"
 
 namespace vitrine::codegen {
 
 class SizeMemory {
  public:
   // A text with marked numbers: mark() around each that may be an argument.
-  static std::string mark(int64_t number);
+  static std::string mark(const ir::Sym& number);
   // A constant of the kernel's arithmetic, which is written as `literal`; as an argument it is
   // `type`(what is passed): a real number, or an integer.
   static std::string mark_real(double number, const std::string& literal, const std::string& type);
-  static std::string mark_integer(int64_t number, const std::string& literal, const std::string& type);
+  static std::string mark_integer(const ir::Sym& number, const std::string& literal, const std::string& type);
   struct Name {
     std::string text;  // "size0", "real1": by place in `numbers`
     bool real = false;
-    int64_t number = 0;
+    ir::Sym number = 0;
   };
   struct Resolved {
     std::string text;
     std::vector<Name> names;       // what the text names; empty: the kernel has no such argument
-    std::vector<int64_t> numbers;  // what is passed for these; a real number is the bits of a double
+    std::vector<ir::Sym> numbers;  // what is passed for these; a real number is the bits of a double
     // Puts these in place of a character of the text.
     void put(char place, const std::string& declarations);
   };

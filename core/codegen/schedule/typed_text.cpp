@@ -73,4 +73,9 @@ std::string marked_constant(double value, int64_t integer, bool whole, Lane lane
   return SizeMemory::mark_integer(whole ? integer : static_cast<int64_t>(value), literal, type);
 }
 
+std::string marked_size(const ir::Sym& size, Lane lane) {
+  const Lane to = lane == DType::b1 ? DType::i32 : lane;
+  return SizeMemory::mark_integer(size, std::to_string(size.hint()), std::string(ir::dtype_name(to)));
+}
+
 }  // namespace vitrine::codegen

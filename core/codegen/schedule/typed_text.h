@@ -34,15 +34,20 @@ bool is_one(const fusion::Expr& e);
 // `literal`, which is how the constant is written in lane `lane`, with its mark.
 std::string marked_constant(double value, int64_t integer, bool whole, Lane lane, const std::string& literal);
 
+// A symbolic integer in lane `lane`, marked.
+std::string marked_size(const ir::Sym& size, Lane lane);
+
 // The number that an expression of constants is, each step rounded to `compute` (f16 and bf16: to f32);
 // nothing: it is none.
 std::optional<fusion::ExprPtr> fold(const fusion::ExprPtr& expr, ir::DType compute);
-// What a dialect makes of an expression: dialect.number(constant), .operand(index) or .call(expression).
+// What a dialect makes of an expression: dialect.number(constant), .size(expression), .operand(index) or
+// .call(expression).
 template <class Dialect>
 Typed print_by(Dialect& dialect, const fusion::ExprPtr& e, ir::DType compute) {
   if (const auto folded = fold(e, compute)) return dialect.number(**folded);
   VITRINE_CHECK(e->kind != fusion::Expr::Kind::name, "a name is left in an expression: " + e->name);
   if (e->kind == fusion::Expr::Kind::number) return dialect.number(*e);
+  if (e->kind == fusion::Expr::Kind::size) return dialect.size(*e);
   return e->kind == fusion::Expr::Kind::operand ? dialect.operand(e->operand) : dialect.call(*e);
 }
 // A constant as it is after rounding to f16 or bf16; of any other type, itself.

@@ -50,7 +50,7 @@ bool shortened(const ir::Graph& graph, const ops::OpRow& row, const Node& node, 
   size_t keep = params.size();
   auto is_default = [&](size_t i) {
     return !params[i].required &&
-           (values[i] == params[i].fallback || says_nothing(params[i].name, values[i], from_cpu));
+           (values[i].same(params[i].fallback) || says_nothing(params[i].name, values[i], from_cpu));
   };
   for (size_t i = 0; i < params.size(); ++i) {
     if (params[i].name == "dtype" && makes && values[i].is_none()) values[i] = Arg(node.type().dtype);
@@ -61,7 +61,7 @@ bool shortened(const ir::Graph& graph, const ops::OpRow& row, const Node& node, 
   for (size_t i = 0; i < params.size(); ++i) {
     if (params[i].keyword_only && !is_default(i)) kwargs.emplace_back(params[i].name, values[i]);
   }
-  return args != node.args || kwargs != node.kwargs;
+  return !ir::same(args, node.args) || !ir::same(kwargs, node.kwargs);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ GraphPtr cse(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
       continue;
     }
     auto [found, fresh] = first.emplace(key(*graph, node, merged), node.id);
-    if (fresh || graph->node(found->second).outputs != node.outputs) {
+    if (fresh || !ir::same(graph->node(found->second).outputs, node.outputs)) {
       out.keep(node);
       continue;
     }

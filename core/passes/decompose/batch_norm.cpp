@@ -17,7 +17,7 @@ class Training {
   explicit Training(NodeWriter& w) : w_(w), x_(w.value(0)), type_(w.type(x_)) {
     over_ = {0};
     for (size_t d = 2; d < type_.sizes.size(); ++d) over_.push_back(static_cast<int64_t>(d));
-    n_ = static_cast<double>(w.count(x_, over_));
+    n_ = w.count(x_, over_);
   }
 
   bool covers() const {
@@ -26,9 +26,9 @@ class Training {
   }
 
   OutputValues write() {
-    const Ref mean = own(w_.mul(sum(x_), 1 / n_));
+    const Ref mean = own(n_.symbolic() ? w_.div(sum(x_), Arg(n_)) : w_.mul(sum(x_), 1 / static_cast<double>(n_)));
     const Ref centred = w_.sub(x_, mean), spread = own(sum(w_.mul(centred, centred)));
-    const Ref variance = wide(w_.div(spread, n_));
+    const Ref variance = wide(w_.div(spread, NodeWriter::divisor(n_)));
     const Ref r = own(w_.unary("aten.rsqrt.default", w_.add(variance, w_.arg(7))));
     const Ref a = w_.none(1) ? r : w_.mul(r, channels(w_.value(1)));
     const Ref down = w_.mul(mean, a);
@@ -36,7 +36,7 @@ class Training {
     const auto y = w_.output(0, w_.add(w_.mul(x_, a), b));
     const auto kept_mean = w_.output(1, mean), kept_r = w_.output(2, r);
     if (!y || !kept_mean || !kept_r) return std::nullopt;
-    update(3, mean), update(4, w_.div(spread, n_ - 1));
+    update(3, mean), update(4, w_.div(spread, NodeWriter::divisor(n_ - 1)));
     return OutputValues({*y, *kept_mean, *kept_r});
   }
 
@@ -64,7 +64,7 @@ class Training {
   Ref x_;
   TensorType type_;
   Dims over_;
-  double n_ = 0;
+  ir::Sym n_ = 0;
 };
 
 bool trains(const Node& node) {

@@ -90,8 +90,12 @@ struct Moments {
 Moments spread(NodeWriter& w, Ref x, const Dims& dims, double correction) {
   Ref mean = w.mean(x, dims);
   Ref centred = w.sub(x, mean);
-  double divisor = static_cast<double>(w.count(x, dims)) - correction;
+  const ir::Sym count = w.count(x, dims);
+  const auto whole = static_cast<int64_t>(correction);
   Ref squares = w.sum(w.mul(centred, centred), dims);
+  if (count.symbolic() && correction == static_cast<double>(whole) && count > whole)
+    return {w.div(squares, Arg(count - whole)), mean, squares};
+  double divisor = static_cast<double>(count) - correction;
   return {w.div(squares, Arg(divisor > 0 ? divisor : 0.0)), mean, squares};
 }
 // On the CPU PyTorch computes it in f64, in which the squares of other types do not overflow.
@@ -184,7 +188,10 @@ OutputValues gelu_backward(NodeWriter& w) {
 OutputValues mse_loss_backward(NodeWriter& w) {
   Ref x = w.wide(1);
   if (w.type(x).numel() == 0) return std::nullopt;
-  const double n = w.number(3) == 1 ? static_cast<double>(w.type(x).numel()) : 1;
+  const ir::Sym count = w.number(3) == 1 ? w.type(x).numel() : ir::Sym(1);
+  if (count.symbolic())
+    return w.one(w.mul(w.div(w.mul(w.sub(x, w.wide(2)), 2.0), Arg(count)), w.wide(0)));
+  const auto n = static_cast<double>(count);
   return w.one(w.mul(w.mul(w.sub(x, w.wide(2)), 2 / n), w.wide(0)));
 }
 
@@ -223,7 +230,7 @@ OutputValues max_pool2d(NodeWriter& w) {
                                                 Arg(-std::numeric_limits<double>::infinity())});
   for (size_t d = 0; d < 2; ++d) {
     const auto dim = static_cast<int64_t>(d + 2);
-    const int64_t reach = (w.node.type().sizes[d + 2] - 1) * by[d] + 1;
+    const ir::Sym reach = (w.node.type().sizes[d + 2] - 1) * by[d] + 1;
     std::optional<Ref> most;
     for (int64_t tap = 0; tap < window[d]; ++tap) {
       const int64_t first = tap * apart[d];

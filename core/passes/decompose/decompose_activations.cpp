@@ -7,7 +7,7 @@ namespace {
 // Half `i` of a dimension.
 Ref half(NodeWriter& w, Ref x, const Arg& dim, int64_t i) {
   const TensorType& type = w.type(x);
-  const int64_t size = type.sizes[ops::wrap_dim(dim.as<int64_t>(), type.sizes.size())] / 2;
+  const ir::Sym size = ir::floordiv(type.sizes[ops::wrap_dim(dim.as<int64_t>(), type.sizes.size())], 2);
   return w.op("aten.slice.Tensor", {x, dim, Arg(i * size), Arg((i + 1) * size)});
 }
 

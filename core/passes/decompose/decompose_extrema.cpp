@@ -12,7 +12,7 @@ struct Extremum {
 constexpr Extremum kLargest = {"aten.amax.default"}, kSmallest = {"aten.amin.default"};
 
 // The places of x, counted over `dims` (all, or one) in order, as a tensor that broadcasts against x.
-Ref numbered(NodeWriter& w, Ref x, const Dims& dims, int64_t count) {
+Ref numbered(NodeWriter& w, Ref x, const Dims& dims, const ir::Sym& count) {
   const TensorType& type = w.type(x);
   Dims shape(type.sizes.size(), 1);
   const std::vector<bool> mask = ops::dim_mask(dims, shape.size());
@@ -32,7 +32,7 @@ struct FoundExtremum {
 std::optional<FoundExtremum> found(NodeWriter& w, const Extremum& which, const Dims& dims) {
   const Ref x = w.value(0);
   const TensorType type = w.type(x);
-  const int64_t count = w.count(x, dims);
+  const ir::Sym count = w.count(x, dims);
   // On a CPU rows are read again for each of these reductions, which PyTorch's own kernel does not.
   if (!type.device.is_cuda() || type.numel() == 0 || count < 2 || type.dtype == DType::b1)
     return std::nullopt;

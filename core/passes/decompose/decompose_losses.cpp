@@ -33,7 +33,7 @@ Ref pick(NodeWriter& w, Ref value, Ref index) {
     Dims row = w.type(value).sizes;
     row[kClasses] = 1;
     const Ref a = ref(0), b = ref(1);
-    if (w.type(a).sizes == w.type(value).sizes && w.type(b).sizes == row &&
+    if (ir::same(w.type(a).sizes, w.type(value).sizes) && ir::same(w.type(b).sizes, row) &&
         w.type(a).dtype == w.type(value).dtype)
       return w.sub(pick(w, a, index), b);
   }
@@ -52,7 +52,7 @@ Ref weights_of(NodeWriter& w, Ref weight, Ref index) {
 OutputValues joined(NodeWriter& w, Ref loss, size_t reduction) {
   if (w.number(reduction) == kNone) return w.one(loss);
   const Ref sum = w.sum(loss, {});
-  return w.one(w.number(reduction) == kMean ? w.div(sum, static_cast<double>(w.type(loss).numel())) : sum);
+  return w.one(w.number(reduction) == kMean ? w.div(sum, NodeWriter::divisor(w.type(loss).numel())) : sum);
 }
 Ref pick_by(NodeWriter& w, Ref condition, Ref a, Ref b) {
   return w.op("aten.where.self", {condition, a, b});
@@ -98,8 +98,8 @@ OutputValues nll_loss_backward(NodeWriter& w) {
   if (w.number(4) == kMean) g = w.div(g, w.wide(6));
   const Ref counts = w.op("aten.ne.Scalar", {target, w.arg(5)});
   if (!w.none(3)) g = w.mul(g, weights_of(w, w.wide(3), w.mul(target, counts)));
-  if (w.type(g).sizes != w.type(target).sizes) {
-    if (w.type(g).numel() != 1) return std::nullopt;
+  if (!ir::same(w.type(g).sizes, w.type(target).sizes)) {
+    if (!w.type(g).numel().same(1)) return std::nullopt;
     g = w.op("aten.view.default", {g, Arg::ints(Dims(sizes.size(), 1))});
   } else {
     g = beside_classes(w, g);

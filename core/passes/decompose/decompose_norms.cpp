@@ -53,7 +53,11 @@ struct BatchGradients {
 BatchGradients batch_gradients(NodeWriter& w, const BatchNorm& n) {
   Dims over = {0};
   for (size_t d = 2; d < w.type(n.x).sizes.size(); ++d) over.push_back(static_cast<int64_t>(d));
-  const auto count = static_cast<double>(w.count(n.x, over));
+  const ir::Sym count = w.count(n.x, over);
+  // The mean of what was added up.
+  const auto by_count = [&](Ref v) {
+    return count.symbolic() ? w.div(v, Arg(count)) : w.mul(v, 1 / static_cast<double>(count));
+  };
   const Ref centred = w.sub(n.x, channels(w, n.mean, n.x)), inverse = channels(w, n.inverse, n.x);
   // In f64, as in PyTorch on the CPU: they go over whole batches of images.
   const bool exact = w.type(n.x).device.is_cpu() && w.type(n.x).dtype == DType::f32;
@@ -66,8 +70,8 @@ BatchGradients batch_gradients(NodeWriter& w, const BatchNorm& n) {
   const Ref scale = n.weight ? w.mul(inverse, channels(w, *n.weight, n.x)) : inverse;
   Ref dx = n.grad;
   if (n.training) {
-    const Ref slope = w.mul(w.mul(w.mul(inverse, inverse), dot), 1 / count);
-    dx = w.sub(w.sub(n.grad, w.mul(sum, 1 / count)), w.mul(centred, slope));
+    const Ref slope = by_count(w.mul(w.mul(inverse, inverse), dot));
+    dx = w.sub(w.sub(n.grad, by_count(sum)), w.mul(centred, slope));
   }
   return {w.mul(dx, scale), w.mul(dot, inverse), sum};
 }
@@ -124,14 +128,14 @@ namespace {
 // A tensor (n, channels, ...) in rows as (n, groups, channels of a group, places), and vectors of the
 // channels beside it.
 struct ChannelGroups {
-  int64_t n, groups, channels, places;
+  ir::Sym n, groups, channels, places;
 
   Ref of(NodeWriter& w, Ref x) const { return view(w, x, {n, groups, channels, places}); }
   Ref by_channel(NodeWriter& w, Ref v) const { return view(w, v, {groups, channels, 1}); }
   // On a CPU a few long rows are read again from memory, which PyTorch's own kernel does once.
   bool many(const NodeWriter& w) const {
     constexpr int64_t kFewRows = 8;
-    return n > 0 && channels * places > 1 && (n * groups >= kFewRows || w.node.type().device.is_cuda());
+    return n > 0 && channels * places > 1 && ((n * groups).hint() >= kFewRows || w.node.type().device.is_cuda());
   }
 
  private:
@@ -141,8 +145,8 @@ struct ChannelGroups {
 };
 // The arguments N, C, HxW, group.
 ChannelGroups groups(const NodeWriter& w) {
-  const auto number = [&](size_t i) { return w.arg(i).as<int64_t>(); };
-  return {number(3), number(6), number(4) / number(6), number(5)};
+  const auto number = [&](size_t i) { return w.arg(i).as<ir::Sym>(); };
+  return {number(3), number(6), ir::floordiv(number(4), number(6)), number(5)};
 }
 
 }  // namespace

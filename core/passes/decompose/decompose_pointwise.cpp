@@ -57,7 +57,7 @@ OutputValues divide_rounded(NodeWriter& w) {
   if (!ir::is_float(type)) return std::nullopt;
   Ref quotient = divide(true);
   // PyTorch cuts what a low type holds of the quotient, if not one number divides all.
-  const auto several = [&](const ir::TensorType& by) { return by.device.is_cuda() || by.numel() != 1; };
+  const auto several = [&](const ir::TensorType& by) { return by.device.is_cuda() || !by.numel().same(1); };
   if (w.arg(1).is<Ref>() && several(w.type(w.value(1))) && w.type(quotient).dtype != type)
     quotient = w.cast(w.cast(quotient, type), w.type(quotient).dtype);
   return w.one(w.unary("aten.trunc.default", quotient));

@@ -19,7 +19,7 @@ Dims pair(const NodeWriter& w, size_t i) {
 // x[:, :, i + by * row, j + by * column] for each place of the result.
 Ref tap(NodeWriter& w, Ref x, const Dims& at, const Dims& by) {
   for (size_t d = 0; d < 2; ++d) {
-    const int64_t reach = (w.node.type().sizes[d + 2] - 1) * by[d] + 1;
+    const ir::Sym reach = (w.node.type().sizes[d + 2] - 1) * by[d] + 1;
     x = w.op("aten.slice.Tensor",
              {x, Arg(static_cast<int64_t>(d + 2)), Arg(at[d]), Arg(at[d] + reach), Arg(by[d])});
   }

@@ -28,7 +28,7 @@ GraphPtr fold_views(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& i
     Ref source = out.mapped(node.args[0]).as<Ref>();
     std::optional<Ref> same;
     for (Ref r = source;; r = out.fresh(r).args[0].as<Ref>()) {
-      if (out.type(r) == node.type()) same = r;
+      if (out.type(r).same(node.type())) same = r;
       if (!is_view(out.fresh(r))) break;
     }
     if (same) {
@@ -40,7 +40,7 @@ GraphPtr fold_views(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& i
     if (node.op == "aten.view.default" && before.op == "aten.view.default") {
       Ref base = before.args[0].as<Ref>();
       auto strides = ops::view_strides(out.type(base), node.type().sizes);
-      if (strides && *strides == node.type().strides) {
+      if (strides && ir::same(*strides, node.type().strides)) {
         out.change(node, node.op, {Arg(base), Arg::ints(node.type().sizes)}, {});
         continue;
       }

@@ -90,7 +90,7 @@ class RowMover {
     return ir::map_refs(a, [&](Ref r) -> Arg {
       const Arg value = out_.mapped(Arg(r));
       const TensorType& type = out_.type(value.as<Ref>());
-      if (type.sizes != node.type().sizes || !lies_across(type)) return value;
+      if (!ir::same(type.sizes, node.type().sizes) || !lies_across(type)) return value;
       return Arg(out_.emit(node, "aten.clone.default", {value},
                            {{"memory_format", Arg(ir::Word{"torch.contiguous_format"})}}));
     });
@@ -133,8 +133,8 @@ class RowMover {
     if (!may_move(node)) return {};
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const TensorType &now = types.value()[i], &then = node.outputs[i];
-      if (now.sizes != then.sizes || now.dtype != then.dtype) return {};
-      if (now != then && !now.is_contiguous() && !is_view) return {};
+      if (!ir::same(now.sizes, then.sizes) || now.dtype != then.dtype) return {};
+      if (!now.same(then) && !now.is_contiguous() && !is_view) return {};
     }
     return types.take();
   }

@@ -59,7 +59,7 @@ class ActivationJoiner {
       if (!a.is<Ref>() || storages_.written(a.as<Ref>().node)) return false;
     const TensorType& bias = graph_->node(linear.args[0].as<Ref>().node).outputs.at(0);
     const TensorType& type = linear.type();
-    return bias.sizes == ir::Dims{type.sizes[1]} && bias.is_contiguous() && type.numel() > 0 &&
+    return ir::same(bias.sizes, ir::Dims{type.sizes[1]}) && bias.is_contiguous() && type.numel() > 0 &&
            type.dtype == activation.type().dtype && activation.type().is_contiguous();
   }
 

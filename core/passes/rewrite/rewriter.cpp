@@ -114,7 +114,7 @@ Result<std::vector<TensorType>> Rewriter::types(const std::string& op, const std
 bool Rewriter::gives(const std::string& op, const std::vector<Arg>& args, const Kwargs& kwargs,
                      const TensorType& type) const {
   auto types = this->types(op, args, kwargs);
-  return types.ok() && types.value().size() == 1 && types.value()[0] == type;
+  return types.ok() && types.value().size() == 1 && types.value()[0].same(type);
 }
 
 void Rewriter::absorb(Ref fresh, const Node& old) {

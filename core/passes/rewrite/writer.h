@@ -38,9 +38,9 @@ class NodeWriter {
   const Node& made(Ref v) const { return out_.fresh(v); }  // what made a value; valid until the next operator
   Dims dims(size_t i) const {
     Dims list;
-    if (arg(i).is<int64_t>()) return {arg(i).as<int64_t>()};
+    if (arg(i).is<int64_t>()) return {arg(i).as<ir::Sym>()};
     if (!none(i))
-      for (const Arg& a : arg(i).as<std::vector<Arg>>()) list.push_back(a.as<int64_t>());
+      for (const Arg& a : arg(i).as<std::vector<Arg>>()) list.push_back(a.as<ir::Sym>());
     return list;
   }
   bool used(int32_t output) const { return used_.contains({node.id, output}); }
@@ -60,11 +60,15 @@ class NodeWriter {
   Ref unary(const char* name, Ref a) { return op(name, {a}); }
   Ref cast(Ref a, DType to) { return op("aten._to_copy.default", {a}, {{"dtype", Arg(to)}}); }
   Ref sum(Ref a, const Dims& dims) { return op("aten.sum.dim_IntList", {a, Arg::ints(dims), Arg(true)}); }
-  Ref mean(Ref a, const Dims& dims) { return div(sum(a, dims), Arg(static_cast<double>(count(a, dims)))); }
+  Ref mean(Ref a, const Dims& dims) { return div(sum(a, dims), divisor(count(a, dims))); }
+  // A count by which is divided.
+  static Arg divisor(const ir::Sym& n) {
+    return n.symbolic() ? Arg(n) : Arg(static_cast<double>(n.hint()));
+  }
   // Elements that a reduction over these dimensions joins.
-  int64_t count(Ref a, const Dims& dims) const {
+  ir::Sym count(Ref a, const Dims& dims) const {
     auto mask = ops::dim_mask(dims, type(a).sizes.size());
-    int64_t n = 1;
+    ir::Sym n = 1;
     for (size_t i = 0; i < mask.size(); ++i) n *= mask[i] ? type(a).sizes[i] : ir::Sym(1);
     return n;
   }
@@ -82,10 +86,11 @@ class NodeWriter {
     const TensorType& wanted = node.outputs[i];
     if (type(v).dtype != wanted.dtype) v = cast(v, wanted.dtype);
     if (type(v).sizes != wanted.sizes) v = op("aten.view.default", {v, Arg::ints(wanted.sizes)});
-    if (type(v) == wanted) return Arg(v);
+    if (type(v).same(wanted)) return Arg(v);
     for (const char* format : {"torch.contiguous_format", "torch.channels_last"}) {
       if (wanted.sizes.size() != 4 && std::string_view(format) == "torch.channels_last") break;
-      if (wanted.offset || ops::format_strides(format, wanted.sizes, nullptr) != wanted.strides) continue;
+      if (!wanted.offset.same(0)) continue;
+      if (!ir::same(ops::format_strides(format, wanted.sizes, nullptr), wanted.strides)) continue;
       return Arg(op("aten.clone.default", {v}, {{"memory_format", Arg(ir::Word{format})}}));
     }
     return std::nullopt;

@@ -61,7 +61,7 @@ class CubinStage {
       const auto [place, added] = place_.try_emplace(k->text, work_.size());
       if (added) work_.emplace_back().kernel = k;
       int64_t& shared = work_[place->second].shared;
-      shared = std::max(shared, k->grid.shared);
+      shared = std::max<int64_t>(shared, k->grid.shared);
     }
   }
 
