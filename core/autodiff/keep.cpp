@@ -87,7 +87,7 @@ class KeepChooser {
       const ir::Ref base = base_of(ref(k));
       if (classes_.is_leading(base.node) || classes_.result_of(base) >= 0 || classes_.result_of(ref(k)) >= 0)
         continue;
-      if (memory.insert(key(base)).second) out.bytes += classes_.type(base).bytes();
+      if (memory.insert(key(base)).second) out.bytes += classes_.type(base).bytes().hint();
     }
     return out;
   }
@@ -172,7 +172,7 @@ class KeepChooser {
     if (classes_.is_leading(r.node) || classes_.result_of(r) >= 0 || classes_.is_dropped(r.node))
       return MinCut::kInfinite;
     if (classes_.is_view(r.node) && may_repeat(r.node)) return MinCut::kInfinite;
-    double bytes = static_cast<double>(classes_.type(r).bytes() + 1) * (is_in_memory(r.node) ? 1 : 2);
+    double bytes = static_cast<double>(classes_.type(r).bytes().hint() + 1) * (is_in_memory(r.node) ? 1 : 2);
     for (int i = 0; i < distance_[k.first]; ++i) bytes *= kFarther;
     return static_cast<int64_t>(std::min(bytes, static_cast<double>(MinCut::kInfinite / 1024)));
   }

@@ -98,7 +98,7 @@ class PartitionWriter {
     }
     if (int index = classes_.result_of(r); index >= 0)
       return {Crossing::Kind::result, r, 0, index, -1, "a result: kept anyway"};
-    return {Crossing::Kind::saved, r, classes_.type(r).bytes(), made++, -1, classes_.why_kept(r.node)};
+    return {Crossing::Kind::saved, r, classes_.type(r).bytes().hint(), made++, -1, classes_.why_kept(r.node)};
   }
 
   // What is handed over may be computed by a node of the backward part that could move.

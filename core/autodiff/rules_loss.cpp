@@ -46,7 +46,8 @@ Ref weighted(Vjp& v, Ref slope, size_t weight, size_t reduction) {
   v.let("slope", slope);
   if (!v.none(weight)) v.let("slope", v.op("aten.mul.Tensor", {slope, v.in(weight)}));
   if (v.integer(reduction) != kMean) return v.name("slope")->as<Ref>();
-  v.let("count", Arg(static_cast<double>(v.type(v.in(0)).numel())));
+  const ir::Sym count = v.type(v.in(0)).numel();
+  v.let("count", count.symbolic() ? Arg(count) : Arg(static_cast<double>(count)));
   return v.eval("slope / count");
 }
 // y = (1 - b) a - log sigmoid(a), the latter times 1 + (p - 1) b: g (sigmoid(a) - b), or with t = p b:

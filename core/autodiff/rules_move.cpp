@@ -17,7 +17,7 @@ void same(Vjp& v) {
 // y = x and its like, one behind another: each gets its part of g
 void cat(Vjp& v) {
   const size_t ndim = v.node.type().sizes.size(), dim = ops::wrap_dim(v.integer(1), ndim);
-  int64_t from = 0;
+  ir::Sym from = 0;
   for (size_t k = 0; k < v.count(0); ++k) {
     const Dims sizes = v.type(v.in(0, k)).sizes;
     const bool nothing = sizes.size() == 1 && sizes[0] == 0;
@@ -92,9 +92,10 @@ Ref laid_back(Vjp& v, Ref part, size_t dim, int64_t at, int64_t size) {
 // The sum along `dim`; of a few, element by element, which joins the loop that reads it.
 Ref sum_along(Vjp& v, Ref x, size_t dim) {
   constexpr int64_t kFew = 4;
-  const int64_t length = v.type(x).sizes[dim];
-  if (length > kFew)
+  const ir::Sym size = v.type(x).sizes[dim];
+  if (size.symbolic() || size.hint() > kFew)
     return v.op("aten.sum.dim_IntList", {x, Arg::ints({static_cast<int64_t>(dim)}), Arg(true)});
+  const int64_t length = size;
   Ref sum = slice_of(v, x, dim, 0, 1);
   for (int64_t i = 1; i < length; ++i) sum = v.op("aten.add.Tensor", {sum, slice_of(v, x, dim, i, 1)});
   return sum;
@@ -113,11 +114,12 @@ void border(Vjp& v, bool mirrored) {
   bool any = false;
   for (size_t i = 0; i < pads.size() / 2; ++i) {
     const size_t dim = x.sizes.size() - 1 - i;
-    const int64_t before = pads[2 * i], after = pads[2 * i + 1], size = x.sizes[dim];
+    const int64_t before = pads[2 * i], after = pads[2 * i + 1];
+    const ir::Sym size = x.sizes[dim];
     if (before == 0 && after == 0) continue;
     any = true;
     Ref sum = slice_of(v, g, dim, before, size);
-    const auto add = [&](int64_t from, int64_t length, int64_t at) {
+    const auto add = [&](const ir::Sym& from, int64_t length, const ir::Sym& at) {
       if (length == 0) return;
       const Ref part = returned(slice_of(v, g, dim, from, length), dim);
       sum = v.op("aten.add.Tensor", {sum, laid_back(v, part, dim, at, size)});

@@ -15,9 +15,9 @@ Ref expanded(Vjp& v, Ref value, const Dims& sizes) {
   return v.op("aten.expand.default", {value, Arg::ints(sizes)});
 }
 // Elements that a reduction over these dimensions joins.
-int64_t joined(const Dims& sizes, const Dims& dims) {
+ir::Sym joined(const Dims& sizes, const Dims& dims) {
   const std::vector<bool> mask = ops::dim_mask(dims, sizes.size());
-  int64_t n = 1;
+  ir::Sym n = 1;
   for (size_t i = 0; i < sizes.size(); ++i) n *= mask[i] ? sizes[i] : ir::Sym(1);
   return n;
 }
@@ -124,7 +124,7 @@ void running_extremum(Vjp& v) {
 
 // The product of all others beside each element: of those before and of those behind, without a division.
 Ref product_of_others(Vjp& v, Ref x, size_t d) {
-  const int64_t n = v.type(x).sizes[d];
+  const ir::Sym n = v.type(x).sizes[d];
   const Arg dim(static_cast<int64_t>(d));
   Dims one = v.type(x).sizes;
   one[d] = 1;

@@ -237,8 +237,9 @@ void share_product(Operands& of, const cpp::ProductTile& tile, int threads, bool
   cpp::ProductNumbers& at = of.at;
   at.panels = panels_of(at, tile);
   const ir::Sym panels = at.panels * of.batch;
-  const ir::Sym wanted = ir::max(chunks_for_threads(at, panels.hint(), tile, threads),
-                                 packs ? ir::ceildiv(at.m, most_rows(tile)) : ir::Sym(near_chunks(at, of.image)));
+  const ir::Sym wanted =
+      ir::max(chunks_for_threads(at, panels.hint(), tile, threads),
+              packs ? ir::ceildiv(at.m, most_rows(tile)) : ir::Sym(near_chunks(at, of.image)));
   at.chunk = ir::ceildiv(ir::ceildiv(at.m, wanted), tile.rows) * tile.rows;
   at.chunks = ir::ceildiv(at.m, at.chunk);
   kernel.work = panels * at.chunks;
@@ -348,8 +349,7 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
 
   const bool winograd = product_candidates()[static_cast<size_t>(candidate)].winograd;
   if (winograd && (any || !is_for_winograd(*of))) return {};
-  const std::string extents =
-      ir::text(at.m) + " × " + ir::text(at.n) + " × " + ir::text(at.k);
+  const std::string extents = ir::text(at.m) + " × " + ir::text(at.n) + " × " + ir::text(at.k);
 
   ProductCall call;
   Kernel& kernel = call.kernel;
@@ -365,8 +365,10 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   if (!any) call.form.edges = edges_of(at, tile);
   if (winograd) call.form.edges.part = false;
   call.form.packs = packs;
-  call.form.held = options.holds_weights && of->batch.same(1) && !of->image && is_unwritten_weight(graph, of->b);
-  if (is_contiguous(node.type()) && !winograd) call.space = {ir::floordiv(of->batch, at.inner), at.inner, at.m, at.n};
+  call.form.held =
+      options.holds_weights && of->batch.same(1) && !of->image && is_unwritten_weight(graph, of->b);
+  if (is_contiguous(node.type()) && !winograd)
+    call.space = {ir::floordiv(of->batch, at.inner), at.inner, at.m, at.n};
   kernel.name = std::string(of->image ? "convolution" : "product") + (of->bias ? "_bias" : "");
   kernel.text = winograd ? cpp::winograd_text(tile, call.form) : cpp::product_text(tile, call.form);
   kernel.space = (of->batch.same(1) ? "" : ir::text(of->batch) + " × ") + extents;

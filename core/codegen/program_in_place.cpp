@@ -13,7 +13,8 @@ bool ProgramBuilder::take_over(int u, ir::Ref copied, int32_t result) {
   const Buffer &from = program_.buffers[static_cast<size_t>(source)],
                &to = program_.buffers[static_cast<size_t>(result)];
   const bool leaves = options_.own_results && to.kind == Buffer::Kind::output;
-  if (from.kind != Buffer::Kind::temporary || !from.type.same(to.type) || leaves || keeps_own_.contains(to.value))
+  if (from.kind != Buffer::Kind::temporary || !from.type.same(to.type) || leaves ||
+      keeps_own_.contains(to.value))
     return false;
   share(source, result);
   return true;

@@ -37,7 +37,8 @@ ExprPtr padded(NestWriter& w, const Access& at, const std::vector<DimBorder>& bo
   const int64_t turn = edge == Edge::mirrored ? -1 : 0;
   ExprPtr expr = part(1, -before, middle);
   if (before > 0)
-    expr = NestWriter::choose(w.inside({front}), part(turn, turn ? before : ir::Sym(0), front), std::move(expr));
+    expr =
+        NestWriter::choose(w.inside({front}), part(turn, turn ? before : ir::Sym(0), front), std::move(expr));
   if (after > 0) {
     const ir::Sym from = turn ? 2 * (size - 1) + before : size - 1;
     expr = NestWriter::choose(w.inside({back}), part(turn, from, back), std::move(expr));

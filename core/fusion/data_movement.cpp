@@ -187,8 +187,8 @@ bool roll(NestWriter& w, std::string& why) {
     if (!d) return no(why, "its dimension is none");
     shifts[*d] = ir::mod(shifts[*d] + by[i], w.nest.dims[*d]);
   }
-  if (static_cast<size_t>(std::count_if(shifts.begin(), shifts.end(), [](const ir::Sym& s) { return !s.same(0); })) >
-      kMostRolled)
+  if (static_cast<size_t>(std::count_if(shifts.begin(), shifts.end(),
+                                        [](const ir::Sym& s) { return !s.same(0); })) > kMostRolled)
     return no(why, "it shifts many dimensions");
   w.nest.expr = rolled(w, value, at, shifts, 0);
   return true;
@@ -226,7 +226,8 @@ bool counted(NestWriter& w, std::optional<size_t> start_at, std::optional<size_t
   auto whole = [&](std::optional<size_t> i, int64_t fallback, bool& ok) {
     if (!i) return fallback;
     ExprPtr e = w.constant(w.arg(*i));
-    ok = ok && e && e->kind == Expr::Kind::number && (e->whole || e->number == static_cast<double>(static_cast<int64_t>(e->number)));
+    ok = ok && e && e->kind == Expr::Kind::number &&
+         (e->whole || e->number == static_cast<double>(static_cast<int64_t>(e->number)));
     return !ok ? 0 : e->whole ? e->integer : static_cast<int64_t>(e->number);
   };
   bool ok = true;
@@ -284,7 +285,8 @@ bool pixel_unshuffle(NestWriter& w, std::string&) {
   Dims store(to.begin(), to.begin() + static_cast<int64_t>(n));
   w.nest.dims.assign(sizes.begin(), sizes.begin() + static_cast<int64_t>(n));
   const ir::Sym channel = from.strides[n], row = from.strides[n + 1], column = from.strides[n + 2];
-  w.nest.dims.insert(w.nest.dims.end(), {ir::floordiv(sizes[n], by * by), by, by, sizes[n + 1], sizes[n + 2]});
+  w.nest.dims.insert(w.nest.dims.end(),
+                     {ir::floordiv(sizes[n], by * by), by, by, sizes[n + 1], sizes[n + 2]});
   at.strides.insert(at.strides.end(), {channel, row, column, row * by, column * by});
   store.insert(store.end(), {to[n] * by * by, to[n] * by, to[n], to[n + 1], to[n + 2]});
   w.nest.store = std::move(store);

@@ -160,10 +160,12 @@ class GroupLayout {
       if (sum && loop(l).body.size() != 1) return no("more than a sum is computed of each column");
     }
     if (sums > kMostColumnSums) return no("too many sums of columns beside those of rows");
-    const int64_t columns = ir::floordiv(full_, kept_);
+    const ir::Sym length = ir::floordiv(full_, kept_);
+    if (length.symbolic()) return no("rows of a length that changes are not reduced and summed at once");
+    const int64_t columns = length;
     if (columns > kMostColumns || columns < kLeastColumns)
       return no("rows of " + std::to_string(columns) + " are not reduced and summed at once");
-    return kept_ >= kLeastRows || no("too few rows to reduce them and sum over them at once");
+    return kept_.hint() >= kLeastRows || no("too few rows to reduce them and sum over them at once");
   }
   // `rows` is a refinement of the dims that are not reduced.
   void split_rows(const Dims& rows) {

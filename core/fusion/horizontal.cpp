@@ -138,7 +138,8 @@ class Uniter {
     const Dims by = members.back().stores.at(0).strides;
     std::vector<size_t> order(dims.size());
     for (size_t d = 0; d < order.size(); ++d) order[d] = d;
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return by[a].hint() > by[b].hint(); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return by[a].hint() > by[b].hint(); });
     auto sorted = [&](const Dims& from) {
       Dims out;
       for (size_t d : order) out.push_back(from[d]);

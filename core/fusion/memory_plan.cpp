@@ -31,7 +31,8 @@ int64_t best_fit(const Lifetime& b, const std::vector<const Lifetime*>& placed) 
   std::vector<const Lifetime*> others;
   for (const Lifetime* p : placed)
     if (at_once(*p, b)) others.push_back(p);
-  std::sort(others.begin(), others.end(), [](auto* x, auto* y) { return x->offset.hint() < y->offset.hint(); });
+  std::sort(others.begin(), others.end(),
+            [](auto* x, auto* y) { return x->offset.hint() < y->offset.hint(); });
   int64_t end = 0, best = -1, best_gap = INT64_MAX;
   for (const Lifetime* p : others) {
     int64_t gap = p->offset.hint() - end;
@@ -70,7 +71,8 @@ std::optional<ir::Sym> place_in(const Slot& slot, const Lifetime& b) {
     if (at_once(*p, b)) others.push_back(p);
   auto fits = [&](const ir::Sym& from) {
     const ir::Sym to = from + b.bytes;
-    return ir::never_above(to, slot.bytes) && std::all_of(others.begin(), others.end(), [&](const Lifetime* p) {
+    return ir::never_above(to, slot.bytes) &&
+           std::all_of(others.begin(), others.end(), [&](const Lifetime* p) {
              return ir::never_above(to, p->offset) || ir::never_above(p->offset + padded(p->bytes), from);
            });
   };
@@ -109,8 +111,8 @@ ir::Sym plan_arena(std::vector<Lifetime>& buffers) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return buffers[a].bytes.hint() > buffers[b].bytes.hint(); });
-  const bool plain = std::none_of(buffers.begin(), buffers.end(),
-                                  [](const Lifetime& b) { return b.bytes.symbolic(); });
+  const bool plain =
+      std::none_of(buffers.begin(), buffers.end(), [](const Lifetime& b) { return b.bytes.symbolic(); });
   const ir::Sym size = plain ? place_plain(buffers, order) : place_symbolic(buffers, order);
   for (Lifetime& b : buffers) {
     for (size_t i = 0; i < buffers.size(); ++i) {

@@ -45,7 +45,7 @@ class NestWriter {
   // An index tensor at `strides` of the nest; its $.
   int index_at(ir::Ref index, ir::Dims strides);
   ExprPtr number(const ir::Dims& strides, const ir::Sym& offset);  // offset + sum of stride * index
-  ExprPtr inside(std::vector<Range> ranges);                // a truth
+  ExprPtr inside(std::vector<Range> ranges);                       // a truth
   // The part low <= index of dim `d` < high.
   Range range(size_t d, const ir::Sym& low, const ir::Sym& high) const;
   // A constant of the result's type; nullptr: the argument is none.

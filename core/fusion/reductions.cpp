@@ -170,8 +170,8 @@ std::optional<Reduction> reduction_of(const ir::Node& node, const ir::TensorType
     const ir::Sym least = static_cast<int64_t>(correction);
     if (whole ? out.count <= least : static_cast<double>(out.count) <= correction)
       why = "there are no degrees of freedom";
-    shape.free = whole ? number(out.count - least)
-                       : Expr::make_number(static_cast<double>(out.count) - correction);
+    shape.free =
+        whole ? number(out.count - least) : Expr::make_number(static_cast<double>(out.count) - correction);
   }
   if (!why.empty()) return std::nullopt;
   out.body = row->body(shape);

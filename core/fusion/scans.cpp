@@ -30,7 +30,8 @@ const ScanRow* find(const ir::Node& node) {
 // Why it is not scanned here, along dim `d` of the result; empty: it is.
 std::string refusal(const ir::TensorType& in, const ir::TensorType& out, size_t d) {
   constexpr int64_t kLongRow = 8192, kFewRows = 128;
-  const int64_t columns = out.sizes[d], rows = out.numel() / columns;
+  // Which of PyTorch's kernels adds up hangs on the sizes, and is asked.
+  const ir::Sym columns = out.sizes[d], rows = ir::floordiv(out.numel(), columns);
   const bool narrow = out.dtype == DType::f16 || out.dtype == DType::bf16;
   if (columns < 2) return "there is nothing to add up";
   if (narrow && in.dtype != out.dtype) return "its elements are rounded first";

@@ -15,10 +15,6 @@ namespace {
 bool more(const Sym& left) {
   return left.symbolic() || left.hint() > 1;
 }
-// For all sizes, as far as it is known.
-bool divides(const Sym& part, const Sym& whole) {
-  return ir::mod(whole, part).same(0);
-}
 
 }  // namespace
 
@@ -32,7 +28,7 @@ std::optional<Dims> refine(const Dims& a, const Dims& b) {
     while (right.same(1) && j > 0) right = b[--j];
     if (left.same(1) && right.same(1)) break;
     const Sym part = left.hint() < right.hint() ? left : right;
-    if (part.hint() == 0 || !divides(part, left) || !divides(part, right)) return std::nullopt;
+    if (part.hint() == 0 || !ir::divides(part, left) || !ir::divides(part, right)) return std::nullopt;
     out.push_back(part);
     left = ir::floordiv(left, part);
     right = ir::floordiv(right, part);
@@ -47,7 +43,7 @@ Dims split_strides(const Dims& strides, const Dims& from, const Dims& to) {
   for (size_t i = from.size(); i-- > 0;) {
     Sym left = from[i], stride = strides[i];
     while (more(left)) {
-      VITRINE_CHECK(k > 0 && divides(to[k - 1], left), "dims are no refinement");
+      VITRINE_CHECK(k > 0 && ir::divides(to[k - 1], left), "dims are no refinement");
       out[--k] = stride;
       stride *= to[k];
       left = ir::floordiv(left, to[k]);
@@ -62,7 +58,7 @@ std::optional<Dims> join_strides(const Dims& strides, const Dims& from, const Di
   for (size_t d = to.size(); d-- > 0;) {
     Sym left = to[d], next = 0;
     for (bool first = true; more(left); first = false) {
-      VITRINE_CHECK(k > 0 && divides(from[k - 1], left), "dims are no refinement");
+      VITRINE_CHECK(k > 0 && ir::divides(from[k - 1], left), "dims are no refinement");
       --k;
       if (from[k].same(1)) continue;
       if (first) out[d] = next = strides[k];
@@ -124,9 +120,9 @@ void shrink(Range& r, const Dims& dims) {
     const size_t last = moving(r, dims);
     if (last == 0 || !r.strides[last - 1].same(1)) break;
     const Sym n = dims[last - 1];
-    bool whole = more(n) && last > 1 && (!r.bounded_below() || divides(n, r.low)) &&
-                 (!r.bounded_above() || divides(n, r.high));
-    for (size_t k = 0; k + 1 < last; ++k) whole = whole && divides(n, r.strides[k]);
+    bool whole = more(n) && last > 1 && (!r.bounded_below() || ir::divides(n, r.low)) &&
+                 (!r.bounded_above() || ir::divides(n, r.high));
+    for (size_t k = 0; k + 1 < last; ++k) whole = whole && ir::divides(n, r.strides[k]);
     if (!whole) break;
     r.strides[last - 1] = 0;
     for (Sym& s : r.strides) s = ir::floordiv(s, n);

@@ -11,8 +11,8 @@
 namespace vitrine::ir {
 
 // Ids are handed out in order of the text; the origin's rule of a node that has none is "text", so that a
-// parsed graph passes the verifier. Errors name line and column. symbols: sizes and numbers may be expressions
-// over its symbols, f32[s0,8*s0+1].
+// parsed graph passes the verifier. Errors name line and column. symbols: sizes and numbers may be
+// expressions over its symbols, f32[s0,8*s0+1].
 Result<GraphPtr> parse(std::string_view text, std::shared_ptr<NodeIds> ids = nullptr,
                        SymbolTable* symbols = nullptr);
 // Several graphs, one after the other; each with its own ids.

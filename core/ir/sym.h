@@ -80,6 +80,11 @@ inline bool never_above(const Sym& a, const Sym& b) {
   return a.symbolic() || b.symbolic() ? symbolic_never_above(a, b) : a.hint() <= b.hint();
 }
 Sym ceildiv(const Sym& a, const Sym& b);  // rounds up; b is positive
+// Whether it is known to be a multiple; asks nothing, unless whether `part` may be 0.
+inline bool divides(const Sym& part, const Sym& whole) {
+  if (!part.symbolic() && !whole.symbolic()) return whole.hint() % part.hint() == 0;
+  return mod(whole, part).same(0);
+}
 
 std::string text(const Sym& value);  // "8", "8*s0+1"; asks nothing
 struct SymRange;
@@ -262,7 +267,7 @@ class SymbolTable {
   void require_nonzero(const Sym& divisor);
   bool is_zero(const Polynomial& difference, bool answer);
   bool is_not_positive(const Polynomial& difference, bool answer);
-  bool never_negative(const Polynomial& sum) const;
+  std::optional<int64_t> least_by_atoms(const Polynomial& sum, int64_t sign) const;
   void record(Polynomial terms, SymRelation relation, int64_t bound);
   int64_t hint_of(const Polynomial& sum) const;
   SymRange range(const Polynomial& sum) const;

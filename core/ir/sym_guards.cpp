@@ -78,6 +78,28 @@ SymRange SymbolTable::range(const SymAtom& atom) const {
   }
 }
 
+// With each atom as its least value and what is left of it: 2*s0*s1 - s0 for s0, s1 >= 2 is never below 6,
+// since no factor is negative then. Of `sign` times the sum; nullopt: some factor is, or numbers are large.
+std::optional<int64_t> SymbolTable::least_by_atoms(const Polynomial& sum, int64_t sign) const {
+  constexpr int64_t kLarge = int64_t{1} << 40, kFactor = int64_t{1} << 20, kLeast = int64_t{1} << 10;
+  constexpr size_t kTerms = 16, kAtoms = 3;
+  const auto far = [](int64_t n, int64_t most) { return n > most || n < -most; };
+  if (far(sum.constant, kLarge) || sum.terms.size() > kTerms) return {};
+  Polynomial shifted{{}, sum.constant * sign};
+  for (const SymTerm& term : sum.terms) {
+    if (far(term.factor, kFactor) || term.atoms.size() > kAtoms) return {};
+    Polynomial part{{}, term.factor * sign};
+    for (uint32_t number : term.atoms) {
+      const int64_t least = range(atoms_[number]).lo;
+      if (far(least, kLeast)) return {};
+      part = product_of(part, {{{{number}, 1}}, least});
+    }
+    shifted = sum_of(shifted, part);
+  }
+  const bool rises = std::ranges::all_of(shifted.terms, [](const SymTerm& term) { return term.factor > 0; });
+  return rises ? std::optional(shifted.constant) : std::nullopt;
+}
+
 SymRange SymbolTable::range(const Polynomial& sum) const {
   SymRange result{sum.constant, sum.constant};
   for (const SymTerm& term : sum.terms) {
@@ -90,6 +112,12 @@ SymRange SymbolTable::range(const Polynomial& sum) const {
     result = {bounded_add(result.lo, part.lo), bounded_add(result.hi, part.hi)};
   }
   if (sum.terms.empty()) return result;
+  const auto falls = [](const SymTerm& term) { return term.factor < 0; };
+  if (const auto minus = std::ranges::count_if(sum.terms, falls);
+      minus > 0 && static_cast<size_t>(minus) < sum.terms.size()) {
+    if (const auto least = least_by_atoms(sum, 1)) result.lo = std::max(result.lo, *least);
+    if (const auto most = least_by_atoms(sum, -1)) result.hi = std::min(result.hi, -*most);
+  }
   Normal n = normal(sum);
   auto fact = facts_.find(n.terms.terms);
   if (fact == facts_.end()) return result;
@@ -176,29 +204,7 @@ bool symbolic_less_equal(const Sym& a, const Sym& b) {
 bool symbolic_never_above(const Sym& a, const Sym& b) {
   SymbolTable* table = SymbolTable::of(a, b);
   if (!table) return a.hint() <= b.hint();
-  return a.hint() <= b.hint() &&
-         table->never_negative(sum_of(polynomial(b), scaled(polynomial(a), -1)));
-}
-
-// By its range; or with each atom as its least value and what is left of it, if no factor is negative then:
-// 2*s0*s1 - s0 for s0, s1 >= 2.
-bool SymbolTable::never_negative(const Polynomial& sum) const {
-  constexpr int64_t kLarge = int64_t{1} << 20;
-  if (range(sum).lo >= 0) return true;
-  Polynomial shifted{{}, sum.constant};
-  for (const SymTerm& term : sum.terms) {
-    if (std::abs(term.factor) > kLarge || term.atoms.size() > 3) return false;
-    Polynomial part{{}, term.factor};
-    for (uint32_t number : term.atoms) {
-      const Polynomial atom{{{{number}, 1}}, 0};
-      const int64_t least = range(atom).lo;
-      if (std::abs(least) > kLarge) return false;
-      part = product_of(part, sum_of(atom, {{}, least}));
-    }
-    shifted = sum_of(shifted, part);
-  }
-  return shifted.constant >= 0 &&
-         std::ranges::all_of(shifted.terms, [](const SymTerm& term) { return term.factor > 0; });
+  return a.hint() <= b.hint() && table->range(sum_of(polynomial(b), scaled(polynomial(a), -1))).lo >= 0;
 }
 
 int64_t Sym::specialise() const {

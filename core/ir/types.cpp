@@ -125,7 +125,8 @@ bool same(const std::vector<TensorType>& a, const std::vector<TensorType>& b) {
 std::string TensorType::text() const {
   std::string out = std::string(dtype_name(dtype)) + "[" + dims_text(sizes) + "]";
   const bool symbolic = std::any_of(sizes.begin(), sizes.end(), [](const Sym& n) { return n.symbolic(); });
-  if (symbolic ? !ir::same(strides, contiguous_strides(sizes)) : !is_contiguous()) out += "{" + dims_text(strides) + "}";
+  if (symbolic ? !ir::same(strides, contiguous_strides(sizes)) : !is_contiguous())
+    out += "{" + dims_text(strides) + "}";
   if (!device.is_cpu()) out += device.text();
   return out;
 }

@@ -72,7 +72,7 @@ using Dims = std::vector<Sym>;
 Dims contiguous_strides(
     const Dims& sizes);  // as torch.empty(sizes).stride(): size-0 and size-1 dims count as 1
 Sym numel(const Dims& sizes);
-bool same(const Dims& a, const Dims& b);  // by expression: asks nothing
+bool same(const Dims& a, const Dims& b);          // by expression: asks nothing
 std::vector<int64_t> integers(const Dims& dims);  // specialises
 Dims dims_of(std::span<const int64_t> integers);
 
@@ -105,7 +105,7 @@ struct TensorType {
   bool is_contiguous() const;  // PyTorch's meaning: dims of size 1 do not matter
   Sym numel() const { return ir::numel(sizes); }
   Sym bytes() const { return numel() * dtype_bytes(dtype); }
-  std::string text() const;  // "f32[8,128]", "f32[8,128]cuda:0"
+  std::string text() const;                  // "f32[8,128]", "f32[8,128]cuda:0"
   bool same(const TensorType& other) const;  // by expression: asks nothing
   bool operator==(const TensorType&) const = default;
 };

@@ -26,7 +26,8 @@ int64_t rewrites(const ir::Graph& before, const ir::Graph& after) {
   int64_t n = 0;
   for (const ir::Node& node : before.nodes()) {
     const ir::Node* same = after.find(node.id);
-    n += !same || same->op != node.op || !ir::same(same->args, node.args) || !ir::same(same->kwargs, node.kwargs);
+    n += !same || same->op != node.op || !ir::same(same->args, node.args) ||
+         !ir::same(same->kwargs, node.kwargs);
   }
   return n;
 }

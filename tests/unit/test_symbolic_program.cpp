@@ -70,7 +70,8 @@ void check_arena(const codegen::Program& p) {
     CHECK(a.arena_offset + a.type.bytes() <= p.arena_bytes);
     for (size_t j = 0; j < i; ++j) {
       const codegen::Buffer& b = p.buffers[j];
-      if (b.arena_offset < 0 || b.view_of >= 0 || !at_once(a, b) || a.arena_offset == b.arena_offset) continue;
+      if (b.arena_offset < 0 || b.view_of >= 0 || !at_once(a, b) || a.arena_offset == b.arena_offset)
+        continue;
       CAPTURE(a.name);
       CAPTURE(b.name);
       CHECK((a.arena_offset + a.type.bytes() <= b.arena_offset ||

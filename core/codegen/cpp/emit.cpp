@@ -496,8 +496,7 @@ class Emitter : VectorText {
   bool streamed(int value) {
     const ScheduledValue& v = s_.values[static_cast<size_t>(value)];
     const Argument& a = argument(v.store);
-    bool whole_lines = v.store_strides.back().same(1) &&
-                       (s_.block > 0 || ir::mod(inner(), lanes_).same(0)) &&
+    bool whole_lines = v.store_strides.back().same(1) && (s_.block > 0 || ir::mod(inner(), lanes_).same(0)) &&
                        whole_segments() && (a.dtype == DType::f32 || a.dtype == DType::i32);
     bool hosts = std::any_of(s_.values.begin(), s_.values.end(),
                              [&](const ScheduledValue& w) { return w.host == value; });

@@ -151,7 +151,7 @@ class Across : VectorText {
     const ir::Sym stride = l.strides[lane_dim_];
     const std::string get = stride.same(1)   ? "load(" + at + ", " + n + ")"
                             : stride.same(0) ? "load1(" + at + ")"
-                                          : "gather(" + at + ", " + size(stride) + ", " + n + ")";
+                                             : "gather(" + at + ", " + size(stride) + ", " + n + ")";
     line(vector_type(fusion::lane_dtype(argument(l.argument).dtype)) + " " + l.name + " = " + get + ";",
          l.node);
   }
@@ -160,7 +160,7 @@ class Across : VectorText {
     const std::string at = "q_" + v.name + column_offset(strides) + lane_offset(strides);
     const ir::Sym stride = strides[lane_dim_];
     line(guard + (stride.same(1) ? "store(" + at + ", " + v.name + ", " + n + ");"
-                              : "scatter(" + at + ", " + size(stride) + ", " + v.name + ", " + n + ");"),
+                                 : "scatter(" + at + ", " + size(stride) + ", " + v.name + ", " + n + ");"),
          v.node);
   }
   static std::string array(const ScheduledValue& v) { return (reduces(v) ? "acc_" : "row_") + v.name; }
@@ -335,8 +335,8 @@ class Across : VectorText {
   const ir::Sym tiles_;
   const bool in_tiles_;  // several, or it is not known
   const ir::Sym whole_;  // rows in whole vectors
-  const bool walks_;                            // this launch runs through memory
-  const int64_t parts_;                         // of this launch
+  const bool walks_;     // this launch runs through memory
+  const int64_t parts_;  // of this launch
 };
 
 }  // namespace

@@ -106,7 +106,8 @@ class EpilogueWriter {
     return true;
   }
   // Declares a pointer to the row: its strides are numbers of the kernel.
-  void pointer(const std::string& name, int index, const Strides& strides, const ir::Sym& offset, bool written) {
+  void pointer(const std::string& name, int index, const Strides& strides, const ir::Sym& offset,
+               bool written) {
     const std::string type = (written ? "" : "const ") + type_text(argument(index).dtype) + "*";
     auto number = [&](const ir::Sym& value) {
       out_.numbers.push_back(value);
@@ -135,7 +136,8 @@ class EpilogueWriter {
       if (!strides) return false;
       if (space_[3].same(1)) (*strides)[3] = 1;
       if (!(*strides)[3].same(0) && !(*strides)[3].same(1)) return false;
-      if (argument(l.argument).root == product_ && (!l.offset.same(0) || !is_contiguous(*strides))) return false;
+      if (argument(l.argument).root == product_ && (!l.offset.same(0) || !is_contiguous(*strides)))
+        return false;
       columns_[i] = !(*strides)[3].same(0);
       pointer(l.name, l.argument, *strides, l.offset, false);
     }
@@ -252,7 +254,7 @@ class EpilogueWriter {
   std::string text_;
   int32_t lines_ = 0;
   std::vector<bool> columns_;  // by load: it moves from column to column
-  std::vector<bool> of_row_;      // by value: the same in all columns
+  std::vector<bool> of_row_;   // by value: the same in all columns
   std::vector<std::string> row_pointers_;
   struct Ahead {
     std::string name, by_row;  // the latter is its stride from row to row

@@ -60,8 +60,8 @@ std::string LoadText::gathered(const Load& l) const {
     const std::string size = index_.number(i.size);
     std::string at = name_(i.from).text + "[0]";
     if (i.from_end) at = "from_end(" + at + ", " + size + ")";
-    out +=
-        " + index_at(" + at + ", " + size + ", bad)" + (i.stride.same(1) ? "" : " * " + index_.number(i.stride));
+    out += " + index_at(" + at + ", " + size + ", bad)" +
+           (i.stride.same(1) ? "" : " * " + index_.number(i.stride));
   }
   return out;
 }
@@ -106,12 +106,12 @@ std::string LoadText::full(const Load& l, const std::string& from, const std::st
     const auto [low, high] = bounds(l, part);
     const std::string lanes = low + ", " + high + ", " + part + ")";
     return stride.same(1) ? "load_in(" + at + ", " + lanes
-                       : "gather_in(" + at + ", " + index_.number(stride) + ", " + lanes;
+                          : "gather_in(" + at + ", " + index_.number(stride) + ", " + lanes;
   }
   return stride.same(1)    ? "load(" + at + ", " + part + ")"
          : stride.same(0)  ? "load1(" + at + ")"
          : stride.same(-1) ? "load_back(" + at + ", " + part + ")"
-                        : "gather(" + at + ", " + index_.number(stride) + ", " + part + ")";
+                           : "gather(" + at + ", " + index_.number(stride) + ", " + part + ")";
 }
 
 }  // namespace vitrine::codegen::cpp

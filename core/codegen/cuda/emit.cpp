@@ -21,6 +21,11 @@ class Emitter : ThreadText {
   Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
           const LaunchShape& shape, SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, 0, sizes) {
+    // A row that a group keeps is no longer than its registers.
+    const int64_t room =
+        int64_t{1} * shape.items * shape.group * shape.vector - (shape.shifted ? shape.vector - 1 : 0);
+    VITRINE_CHECK(!s.reduces || !shape.registers || !s.columns().symbolic() || s.columns() <= room,
+                  "a row is longer than its registers");
     find_kept();
   }
 
@@ -86,7 +91,7 @@ class Emitter : ThreadText {
   // What f writes for element i, which is c of row r.
   template <class F>
   void each_item(F&& f) {
-    const int64_t total = kernel_.work;
+    const ir::Sym total = kernel_.work;
     const std::string type = index_type();
     const std::string run = vector() == 1 ? "" : " * " + num(vector());
     if (shape_.turn > 0) {
@@ -153,9 +158,9 @@ class Emitter : ThreadText {
   }
 
   // ---- rows ------------------------------------------------------------------------------------------
-  bool exact_rows() const { return s_.row_count() % shape_.rows_a_block() == 0; }
+  bool exact_rows() const { return ir::divides(shape_.rows_a_block(), s_.row_count()); }
   bool exact_columns() const {
-    return s_.columns() == int64_t{1} * shape_.items * shape_.group * vector() && shape_.registers &&
+    return s_.columns().same(int64_t{1} * shape_.items * shape_.group * vector()) && shape_.registers &&
            !shape_.shifted;
   }
   std::string first_thread() const {

@@ -19,7 +19,8 @@ class Across : ThreadText {
         lane_dim_(s.rows - 1),
         rows_(s.dims[s.rows - 1]),
         tile_(int64_t{1} * shape.group * shape.vector),
-        tiles_((rows_ + tile_ - 1) / tile_),
+        tiles_(ir::ceildiv(rows_, tile_)),
+        in_tiles_(tiles_.symbolic() || tiles_.hint() > 1),
         deep_(shape.threads / shape.group),
         walks_(s.parts == 1 || launch < s.phases.size()) {
     arrays_of_one_ = true;
@@ -44,15 +45,15 @@ class Across : ThreadText {
   }
 
   // ---- places ----------------------------------------------------------------------------------------
-  bool exact() const { return rows_ % tile_ == 0; }
+  bool exact() const { return ir::divides(tile_, rows_); }
   void place() {
     const std::string type = index_type();
     line("const int lane = threadIdx.x % " + num(shape_.group) + ", level = threadIdx.x / " +
          num(shape_.group) + ";");
     std::string rest = "blockIdx.x";
-    line(type + " row = (" + type + ")(" + (tiles_ > 1 ? rest + " % " + sized(tiles_) : "0") + ") * " +
+    line(type + " row = (" + type + ")(" + (in_tiles_ ? rest + " % " + sized(tiles_) : "0") + ") * " +
          num(tile_) + " + lane * " + num(vector()) + ";");
-    if (tiles_ > 1) rest += " / " + sized(tiles_);
+    if (in_tiles_) rest += " / " + sized(tiles_);
     if (!exact()) {
       line("const bool inside = row < " + sized(rows_) + ";");
       line("if (!inside) row = 0;  // works along, for the others wait for it");
@@ -67,23 +68,23 @@ class Across : ThreadText {
     if (s_.parts > 1)
       line(type + " place = " + (s_.rows > 1 ? "r * " + sized(rows_) + " + row" : "row") + ";");
   }
-  std::string row_offset(const Dims& strides, int64_t offset) const {
+  std::string row_offset(const Dims& strides, const ir::Sym& offset) const {
     std::string out;
     for (size_t k = 0; k < lane_dim_; ++k) out += index_.term("i" + num(static_cast<int64_t>(k)), strides[k]);
-    return out + index_.term("row", strides[lane_dim_]) + (offset ? " + " + sized(offset) : "");
+    return out + index_.term("row", strides[lane_dim_]) + (offset.same(0) ? "" : " + " + sized(offset));
   }
-  std::string element_of(const Dims& strides, int64_t offset, bool columns) const {
+  std::string element_of(const Dims& strides, const ir::Sym& offset, bool columns) const {
     return "[" + sum_of(strides, offset, columns) + "]";
   }
-  std::string sum_of(const Dims& strides, int64_t offset, bool columns) const {
+  std::string sum_of(const Dims& strides, const ir::Sym& offset, bool columns) const {
     return IndexText::trimmed(row_offset(strides, offset) + (columns ? index_.column(strides) : "") +
                               index_.term("k", strides[lane_dim_]));
   }
   // Whether a run of neighbouring rows lies together, and begins at a multiple of its length.
-  bool run(const Dims& strides, int64_t offset) const {
-    if (vector() == 1 || strides[lane_dim_] != 1 || offset % vector() != 0) return false;
+  bool run(const Dims& strides, const ir::Sym& offset) const {
+    if (vector() == 1 || !strides[lane_dim_].same(1) || !ir::divides(vector(), offset)) return false;
     for (size_t k = 0; k < strides.size(); ++k)
-      if (k != lane_dim_ && strides[k] % vector() != 0) return false;
+      if (k != lane_dim_ && !ir::divides(vector(), strides[k])) return false;
     return true;
   }
   bool in_run(const Load& l) const override { return run(l.strides, l.offset); }
@@ -209,7 +210,7 @@ class Across : ThreadText {
   }
   // How many columns a part has.
   std::string columns_of(const std::string& part) const {
-    const std::string length = sized((s_.columns() + s_.parts - 1) / s_.parts), all = sized(s_.columns());
+    const std::string length = sized(ir::ceildiv(s_.columns(), s_.parts)), all = sized(s_.columns());
     const std::string rest = all + " - " + part + " * " + length;
     return "(" + rest + " < 0 ? 0 : " + rest + " < " + length + " ? " + rest + " : " + length + ")";
   }
@@ -218,7 +219,7 @@ class Across : ThreadText {
     const std::string type = index_type(), c = column_name();
     std::string from = "level", to = sized(s_.columns());
     if (s_.parts > 1) {
-      const std::string length = sized((s_.columns() + s_.parts - 1) / s_.parts);
+      const std::string length = sized(ir::ceildiv(s_.columns(), s_.parts));
       line("const " + type + " end = (part + 1) * " + length + " < " + to + " ? (part + 1) * " + length +
            " : " + to + ";");
       from = "part * " + length + " + level";
@@ -303,9 +304,12 @@ class Across : ThreadText {
   }
 
   const size_t lane_dim_;
-  const int64_t rows_, tile_, tiles_;  // neighbouring rows; of a block; blocks that they take
-  const int deep_;                     // threads that share a row
-  const bool walks_;                   // this launch runs through memory
+  const ir::Sym rows_;   // neighbouring rows
+  const int64_t tile_;   // of a block
+  const ir::Sym tiles_;  // blocks that they take
+  const bool in_tiles_;  // several, or it is not known
+  const int deep_;       // threads that share a row
+  const bool walks_;     // this launch runs through memory
 };
 
 }  // namespace

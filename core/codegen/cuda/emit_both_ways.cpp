@@ -18,8 +18,10 @@ class BothWays : ThreadText {
   void content() override { launch_ == 0 ? go_through_rows() : add_up(); }
 
   bool block_a_row() const { return shape_.rows_a_block() == 1; }
-  bool exact_columns() const { return s_.columns() == int64_t{1} * shape_.items * shape_.group * vector(); }
-  int64_t step() const { return shape_.blocks * shape_.rows_a_block(); }
+  bool exact_columns() const {
+    return s_.columns().same(int64_t{1} * shape_.items * shape_.group * vector());
+  }
+  ir::Sym step() const { return shape_.blocks * shape_.rows_a_block(); }
 
   // ---- loads -----------------------------------------------------------------------------------------
   bool waits(const Load& l) const { return fetched(l) && !l.stands_still(s_.rows); }
@@ -196,7 +198,7 @@ class BothWays : ThreadText {
   // The second launch: the walkers' sums of a few columns, and what follows from these.
   void add_up() {
     const std::string type = index_type(), c = column_name(), deep = num(shape_.rows_a_block());
-    const bool exact = s_.columns() % shape_.group == 0;
+    const bool exact = ir::divides(shape_.group, s_.columns());
     line("const int lane = threadIdx.x % " + num(shape_.group) + ", level = threadIdx.x / " +
          num(shape_.group) + ";");
     line(type + " " + c + " = blockIdx.x * " + num(shape_.group) + " + lane;");

@@ -81,7 +81,7 @@ class HorizontalText : ThreadText {
     kernel_.family = "pointwise";
     kernel_.nodes = fusion::nodes_of(program_, unit_);
     kernel_.grid = {table.items, kThreads, program_.graph->node(kernel_.nodes.front()).type().device.index};
-    kernel_.space = num(static_cast<int64_t>(members_.size())) + " tensors of " + num(table.elements);
+    kernel_.space = num(static_cast<int64_t>(members_.size())) + " tensors of " + ir::text(table.elements);
     kernel_.flops = table.elements * static_cast<int64_t>(s_.values.size());
     for (const Schedule& s : members_)
       for (const Argument& a : s.arguments) kernel_.bytes += argument_bytes(program_, s, a);

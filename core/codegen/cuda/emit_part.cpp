@@ -18,9 +18,9 @@ class PartEmitter : ThreadText {
   // ---- parts of rows ---------------------------------------------------------------------------------
   bool walks() const { return launch_ < s_.phases.size(); }
   // Columns of a part: whole turns of the block.
-  int64_t part_columns() const {
+  ir::Sym part_columns() const {
     const int64_t turn = int64_t{1} * shape_.group * vector();
-    return (s_.columns() + s_.parts * turn - 1) / (s_.parts * turn) * turn;
+    return ir::ceildiv(s_.columns(), s_.parts * turn) * turn;
   }
   std::string once() const { return walks() ? "part == 0 && lane == 0" : "lane == 0"; }
   // One phase of a part of each row, after the sums of the phases before.

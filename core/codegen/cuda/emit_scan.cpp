@@ -28,13 +28,13 @@ LaunchShape shape_of(const Schedule& s) {
   if (!s.across) {
     const LaunchShape chosen = choose_shape(s);
     shape.vector = chosen.shifted ? 1 : chosen.vector;
-    const int64_t runs = ceil_div(s.columns(), shape.vector);
+    const int64_t runs = ceil_div(s.columns().hint(), shape.vector);
     if (runs > 16 * kThreads) shape.threads = kMostThreads;
     shape.group = runs <= 4 * kWarp ? kWarp : shape.threads;
     shape.items = static_cast<int>(
         std::min<int64_t>(std::max(1, kMostOwn / shape.vector), ceil_div(runs, shape.group)));
   }
-  shape.blocks = ceil_div(s.row_count(), s.across ? shape.threads : shape.rows_a_block());
+  shape.blocks = ir::ceildiv(s.row_count(), s.across ? shape.threads : shape.rows_a_block());
   return shape;
 }
 
@@ -69,7 +69,7 @@ class Scan : ThreadText {
     const std::string type = index_type(), group = num(shape_.group), vec = num(vector()),
                       all = sized(s_.columns());
     const int beside = shape_.rows_a_block();
-    const bool exact = s_.row_count() % beside == 0;
+    const bool exact = ir::divides(beside, s_.row_count());
     line("const int lane = threadIdx.x" + (beside == 1 ? ";" : " % " + group + ";"));
     line(type + " r = " +
          (beside == 1 ? "blockIdx.x;"

@@ -65,8 +65,7 @@ class Tile : ThreadText {
   // blockIdx -> where its tile begins, and the indices of the dims that are in no tile.
   void find_tile() {
     const std::string type = "const " + std::string(index_type());
-    const int64_t across = (inner() + shape_.wide - 1) / shape_.wide,
-                  below = (length_ + shape_.deep - 1) / shape_.deep;
+    const ir::Sym across = ir::ceildiv(inner(), shape_.wide), below = ir::ceildiv(length_, shape_.deep);
     line(type + " tile_c = blockIdx.x % " + sized(across) + " * " + num(shape_.wide) + ";");
     std::string rest = "blockIdx.x / " + sized(across);
     line(type + " tile_" + down_ + " = " + rest + " % " + sized(below) + " * " + num(shape_.deep) + ";");
@@ -94,8 +93,9 @@ class Tile : ThreadText {
   }
   std::string inside() const {
     std::string out;
-    if (inner() % shape_.wide) out = "c < " + sized(inner());
-    if (length_ % shape_.deep) out += (out.empty() ? "" : " && ") + down_ + " < " + sized(length_);
+    if (!ir::divides(shape_.wide, inner())) out = "c < " + sized(inner());
+    if (!ir::divides(shape_.deep, length_))
+      out += (out.empty() ? "" : " && ") + down_ + " < " + sized(length_);
     return out;
   }
   int turns(int run) const { return std::max(1, shape_.wide * shape_.deep / (shape_.threads * run)); }
@@ -154,7 +154,7 @@ class Tile : ThreadText {
   }
 
   const std::string down_;  // the turned dim's index
-  const int64_t length_;    // and size
+  const ir::Sym length_;    // and size
 };
 
 }  // namespace

@@ -13,24 +13,25 @@ std::string LoadText::pointer(const Load& l) const {
   return (a.written ? "out_" : "in_") + a.name;
 }
 
-bool LoadText::together(const ir::Dims& strides, int64_t offset) const {
+bool LoadText::together(const ir::Dims& strides, const ir::Sym& offset) const {
   if (shifted_) return is_shifted(s_, strides, offset, vector_);
-  if (vector_ == 1 || strides.back() != 1 || offset % vector_ != 0) return false;
-  return std::all_of(strides.begin(), strides.end() - 1, [&](int64_t s) { return s % vector_ == 0; });
+  if (vector_ == 1 || !strides.back().same(1) || !ir::divides(vector_, offset)) return false;
+  return std::all_of(strides.begin(), strides.end() - 1,
+                     [&](const ir::Sym& s) { return ir::divides(vector_, s); });
 }
 
 bool LoadText::together(const Load& l) const {
   if (l.kind != Load::Kind::memory || !together(l.strides, l.offset) || !at_once(l)) return false;
   if (!l.gathered.empty() && !l.gathered_by_row) return false;
   return std::all_of(l.gathered.begin(), l.gathered.end(),
-                     [&](const Index& i) { return i.stride % vector_ == 0; });
+                     [&](const Index& i) { return ir::divides(vector_, i.stride); });
 }
 
 bool LoadText::at_once(const Load& l) const {
-  auto multiple = [&](int64_t n) { return n % vector_ == 0; };
+  auto multiple = [&](const ir::Sym& n) { return ir::divides(vector_, n); };
   return std::all_of(l.within.begin(), l.within.end(), [&](const Range& r) {
-    if (r.strides.back() == 0) return true;
-    return r.strides.back() == 1 && std::all_of(r.strides.begin(), r.strides.end() - 1, multiple) &&
+    if (r.strides.back().same(0)) return true;
+    return r.strides.back().same(1) && std::all_of(r.strides.begin(), r.strides.end() - 1, multiple) &&
            (!r.bounded_below() || multiple(r.low)) && (!r.bounded_above() || multiple(r.high));
   });
 }
@@ -44,7 +45,8 @@ std::string LoadText::every_gather(const Load& l) const {
     const std::string size = index_.number(i.size);
     std::string at = name_(i.from).text;
     if (i.from_end) at = "from_end(" + at + ", " + size + ")";
-    out += " + index_at(" + at + ", " + size + ")" + (i.stride == 1 ? "" : " * " + index_.number(i.stride));
+    out +=
+        " + index_at(" + at + ", " + size + ")" + (i.stride.same(1) ? "" : " * " + index_.number(i.stride));
   }
   return out;
 }

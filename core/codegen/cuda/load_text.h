@@ -16,7 +16,7 @@ class LoadText {
       : s_(schedule), index_(index), vector_(vector), shifted_(shifted), name_(std::move(name)) {}
 
   // Whether a run of neighbours lies together, and begins at a multiple of its length.
-  bool together(const ir::Dims& strides, int64_t offset) const;
+  bool together(const ir::Dims& strides, const ir::Sym& offset) const;
   bool together(const Load& load) const;
   // Whether a whole run is within the load's ranges, or none of it.
   bool at_once(const Load& load) const;

@@ -96,14 +96,16 @@ class PairFinder {
     const ScheduledValue& mean = value(left->second.index);
     const Expr& quotient = *mean.statement->expr;
     if (!mean.per_row || quotient.kind != Expr::Kind::call || quotient.name != "/" ||
-        quotient.args[1]->kind != Expr::Kind::number)
+        (quotient.args[1]->kind != Expr::Kind::number && quotient.args[1]->kind != Expr::Kind::size))
       return {};
     const auto sum = plain({&mean, quotient.args[0]});
-    const auto count = static_cast<double>(s_.columns());
+    const ir::Sym count = s_.columns();
     const Expr& n = *quotient.args[1];
-    if (!sum || sum->kind != OperandSource::Kind::value ||
-        (n.whole ? static_cast<double>(n.integer) : n.number) != count)
-      return {};
+    const bool all = n.kind == Expr::Kind::size
+                         ? n.size.same(count)
+                         : !count.symbolic() && (n.whole ? static_cast<double>(n.integer) : n.number) ==
+                                                    static_cast<double>(count.hint());
+    if (!sum || sum->kind != OperandSource::Kind::value || !all) return {};
     const int first = reduction_of(*sum, left->first, Statement::Reduce::sum);
     if (first < 0 ||
         fusion::lane_dtype(value(first).statement->dtype) != fusion::lane_dtype(v.statement->dtype))

@@ -32,8 +32,8 @@ int widest_vector(const Schedule& s) {
 }
 int vector_of(const Schedule& s) {
   int vector = widest_vector(s);
-  const int64_t along = s.across ? s.dims[s.rows - 1] : s.dims.back();
-  while (vector > 1 && along % vector != 0) vector /= 2;
+  const ir::Sym along = s.across ? s.dims[s.rows - 1] : s.dims.back();
+  while (vector > 1 && !ir::divides(vector, along)) vector /= 2;
   return vector;
 }
 
@@ -41,7 +41,7 @@ int vector_of(const Schedule& s) {
 // begin alike.
 bool may_shift(const Schedule& s, int vector) {
   constexpr int64_t kLeastRuns = 64;
-  if (s.dims.size() != s.rows + 1 || s.columns() < kLeastRuns * vector) return false;
+  if (s.dims.size() != s.rows + 1 || s.columns().hint() < kLeastRuns * vector) return false;
   for (const Load& l : s.loads)
     if (!l.per_row && (!l.plain() || (l.affine() && !is_shifted(s, l.strides, l.offset, vector))))
       return false;
@@ -67,14 +67,14 @@ int kept_registers(const Schedule& s) {
 // worth a tile.
 int turned_dim(const Schedule& s) {
   constexpr int64_t kLeast = 16;
-  if (s.rows == 0 || s.dims.back() < kLeast) return -1;
+  if (s.rows == 0 || s.dims.back().hint() < kLeast) return -1;
   int64_t most = 0;
   int best = -1;
   for (size_t d = 0; d + 1 < s.dims.size(); ++d) {
     int64_t bytes = 0;
     for (const Load& l : s.loads)
       if (is_turned(l, static_cast<int>(d))) bytes += ir::dtype_bytes(l.dtype);
-    if (s.dims[d] >= kLeast && bytes > most) most = bytes, best = static_cast<int>(d);
+    if (s.dims[d].hint() >= kLeast && bytes > most) most = bytes, best = static_cast<int>(d);
   }
   return best;
 }
@@ -91,14 +91,15 @@ bool turn(const Schedule& s, LaunchShape& shape) {
   for (const Load& l : s.loads)
     if (is_turned(l, d))
       bytes += ir::dtype_bytes(l.dtype), widest = std::max(widest, ir::dtype_bytes(l.dtype));
-  const int64_t deep = s.dims[static_cast<size_t>(d)], wide = s.dims.back();
+  const ir::Sym deep = s.dims[static_cast<size_t>(d)], wide = s.dims.back();
   const int side = widest > 4 || bytes * kLarge * (kLarge + 2) > kMostBytes ? kSmall : kLarge;
   if (bytes * side * (side + 2) > kMostBytes) return false;
   shape.turned = d;
-  shape.wide = wide <= kSmall ? kSmall : side;
-  shape.deep = deep <= kSmall ? kSmall : side;
+  shape.wide = wide.hint() <= kSmall ? kSmall : side;
+  shape.deep = deep.hint() <= kSmall ? kSmall : side;
   shape.threads = std::min(256, shape.wide * shape.deep / 8);  // each has a run of the narrowest type
-  shape.blocks = ceil_div(wide, shape.wide) * ceil_div(deep, shape.deep) * (s.row_count() / deep);
+  shape.blocks =
+      ir::ceildiv(wide, shape.wide) * ir::ceildiv(deep, shape.deep) * ir::floordiv(s.row_count(), deep);
   return true;
 }
 
@@ -106,8 +107,8 @@ bool turn(const Schedule& s, LaunchShape& shape) {
 bool turn_rows(const Schedule& s, const Gpu& gpu, LaunchShape& shape) {
   constexpr int64_t kLeast = int64_t{1} << 18, kSectorBytes = 32, kSeveralBlocks = 56 << 10, kSums = 1 << 10;
   constexpr int kMostRows = 32;
-  if (s.rows == 0 || s.dims.size() != s.rows + 1 || shape.vector == 1 || s.row_count() * s.columns() < kLeast)
-    return false;
+  if (s.rows == 0 || s.dims.size() != s.rows + 1 || shape.vector == 1 || s.columns().symbolic()) return false;
+  if ((s.row_count() * s.columns()).hint() < kLeast) return false;
   const int d = static_cast<int>(s.rows) - 1;
   std::vector<const Load*> turned;
   for (const Load& l : s.loads)
@@ -125,7 +126,7 @@ bool turn_rows(const Schedule& s, const Gpu& gpu, LaunchShape& shape) {
                     rows % turned_vector(s, *l, d) == 0;
            });
   };
-  auto divides = [&](int rows) { return rows > 0 && s.dims[static_cast<size_t>(d)] % rows == 0; };
+  auto divides = [&](int rows) { return rows > 0 && ir::divides(rows, s.dims[static_cast<size_t>(d)]); };
   // Tiles that divide the rows first; else the last one lies partly behind them.
   int best = 0;
   for (const bool whole : {true, false})
@@ -144,7 +145,8 @@ int64_t turn_of(const Schedule& s) {
   int64_t turn = 0;
   for (const Load& l : s.loads) {
     if (l.kind != Load::Kind::drawn) continue;
-    const bool alone = l.draw.together == 1 && l.aligned_by < 0 && l.offset == 0 && l.strides == ir::Dims{1};
+    const bool alone =
+        l.draw.together == 1 && l.aligned_by < 0 && l.offset.same(0) && ir::same(l.strides, {1});
     if (!alone || (turn > 0 && turn != l.draw.threads)) return 0;
     turn = l.draw.threads;
   }
@@ -156,16 +158,16 @@ LaunchShape pointwise_shape(const Schedule& s) {
   LaunchShape shape;
   shape.vector = vector_of(s);
   if (turn(s, shape)) return shape;
-  const int64_t total = s.row_count() * s.columns();
+  const ir::Sym total = s.row_count() * s.columns();
   if ((shape.turn = turn_of(s)) > 0) {
     shape.items = kNumbers;
-    shape.blocks = ceil_div(ceil_div(total, kNumbers * shape.turn) * shape.turn,
-                            int64_t{1} * shape.threads * shape.vector);
+    shape.blocks = ir::ceildiv(ir::ceildiv(total, kNumbers * shape.turn) * shape.turn,
+                               int64_t{1} * shape.threads * shape.vector);
     return shape;
   }
   // Enough loads in flight to hide memory's latency, when there is work for every multiprocessor anyway.
-  shape.items = total < int64_t{1} << 22 ? 1 : shape.vector > 1 ? 2 : 8;
-  shape.blocks = ceil_div(total, int64_t{1} * shape.threads * shape.vector * shape.items);
+  shape.items = total.hint() < int64_t{1} << 22 ? 1 : shape.vector > 1 ? 2 : 8;
+  shape.blocks = ir::ceildiv(total, int64_t{1} * shape.threads * shape.vector * shape.items);
   return shape;
 }
 
@@ -188,17 +190,18 @@ LaunchShape across_shape(const Schedule& s) {
   LaunchShape shape;
   shape.vector = vector_of(s);
   shape.registers = false;
-  const auto runs = static_cast<uint64_t>(ceil_div(s.dims[s.rows - 1], shape.vector));
+  const auto runs = static_cast<uint64_t>(ceil_div(s.dims[s.rows - 1].hint(), shape.vector));
   const int widest = static_cast<int>(std::min<uint64_t>(std::bit_ceil(runs), kThreads));
-  const int64_t shared = s.parts > 1 ? s.columns() / s.parts : int64_t{s.columns()};
+  const int64_t shared = s.columns().hint() / s.parts;
   shape.group = std::min(widest, kWarp);
   int deep = static_cast<int>(std::min<uint64_t>(
       kThreads / shape.group, std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, shared)))));
   while (shape.group < widest && shape.group * deep < kThreads) shape.group *= 2;
   shape.threads = std::max(kWarp, shape.group * deep);
   if (shape.threads == kThreads) shape.resident = resident(s, shape.vector);
-  const int64_t rows = s.dims[s.rows - 1];
-  shape.blocks = s.row_count() / rows * ceil_div(rows, int64_t{1} * shape.group * shape.vector);
+  const ir::Sym rows = s.dims[s.rows - 1];
+  shape.blocks =
+      ir::floordiv(s.row_count(), rows) * ir::ceildiv(rows, int64_t{1} * shape.group * shape.vector);
   return shape;
 }
 
@@ -209,8 +212,8 @@ LaunchShape added_shape(const Schedule& s) {
   shape.group = kWarp;
   shape.threads = static_cast<int>(std::clamp<int64_t>(int64_t{kWarp} * std::bit_ceil(uint64_t(s.parts) / 2),
                                                        kLeastThreads, kMostThreads));
-  const int64_t rows = s.dims[s.rows - 1];
-  shape.blocks = s.row_count() / rows * ceil_div(rows, shape.group);
+  const ir::Sym rows = s.dims[s.rows - 1];
+  shape.blocks = ir::floordiv(s.row_count(), rows) * ir::ceildiv(rows, shape.group);
   return shape;
 }
 
@@ -235,7 +238,7 @@ LaunchShape both_ways_shape(const Schedule& s) {
   constexpr int64_t kRowsEach = 8;
   LaunchShape shape;
   shape.vector = std::min(vector_of(s), kMostRun);
-  while (shape.vector > 1 && s.columns() / shape.vector < kWarp) shape.vector /= 2;
+  while (shape.vector > 1 && s.columns().hint() / shape.vector < kWarp) shape.vector /= 2;
   int64_t sums = 0, moving = 0, still = 0;  // bytes a column
   for (int i : s.sums())
     sums += ir::dtype_bytes(fusion::lane_dtype(s.values[static_cast<size_t>(i)].statement->dtype));
@@ -250,7 +253,7 @@ LaunchShape both_ways_shape(const Schedule& s) {
   for (int group = kWarp; group <= kMostThreads; group = group == kWarp ? kLeastThreads : group * 2) {
     shape.group = group;
     shape.threads = std::max(group, kLeastThreads);
-    shape.items = static_cast<int>(ceil_div(ceil_div(s.columns(), shape.vector), group));
+    shape.items = static_cast<int>(ceil_div(ceil_div(s.columns().hint(), shape.vector), group));
     const int64_t columns = int64_t{1} * shape.items * shape.vector;
     if (group == kWarp) {
       shape.ahead = registers(columns, false) > kOfThird;
@@ -266,7 +269,7 @@ LaunchShape both_ways_shape(const Schedule& s) {
   shape.resident = std::clamp(kRegisters / (shape.threads * needed), 1, 2048 / shape.threads);
   const int64_t walkers =
       std::min<int64_t>(int64_t{1} * kMultiprocessors * shape.resident,
-                        ceil_div(s.row_count(), std::max<int64_t>(kRowsEach, shape.rows_a_block())));
+                        ceil_div(s.row_count().hint(), std::max<int64_t>(kRowsEach, shape.rows_a_block())));
   shape.blocks = walkers;
   return shape;
 }
@@ -278,15 +281,16 @@ LaunchShape column_sums_shape(const Schedule& s) {
   LaunchShape shape;
   shape.registers = false;
   shape.group = kWarp;
-  while (shape.group > kSector && s.columns() / shape.group < kMultiprocessors) shape.group /= 2;
+  while (shape.group > kSector && s.columns().hint() / shape.group < kMultiprocessors) shape.group /= 2;
   shape.threads = kMostThreads;
-  shape.blocks = ceil_div(s.columns(), shape.group);
+  shape.blocks = ir::ceildiv(s.columns(), shape.group);
   return shape;
 }
 
 // Bytes of what a block of the cluster keeps of a walked row; 0: it reads nothing twice.
 int64_t kept_bytes(const Schedule& s, const LaunchShape& shape) {
   int64_t bytes = 0;
+  if (s.columns().symbolic()) return 0;
   for (size_t l = 0; l < s.loads.size(); ++l)
     if (!s.loads[l].per_row && s.loads[l].affine() && s.loads[l].strides.back() == 1 &&
         phases_of(s, static_cast<int>(l)) > 1)
@@ -325,11 +329,11 @@ void walk(const Schedule& s, int shifted, const Gpu& gpu, LaunchShape& shape) {
 
 }  // namespace
 
-bool is_shifted(const Schedule& s, const ir::Dims& strides, int64_t offset, int vector) {
+bool is_shifted(const Schedule& s, const ir::Dims& strides, const ir::Sym& offset, int vector) {
   const auto first =
       std::find_if(s.loads.begin(), s.loads.end(), [](const Load& l) { return !l.per_row && l.affine(); });
-  if (first == s.loads.end() || strides.back() != 1 || first->strides.back() != 1) return false;
-  auto alike = [&](int64_t a, int64_t b) { return (a - b) % vector == 0; };
+  if (first == s.loads.end() || !strides.back().same(1) || !first->strides.back().same(1)) return false;
+  auto alike = [&](const ir::Sym& a, const ir::Sym& b) { return ir::divides(vector, a - b); };
   for (size_t k = 0; k + 1 < strides.size(); ++k)
     if (!alike(strides[k], first->strides[k])) return false;
   return alike(offset, first->offset);
@@ -337,7 +341,7 @@ bool is_shifted(const Schedule& s, const ir::Dims& strides, int64_t offset, int 
 
 bool is_turned(const Load& l, int turned) {
   return turned >= 0 && l.kind == Load::Kind::memory && l.gathered.empty() && !l.per_row &&
-         l.strides[static_cast<size_t>(turned)] == 1 && std::abs(l.strides.back()) > 1;
+         l.strides[static_cast<size_t>(turned)].same(1) && lies_apart(l.strides.back());
 }
 
 int64_t turned_row(const Schedule& s, const Load& l) {
@@ -348,9 +352,9 @@ int turned_vector(const Schedule& s, const Load& l, int turned) {
   const auto d = static_cast<size_t>(turned);
   int vector = static_cast<int>(std::clamp<int64_t>(kAccessBytes / ir::dtype_bytes(l.dtype), 1, 8));
   auto fits = [&] {
-    if (!l.within.empty() || s.dims[d] % vector != 0 || l.offset % vector != 0) return false;
+    if (!l.within.empty() || !ir::divides(vector, s.dims[d]) || !ir::divides(vector, l.offset)) return false;
     for (size_t k = 0; k < l.strides.size(); ++k)
-      if (k != d && l.strides[k] % vector != 0) return false;
+      if (k != d && !ir::divides(vector, l.strides[k])) return false;
     return true;
   };
   while (vector > 1 && !fits()) vector /= 2;
@@ -364,15 +368,15 @@ int64_t parts_of(const Schedule& s) {
   constexpr int64_t kBlocks = 132 * kResident, kEnough = 132 * 2, kMost = 512;
   if (s.across) {
     const LaunchShape shape = across_shape(s);
-    const int64_t turns = s.columns() / (shape.threads / shape.group);  // of a thread
-    if (shape.blocks >= kEnough || turns < 16) return 1;
-    return std::clamp<int64_t>(std::min(ceil_div(kBlocks, shape.blocks), turns / 8), 1, kMost);
+    const int64_t turns = s.columns().hint() / (shape.threads / shape.group);  // of a thread
+    if (shape.blocks.hint() >= kEnough || turns < 16) return 1;
+    return std::clamp<int64_t>(std::min(ceil_div(kBlocks, shape.blocks.hint()), turns / 8), 1, kMost);
   }
-  const int64_t turns = s.columns() / (256 * vector_of(s));
+  const int64_t turns = s.columns().hint() / (256 * vector_of(s));
   // With several phases a block a row passes over memory once less.
   const int64_t enough = s.phases.size() > 1 ? kEnough / 2 : kEnough;
-  if (s.row_count() >= enough || turns < 16) return 1;
-  return std::clamp<int64_t>(std::min(ceil_div(kBlocks, s.row_count()), turns / 4), 1, kMost);
+  if (s.row_count().hint() >= enough || turns < 16) return 1;
+  return std::clamp<int64_t>(std::min(ceil_div(kBlocks, s.row_count().hint()), turns / 4), 1, kMost);
 }
 
 int phases_of(const Schedule& s, int load) {
@@ -400,7 +404,7 @@ LaunchShape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
   LaunchShape shape;
   shape.vector = vector_of(s);
   if (turn_rows(s, gpu, shape)) {
-    shape.blocks = ceil_div(s.row_count(), shape.deep);
+    shape.blocks = ir::ceildiv(s.row_count(), shape.deep);
     return shape;
   }
   // Of runs of eight, looking at each element costs more than whole accesses save.
@@ -408,7 +412,12 @@ LaunchShape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
   const int widest = widest_vector(s);
   const bool shifts = shape.vector < widest && may_shift(s, widest);
   if (shifts && widest <= kMostShifted) shape.vector = widest, shape.shifted = true;
-  const int64_t rows = s.row_count(), columns = s.columns(),
+  // Registers have room for so many columns; of rows whose length changes for longer ones too.
+  const int64_t rows = s.row_count().hint(),
+                columns = s.columns().symbolic()
+                              ? 2 * static_cast<int64_t>(std::bit_ceil(
+                                        static_cast<uint64_t>(std::max<int64_t>(1, s.columns().hint()))))
+                              : s.columns().hint(),
                 runs = ceil_div(columns + (shape.shifted ? shape.vector - 1 : 0), shape.vector);
   const int most_items = std::max(1, kKeptValues / (kept_registers(s) * shape.vector));
   // A warp shares a row while its values fit into registers; then the whole block does.
@@ -430,7 +439,7 @@ LaunchShape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
                        (group == kMostThreads / 2 && values > kKeptValues * 3 / 4);
   shape.registers = shape.items <= most_items && !crowded && s.pairs.empty();
   if (!shape.registers) walk(s, shifts ? widest : 0, gpu, shape);
-  shape.blocks = ceil_div(rows, shape.rows_a_block()) * shape.cluster;
+  shape.blocks = ir::ceildiv(s.row_count(), shape.rows_a_block()) * shape.cluster;
   return shape;
 }
 

@@ -45,14 +45,14 @@ struct LaunchShape {
   int resident = 0;        // blocks that a multiprocessor shall hold at once; 0: the compiler chooses
   int turned = -1;         // dim along which turned loads lie; -1: there are none
   int wide = 0, deep = 0;  // of a tile: columns, and places along that dim
-  int64_t blocks = 1;
+  ir::Sym blocks = 1;
   int rows_a_block() const { return threads / group; }
 };
 
 LaunchShape choose_shape(const Schedule& schedule, const Gpu& gpu = {}, size_t launch = 0);
 
 // Whether a place begins as far from a multiple of `vector`, in each row, as what the kernel reads first.
-bool is_shifted(const Schedule& schedule, const ir::Dims& strides, int64_t offset, int vector);
+bool is_shifted(const Schedule& schedule, const ir::Dims& strides, const ir::Sym& offset, int vector);
 // Whether the load is one of those that lie along dim `turned`.
 bool is_turned(const Load& load, int turned);
 // Neighbours along dim `turned` that one access of the load moves.

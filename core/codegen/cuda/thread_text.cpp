@@ -39,6 +39,16 @@ std::vector<int32_t> value_bytes(const std::vector<Argument>& arguments) {
   return any ? out : std::vector<int32_t>();
 }
 
+namespace {
+
+// Whether it is far from the end of 32 bits. Where the size at hand is not, nothing is asked.
+bool is_narrow(const ir::Sym& n) {
+  constexpr int64_t kFar = std::numeric_limits<int32_t>::max() / 2;
+  return n.hint() < kFar && n < kFar;
+}
+
+}  // namespace
+
 ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
                        const LaunchShape& shape, size_t launch, SizeMemory* sizes)
     : program_(program),
@@ -47,13 +57,14 @@ ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& u
       shape_(shape),
       launch_(launch),
       sizes_(sizes),
-      index_(s, [this](int64_t n) { return sized(n); }),
+      index_(s, [this](const ir::Sym& n) { return sized(n); }),
       loads_(s, index_, shape.vector, shape.shifted,
-             [this](const OperandSource& from) { return named(from); }) {}
+             [this](const OperandSource& from) { return named(from); }),
+      index_type_(counts_narrow() ? "i32" : "i64") {}
 
 Kernel ThreadText::kernel() {
   kernel_.name = kernel_name(program_, unit_);
-  kernel_.space = space(num);
+  kernel_.space = space(static_cast<std::string (*)(const ir::Sym&)>(ir::text));
   kernel_.family = s_.reduces ? "reduction" : "pointwise";
   kernel_.nodes = fusion::nodes_of(program_, unit_);
   kernel_.grid = {shape_.blocks, shape_.threads,
@@ -93,14 +104,14 @@ Kernel ThreadText::kernel() {
     line("  compute<false>(" + parameters(false) + ");");
     close();
   }
-  put_before("// " + kernel_.name + ": " + space([this](int64_t n) { return sized(n); }) +
+  put_before("// " + kernel_.name + ": " + space([this](const ir::Sym& n) { return sized(n); }) +
              "\n// prelude: types, loads and stores, functions\n" + prelude_text(text_) +
              "// end of prelude\n\n");
   if (sizes_) resolve_sizes();
   return std::move(kernel_);
 }
 
-std::string ThreadText::space(const std::function<std::string(int64_t)>& number) const {
+std::string ThreadText::space(const std::function<std::string(const ir::Sym&)>& number) const {
   const std::string columns = number(s_.columns());
   return s_.rows == 0 || s_.block > 0 ? columns : number(s_.row_count()) + " × " + columns;
 }
@@ -112,7 +123,7 @@ void ThreadText::resolve_sizes() {
       sizes_->resolve(unit_.label + (launch_ ? "." + num(static_cast<int64_t>(launch_)) : ""), kernel_.text);
   std::string declared, passed;
   for (const SizeMemory::Name& name : resolved.names) {
-    const bool narrow = std::abs(name.number) < std::numeric_limits<int32_t>::max() / 2;
+    const bool narrow = is_narrow(name.number) && is_narrow(-name.number);
     declared += (name.real ? ", f64 " : narrow ? ", i32 " : ", i64 ") + name.text;
     passed += ", " + name.text;
   }
@@ -168,16 +179,19 @@ std::string ThreadText::parameters(bool with_types, bool of_kernel) const {
   return out;
 }
 
-const char* ThreadText::index_type() const {
-  const int64_t rows = s_.row_count(), columns = s_.columns();
-  int64_t most = std::max(rows * std::max(columns, s_.parts), s_.walkers * columns);
+// Whether every place fits into 32 bits. A kernel for many sizes asks what holds for the one at hand.
+bool ThreadText::counts_narrow() const {
+  const ir::Sym rows = s_.row_count(), columns = s_.columns();
+  if (!is_narrow(rows * columns) || !is_narrow(rows * s_.parts) || !is_narrow(s_.walkers * columns))
+    return false;
   for (const Argument& a : s_.arguments) {
     const ir::TensorType& t = program_.graph->node(a.root.node).outputs[static_cast<size_t>(a.root.output)];
-    int64_t reach = 0;
-    for (size_t d = 0; d < t.sizes.size(); ++d) reach += (t.sizes[d] - 1) * std::abs(t.strides[d]);
-    most = std::max<int64_t>(most, reach + t.offset);
+    ir::Sym reach = t.offset;
+    for (size_t d = 0; d < t.sizes.size(); ++d)
+      reach += (t.sizes[d] - 1) * (t.strides[d] < 0 ? -t.strides[d] : t.strides[d]);
+    if (!is_narrow(reach)) return false;
   }
-  return most < std::numeric_limits<int32_t>::max() / 2 ? "i32" : "i64";
+  return true;
 }
 
 void ThreadText::decode_row(size_t dims) {
@@ -377,7 +391,7 @@ bool ThreadText::in_run(const ScheduledValue& v) const {
          std::all_of(v.store_gathered.begin(), v.store_gathered.end(), [this](const Index& i) {
            const bool value_of_row = i.from.kind == OperandSource::Kind::value && value(i.from.index).per_row;
            const bool load_of_row = i.from.kind == OperandSource::Kind::load && load(i.from.index).per_row;
-           return (value_of_row || load_of_row) && i.stride % vector() == 0;
+           return (value_of_row || load_of_row) && ir::divides(vector(), i.stride);
          });
 }
 std::string ThreadText::gathered(const ScheduledValue& v) const {
@@ -385,7 +399,8 @@ std::string ThreadText::gathered(const ScheduledValue& v) const {
   for (const Index& i : v.store_gathered) {
     std::string at = named(i.from).text;
     if (i.from_end) at = "from_end(" + at + ", " + sized(i.size) + ")";
-    out += " + index_at(" + at + ", " + sized(i.size) + ")" + (i.stride == 1 ? "" : " * " + sized(i.stride));
+    out +=
+        " + index_at(" + at + ", " + sized(i.size) + ")" + (i.stride.same(1) ? "" : " * " + sized(i.stride));
   }
   return out;
 }

@@ -52,7 +52,7 @@ class ThreadText : protected KernelText {
 
   static std::string num(int64_t n) { return std::to_string(n); }
   // A number that follows from the sizes of tensors, which may be an argument.
-  std::string sized(int64_t n) const { return sizes_ ? SizeMemory::mark(n) : num(n); }
+  std::string sized(const ir::Sym& n) const { return sizes_ ? SizeMemory::mark(n) : num(n); }
   static std::string pointer(const Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
   static std::string part(const ScheduledValue& v) { return "part_" + v.name; }
   static ir::DType lane_of(const ScheduledValue& v);
@@ -62,10 +62,10 @@ class ThreadText : protected KernelText {
   const Argument& argument(int i) const { return s_.arguments[static_cast<size_t>(i)]; }
   const ScheduledValue& value(int i) const { return s_.values[static_cast<size_t>(i)]; }
   const Load& load(int i) const { return s_.loads[static_cast<size_t>(i)]; }
-  int64_t inner() const { return s_.dims.back(); }
+  const ir::Sym& inner() const { return s_.dims.back(); }
   int vector() const { return shape_.vector; }
   // The type in which every place fits.
-  const char* index_type() const;
+  const char* index_type() const { return index_type_; }
 
   // r -> i0, i1, ... where there are several of them; column -> c0, c1, ..., the innermost keeps the name c.
   void decode_row(size_t dims);
@@ -189,6 +189,7 @@ class ThreadText : protected KernelText {
   SizeMemory* const sizes_;  // null: all sizes are numbers of the text
   const IndexText index_;
   const LoadText loads_;
+  const char* const index_type_;
   bool at_ends_ = false;        // what is written is of one element at an end of the row
   bool arrays_of_one_ = false;  // a run is an array even where it is one element
 
@@ -205,7 +206,8 @@ class ThreadText : protected KernelText {
   void open_kernel(const std::string& head);
   // of_kernel: the kernel's own, of which some are numbers by value.
   std::string parameters(bool with_types, bool of_kernel = false) const;
-  std::string space(const std::function<std::string(int64_t)>& number) const;
+  std::string space(const std::function<std::string(const ir::Sym&)>& number) const;
+  bool counts_narrow() const;
   void resolve_sizes();
 };
 

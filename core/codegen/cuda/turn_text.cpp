@@ -36,7 +36,7 @@ void ThreadText::read_turned() {
     each([&] {
       line(type + " r = (" + type + ")blockIdx.x * " + num(shape_.deep) + " + at % " + num(runs) + " * " +
            num(run) + ";");
-      if (s_.row_count() % shape_.deep)
+      if (!ir::divides(shape_.deep, s_.row_count()))
         line("if (r >= " + sized(s_.row_count()) + ") r = " + sized(s_.row_count() - run) +
              ";  // behind the last row nothing is");
       decode_row(s_.rows);

@@ -45,7 +45,8 @@ bool congruent(const Schedule& a, const Schedule& b) {
                   }) &&
          pairwise(a.loads, b.loads,
                   [](const Load& x, const Load& y) {
-                    return x.argument == y.argument && ir::same(x.strides, y.strides) && x.per_row == y.per_row;
+                    return x.argument == y.argument && ir::same(x.strides, y.strides) &&
+                           x.per_row == y.per_row;
                   }) &&
          pairwise(a.values, b.values, [](const ScheduledValue& x, const ScheduledValue& y) {
            return same_statement(*x.statement, *y.statement) && x.sources == y.sources &&

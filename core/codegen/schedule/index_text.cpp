@@ -37,7 +37,8 @@ ir::Sym argument_bytes(const fusion::LoopProgram& program, const Schedule& sched
   for (const Load& l : schedule.loads) {
     if (l.argument < 0 || &schedule.arguments[static_cast<size_t>(l.argument)] != &argument) continue;
     if (l.gathered.empty()) return all;
-    gathered += schedule.row_count() * (l.per_row ? ir::Sym(1) : schedule.columns()) * ir::dtype_bytes(l.dtype);
+    gathered +=
+        schedule.row_count() * (l.per_row ? ir::Sym(1) : schedule.columns()) * ir::dtype_bytes(l.dtype);
   }
   if (gathered.hint() < 1) gathered = 1;
   return argument.written || all.hint() <= gathered.hint() ? all : gathered;

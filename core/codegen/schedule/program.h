@@ -1,6 +1,6 @@
 // What the compiler produces, as plain data: buffers, kernels as text, and the steps of one call in order.
-// core/fusion and core/codegen make it; core/runtime compiles the texts and runs the steps. Its numbers may be
-// symbolic (core/ir/sym.h): one program then serves many sizes, and instantiate.h makes a plain one of it.
+// core/fusion and core/codegen make it; core/runtime compiles the texts and runs the steps. Its numbers may
+// be symbolic (core/ir/sym.h): one program then serves many sizes, and instantiate.h makes a plain one of it.
 #pragma once
 
 #include <cstdint>

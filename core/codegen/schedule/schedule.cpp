@@ -88,9 +88,7 @@ class Scheduler {
     return program_.graph->node(program_.loops[members_.front().loop].node).type().device.is_cuda();
   }
   // Places of dim `d` through which strides move.
-  int64_t moved(const Dims& strides, size_t d) const {
-    return strides[d].same(0) ? 1 : out_.dims[d].hint();
-  }
+  int64_t moved(const Dims& strides, size_t d) const { return strides[d].same(0) ? 1 : out_.dims[d].hint(); }
   // On a CPU, makes the dim along which most is read that lies apart in columns the last of the rows.
   bool turn_rows(const std::vector<Dims*>& strides) {
     std::vector<int64_t> bytes(out_.rows, 0);
@@ -244,8 +242,8 @@ class Scheduler {
     for (size_t i = 0; i < out_.loads.size(); ++i) {
       const Load& other = out_.loads[i];
       if (other.kind == load.kind && other.argument == load.argument &&
-          ir::same(other.strides, load.strides) && other.offset.same(load.offset) && other.draw == load.draw && other.within == load.within &&
-          other.gathered == load.gathered)
+          ir::same(other.strides, load.strides) && other.offset.same(load.offset) &&
+          other.draw == load.draw && other.within == load.within && other.gathered == load.gathered)
         return {OperandSource::Kind::load, static_cast<int>(i)};
     }
     load.node = reader;

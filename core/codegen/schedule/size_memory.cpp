@@ -14,8 +14,8 @@ constexpr char kSize = 's', kReal = 'r';
 std::string marked(char kind, const ir::Sym& number, const std::string& literal, const std::string& type) {
   const std::string expr =
       number.symbolic() ? std::to_string(std::bit_cast<uintptr_t>(number.expr())) : std::string();
-  return kBegin + std::string(1, kind) + std::to_string(number.hint()) + kBetween + literal + kBetween + type +
-         kBetween + expr + kEnd;
+  return kBegin + std::string(1, kind) + std::to_string(number.hint()) + kBetween + literal + kBetween +
+         type + kBetween + expr + kEnd;
 }
 
 // The marked numbers of a text, and what is around them.

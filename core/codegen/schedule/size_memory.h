@@ -2,8 +2,8 @@
 // gives kernels of the same text but for some numbers: these become arguments of the kernel, the others stay
 // numbers, which the C++ compiler makes the best of. Nothing has to be known of how a number depends on a
 // size: a text that is met with other numbers than before has them as arguments from then on, and what is
-// passed is what this very program would have written there. A mean's divisor is such a number too. A symbolic
-// number is an argument at once, and what is passed is its expression.
+// passed is what this very program would have written there. A mean's divisor is such a number too. A
+// symbolic number is an argument at once, and what is passed is its expression.
 #pragma once
 
 #include <cstdint>

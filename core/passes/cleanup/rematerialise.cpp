@@ -80,7 +80,7 @@ class Again {
   bool is_cheap(const Node& n) const {
     const ops::OpRow* row = ops::find(n.op);
     if (!row || row->lower != ops::Lower::pointwise || n.outputs.size() != 1 || ops::is_random(n) ||
-        ops::writes(n) || n.type().bytes() < kWorthIt)
+        ops::writes(n) || n.type().bytes().hint() < kWorthIt)
       return false;
     bool kept = !storages_.written(n.id) && !storages_.escapes(n.id) && !storages_.is_input(n.id);
     ir::each_ref(n, [&](Ref r) { kept = kept && !storages_.written(r.node); });
@@ -99,8 +99,8 @@ class Again {
     ir::each_ref(n, [&](Ref r) {
       const Node& operand = graph_->node(r.node);
       const TensorType& type = operand.outputs.at(static_cast<size_t>(r.output));
-      held = held &&
-             (last_read_[graph_->position(r.node)] >= late->at || type.bytes() * kSmall <= n.type().bytes());
+      held = held && (last_read_[graph_->position(r.node)] >= late->at ||
+                      type.bytes().hint() * kSmall <= n.type().bytes().hint());
     });
     if (!held) return;
     late_[late->at].push_back(n.id);

@@ -26,7 +26,8 @@ class Training {
   }
 
   OutputValues write() {
-    const Ref mean = own(n_.symbolic() ? w_.div(sum(x_), Arg(n_)) : w_.mul(sum(x_), 1 / static_cast<double>(n_)));
+    const Ref mean =
+        own(n_.symbolic() ? w_.div(sum(x_), Arg(n_)) : w_.mul(sum(x_), 1 / static_cast<double>(n_)));
     const Ref centred = w_.sub(x_, mean), spread = own(sum(w_.mul(centred, centred)));
     const Ref variance = wide(w_.div(spread, NodeWriter::divisor(n_)));
     const Ref r = own(w_.unary("aten.rsqrt.default", w_.add(variance, w_.arg(7))));

@@ -89,7 +89,7 @@ IndexValue reshaped(const IndexCall& c) {
   const Dims &from = c.type_of("self").sizes, &to = c.type().sizes;
   auto long_ones = [](const Dims& sizes) {
     Dims out;
-    std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(out), [](int64_t s) { return s != 1; });
+    std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(out), [](const Sym& s) { return s != 1; });
     return out;
   };
   const IndexValue value = c.given("self");

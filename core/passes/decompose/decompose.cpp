@@ -189,8 +189,7 @@ OutputValues mse_loss_backward(NodeWriter& w) {
   Ref x = w.wide(1);
   if (w.type(x).numel() == 0) return std::nullopt;
   const ir::Sym count = w.number(3) == 1 ? w.type(x).numel() : ir::Sym(1);
-  if (count.symbolic())
-    return w.one(w.mul(w.div(w.mul(w.sub(x, w.wide(2)), 2.0), Arg(count)), w.wide(0)));
+  if (count.symbolic()) return w.one(w.mul(w.div(w.mul(w.sub(x, w.wide(2)), 2.0), Arg(count)), w.wide(0)));
   const auto n = static_cast<double>(count);
   return w.one(w.mul(w.mul(w.sub(x, w.wide(2)), 2 / n), w.wide(0)));
 }

@@ -135,7 +135,8 @@ struct ChannelGroups {
   // On a CPU a few long rows are read again from memory, which PyTorch's own kernel does once.
   bool many(const NodeWriter& w) const {
     constexpr int64_t kFewRows = 8;
-    return n > 0 && channels * places > 1 && ((n * groups).hint() >= kFewRows || w.node.type().device.is_cuda());
+    return n > 0 && channels * places > 1 &&
+           ((n * groups).hint() >= kFewRows || w.node.type().device.is_cuda());
   }
 
  private:

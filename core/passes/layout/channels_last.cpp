@@ -71,7 +71,7 @@ class ChannelsLastMover {
   }
 
   Ref converted(const Node& from, Ref value, const char* format) {
-    converted_ += 2 * out_.type(value).bytes();
+    converted_ += 2 * out_.type(value).bytes().hint();
     return out_.emit(from, "aten.clone.default", {Arg(value)}, {{"memory_format", Arg(ir::Word{format})}});
   }
   // The value with its channels innermost. Where that is the same memory (a weight of one tap), as it is.
@@ -114,7 +114,7 @@ class ChannelsLastMover {
                       ops::suggests_channels_last(out_.type(args[1].as<Ref>()));
     TensorType type = node.type();
     if (told) type.strides = ops::channels_last_strides(type.sizes);
-    if (told) saved_ += 2 * (old_type(node.args[0].as<Ref>()).bytes() + node.type().bytes());
+    if (told) saved_ += 2 * (old_type(node.args[0].as<Ref>()).bytes() + node.type().bytes()).hint();
     out_.change(node, node.op, std::move(args), {}, {type});
   }
 

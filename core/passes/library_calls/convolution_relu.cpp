@@ -110,7 +110,7 @@ class ConvolutionJoiner {
     for (const ConvolutionTerm& term : sum.convolutions) {
       const Ref weight = term.convolution->args[1].as<Ref>();
       // One that is laid out anew is scaled on the way.
-      if (term.factor && producer(weight).op != "aten.clone.default") scaled += type(weight).bytes();
+      if (term.factor && producer(weight).op != "aten.clone.default") scaled += type(weight).bytes().hint();
     }
     return 2 * scaled <= node.type().bytes();
   }

@@ -14,7 +14,7 @@ bool is_of_library(const Node& node, DType dtype) {
   for (const auto& [name, value] : node.kwargs)
     if (name != "approximate" || value != Arg(std::string("none"))) return false;
   const TensorType& y = node.type();  // laid out as its operand
-  return y.device.is_cpu() && y.dtype == dtype && y.numel() > 1;
+  return y.device.is_cpu() && y.dtype == dtype && !y.numel().same(1);
 }
 
 // (x (1 + erf(x / sqrt 2)) + 0 x) / 2

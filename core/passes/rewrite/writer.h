@@ -62,9 +62,7 @@ class NodeWriter {
   Ref sum(Ref a, const Dims& dims) { return op("aten.sum.dim_IntList", {a, Arg::ints(dims), Arg(true)}); }
   Ref mean(Ref a, const Dims& dims) { return div(sum(a, dims), divisor(count(a, dims))); }
   // A count by which is divided.
-  static Arg divisor(const ir::Sym& n) {
-    return n.symbolic() ? Arg(n) : Arg(static_cast<double>(n.hint()));
-  }
+  static Arg divisor(const ir::Sym& n) { return n.symbolic() ? Arg(n) : Arg(static_cast<double>(n.hint())); }
   // Elements that a reduction over these dimensions joins.
   ir::Sym count(Ref a, const Dims& dims) const {
     auto mask = ops::dim_mask(dims, type(a).sizes.size());
