@@ -42,14 +42,10 @@ std::string name_of(const std::string& source, ir::NodeKind kind) {
   return (kind == ir::NodeKind::parameter ? "p_" : kind == ir::NodeKind::buffer ? "b_" : "input_") + out;
 }
 
-bool same(const ir::Dims& a, const ir::Dims& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const ir::Sym& x, const ir::Sym& y) { return x.same(y); });
-}
 // Without asking whether two expressions are equal.
 bool same(const ir::TensorType& a, const ir::TensorType& b) {
-  return a.dtype == b.dtype && a.device == b.device && a.offset.same(b.offset) && same(a.sizes, b.sizes) &&
-         same(a.strides, b.strides);
+  return a.dtype == b.dtype && a.device == b.device && a.offset.same(b.offset) &&
+         ir::same(a.sizes, b.sizes) && ir::same(a.strides, b.strides);
 }
 
 PyRef wrapped(Handle owned) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/clock.h"
+#include "core/codegen/instantiate.h"
 #include "core/ops/node.h"
 #include "core/passes/library_calls/library_gelu.h"
 #include "core/pipeline/draft.h"
@@ -39,6 +40,19 @@ class Compilation {
     }
     if (stopped()) return cancelled_error();
     return opaque();
+  }
+
+  // A program with expressions in it, and its kernels.
+  struct Made {
+    codegen::Program program;
+    std::vector<LoadedKernel> kernels;
+  };
+  Result<Made> run_sized(const ir::SymbolTable& table) {
+    for (const ir::Symbol& symbol : table.symbols()) hints_.push_back(symbol.hint);
+    Made made;
+    if (auto failed = make(made)) return *failed;
+    if (made.kernels.empty() && !made.program.kernels.empty()) return Error{"no kernel has code"};
+    return made;
   }
 
  private:
@@ -205,20 +219,41 @@ class Compilation {
     }
   }
 
+  // As it is for the first sizes: what is measured is measured there.
+  const codegen::Program& at_hints(const codegen::Program& program, codegen::Program& memory) const {
+    if (hints_.empty()) return program;
+    memory = codegen::instantiate(program, hints_);
+    return memory;
+  }
+
   // Nothing: a pass failed, or no kernel has code; problems_ say why.
   std::optional<Result<std::shared_ptr<Plan>>> fused() {
+    Made made;
+    if (auto failed = make(made)) {
+      if (failed->what.empty()) return {};
+      return *failed;
+    }
+    auto plan = ProgramPlan::make(std::move(made.program), std::move(made.kernels), problems_, options_);
+    if (plan || !by_pytorch_) return plan;
+    fail(plan.error().what);  // PyTorch has no operator for one of them
+    return {};
+  }
+
+  // An error without words: a pass failed, or no kernel has code; problems_ say why.
+  Status make(Made& made) {
     auto optimised = optimise();
-    if (!optimised) return {};
+    if (!optimised) return Error{};
     const ir::GraphPtr& graph = *optimised;
     codegen::CodegenOptions how = codegen_options();
     std::optional<pipeline::Draft> draft;
     draft.emplace(graph, how, settings());
     std::optional<KernelStage> stage = with_candidates(graph, how, draft);
     if (stopped()) return cancelled_error();
-    if (!stage) return {};
+    if (!stage) return Error{};
     const std::vector<codegen::Kernel> offered = draft->program().kernels;
     std::vector<std::string> dropped;
-    how.products.choices = choose_products(draft->program(), stage->kernels, options_,
+    codegen::Program first;
+    how.products.choices = choose_products(at_hints(draft->program(), first), stage->kernels, options_,
                                            {how.lanes, how.products.threads, how.products.any_size}, dropped);
     for (std::string& text : dropped)
       problems_.push_back({std::move(text), "What was measured without it is used.", ""});
@@ -231,20 +266,17 @@ class Compilation {
     else
       stage = with_kernels(graph, how, draft, cancelled_);
     if (stopped()) return cancelled_error();
-    if (!stage) return {};
+    if (!stage) return Error{};
     // Recorded only once every kernel has its code: what the session shows is what runs.
-    codegen::Program program = draft->finish(recorder_);
+    made.program = draft->finish(recorder_);
     if (recorder_) {
-      record_kernels(program, *stage, isa_name(how.lanes), *recorder_);
+      record_kernels(made.program, *stage, isa_name(how.lanes), *recorder_);
       for (const Problem& problem : problems_) record_problem(*recorder_, problem, 0);
     }
     if (options_.sizes) options_.sizes->commit();
-    std::vector<LoadedKernel> loaded;
-    for (CompiledKernel& k : stage->kernels) loaded.push_back(std::move(k.loaded));
-    program.writes = counted_writes();
-    auto plan = ProgramPlan::make(std::move(program), std::move(loaded), problems_, options_);
-    if (plan || how.by_pytorch.empty()) return plan;
-    fail(plan.error().what);  // PyTorch has no operator for one of them
+    for (CompiledKernel& k : stage->kernels) made.kernels.push_back(std::move(k.loaded));
+    made.program.writes = counted_writes();
+    by_pytorch_ = !how.by_pytorch.empty();
     return {};
   }
 
@@ -278,9 +310,47 @@ class Compilation {
   const std::function<bool()>& cancelled_;
   std::vector<Problem> problems_;
   bool aten_recorded_ = false;
+  bool by_pytorch_ = false;     // some operators' kernels have no code
+  std::vector<int64_t> hints_;  // by symbol, of a graph of expressions
+};
+
+class ProgramPlans : public SizedPlans {
+ public:
+  ProgramPlans(codegen::Program program, std::vector<LoadedKernel> kernels, const ir::SymbolTable& table,
+               CompileOptions options)
+      : programs_(std::move(program)),
+        kernels_(std::move(kernels)),
+        table_(table),
+        options_(std::move(options)) {}
+
+  std::shared_ptr<Plan> at(std::span<const int64_t> values) override {
+    if (!table_.holds(values)) return nullptr;
+    auto plan = ProgramPlan::make(programs_.at(values), kernels_, {}, options_);
+    return plan ? plan.take() : nullptr;
+  }
+
+ private:
+  codegen::Instances programs_;
+  const std::vector<LoadedKernel> kernels_;
+  const ir::SymbolTable& table_;
+  const CompileOptions options_;
 };
 
 }  // namespace
+
+Result<std::shared_ptr<SizedPlans>> compile_sized(const ir::GraphPtr& aten, const ir::SymbolTable& table,
+                                                  const CompileOptions& options,
+                                                  const std::function<bool()>& cancelled) {
+  if (!options.fuse) return Error{"nothing is generated"};
+  try {
+    auto made = Compilation(aten, options, nullptr, cancelled).run_sized(table);
+    if (!made) return made.error();
+    return std::shared_ptr<SizedPlans>(std::make_shared<ProgramPlans>(
+        std::move(made.value().program), std::move(made.value().kernels), table, options));
+  } catch (const InternalError& e) {
+    return Error{e.what()};
+  }
+}
 
 Result<std::shared_ptr<Plan>> compile(const ir::GraphPtr& aten, const CompileOptions& options,
                                       ir::Recorder* recorder, const std::function<bool()>& cancelled) {

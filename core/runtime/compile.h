@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -90,10 +91,25 @@ class Plan {
   virtual GraphFacts graph_facts() const = 0;
 };
 
+// Plans of one graph whose sizes are expressions, compiled once: for new sizes numbers are put in.
+class SizedPlans {
+ public:
+  virtual ~SizedPlans() = default;
+  // values: by symbol. Null: what the compilation asked of the sizes does not hold for these. The GIL must be
+  // held.
+  virtual std::shared_ptr<Plan> at(std::span<const int64_t> values) = 0;
+};
+
 // Errors: a compiler error of ours (names pass and node; detail says where a reproducer was written).
 // `cancelled` is polled.
 Result<std::shared_ptr<Plan>> compile(const ir::GraphPtr& aten, const CompileOptions& options,
                                       ir::Recorder* recorder, const std::function<bool()>& cancelled = {});
+
+// The same for a graph of expressions over `table`, which gets the guards and must outlive what is returned.
+// Errors: the same, or that some part of it cannot be compiled for any size.
+Result<std::shared_ptr<SizedPlans>> compile_sized(const ir::GraphPtr& aten, const ir::SymbolTable& table,
+                                                  const CompileOptions& options,
+                                                  const std::function<bool()>& cancelled = {});
 
 std::shared_ptr<codegen::SizeMemory> new_size_memory();
 

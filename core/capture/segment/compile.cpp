@@ -5,6 +5,7 @@
 #include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/marked_sizes.h"
 #include "core/capture/segment/observer.h"
+#include "core/capture/segment/sized_plan.h"
 #include "core/capture/segment/store.h"
 #include "core/capture/segment/training.h"
 #include "core/capture/segment/version_questions.h"
@@ -241,7 +242,8 @@ Status Store::place_plan(const Segment& segment, Instance& instance, std::shared
     return {};
   }
   instance.training =
-      make_region(instance.joint, std::move(plan), options, {engine_, segment.name, std::move(origin)});
+      make_region(instance.joint, std::move(plan), options,
+                  {engine_, segment.name, std::move(origin), sized_backward(instance, options)});
   if (instance.training) return {};
   return Error{"the node of autograd could not be made: " + torch_api::take_python_error(), "", ""};
 }
@@ -264,15 +266,14 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
     interrupted = interrupted || SignalsAside::handle();
     return interrupted || engine_.cancelled.load();
   };
-  Result<std::shared_ptr<runtime::Plan>> plan = Error{};
+  Result<std::shared_ptr<runtime::Plan>> plan = sized_plan(instance, options, cancelled);
   BackwardOrigin origin;
   if (instance.joint && recorder)
     origin = engine_.recording->joint(*record, trace);
   else
     origin.forward.id = segment.compilation;  // for other sizes: its launches are told of as the first's are
   try {
-    const ir::GraphPtr graph = graph_to_compile(instance);
-    plan = runtime::compile(graph, options, recorder, cancelled);
+    if (!plan.value()) plan = runtime::compile(graph_to_compile(instance), options, recorder, cancelled);
   } catch (const std::exception& error) {
     plan = Error{error.what(), "", ""};
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/capture/trace/trace.h"
+#include "core/runtime/compile.h"
 
 namespace vitrine::capture {
 
@@ -17,7 +18,10 @@ struct SymbolicGraph {
   std::vector<ir::TensorType> inputs;  // by order of the trace's inputs; of fixed sizes: no dims
   torch_api::Lowering::Graphs graphs;
   std::shared_ptr<const torch_api::Joint> joint;  // where the trace has one
-  std::string why;                                // there is none: the reason
+  // What is compiled of it, each once; null: nothing yet, or nothing that serves other sizes.
+  std::shared_ptr<runtime::SizedPlans> forward, backward;
+  bool forward_tried = false, backward_tried = false;
+  std::string why;  // there is none: the reason
   int tries = 0;
   bool again = false;  // nor can be told yet: other tensors may tell
 

@@ -161,6 +161,13 @@ std::string tangents_text(const Joint& joint, const BackwardVariant& asked) {
   return std::find(defined.begin(), defined.end(), false) == defined.end() ? "all" : out;
 }
 
+// Null: there is none for these sizes, or somebody wants to see how it is compiled.
+std::shared_ptr<runtime::Plan> sized_backward(const Plans& plans, const BackwardVariant& asked, bool shown) {
+  const bool whole =
+      !asked.cut && std::find(asked.defined.begin(), asked.defined.end(), false) == asked.defined.end();
+  return whole && !shown && plans.place.backward ? plans.place.backward() : nullptr;
+}
+
 // Errors: a Python error is set, and nothing is returned.
 Backward compile_backward(const Plans& plans, const BackwardVariant& asked) {
   const torch_api::ObservedOperators unseen(false);
@@ -174,8 +181,10 @@ Backward compile_backward(const Plans& plans, const BackwardVariant& asked) {
     options.kept_results = -1;
     options.versions = {};
     options.is_backward = true;
-    auto plan = runtime::compile(backward_of(*plans.joint, asked), options,
-                                 record ? record->recorder.get() : nullptr);
+    Result<std::shared_ptr<runtime::Plan>> plan = sized_backward(plans, asked, record != nullptr);
+    if (!plan.value())
+      plan = runtime::compile(backward_of(*plans.joint, asked), options,
+                              record ? record->recorder.get() : nullptr);
     if (record) recording->finish(*record, nullptr, plan ? "ok" : "failed", plan ? "" : plan.error().what);
     const Id forward = plans.place.origin.forward.id;
     const Id told = record ? record->row.id : recording ? recording->backward_of(forward, tangents) : 0;
@@ -411,7 +420,8 @@ static void describe(const Joint& j, Keywords& out) {
             return Py_BuildValue("(si)", autodiff::crossing_name(c.kind), c.index);
           }));
   out.set("viewed_sizes", tuple_of(handed_over, [](const Crossing& c) {
-            return c.kind == Crossing::Kind::viewed ? numbers(ir::integers(c.viewed_sizes)).release() : Py_NewRef(Py_None);
+            return c.kind == Crossing::Kind::viewed ? numbers(ir::integers(c.viewed_sizes)).release()
+                                                    : Py_NewRef(Py_None);
           }));
   out.set("gradients", tuple_of(j.gradients, [](const Joint::Gradient& g) {
             return Py_BuildValue("(iN)", g.input, numbers(g.tangents).release());

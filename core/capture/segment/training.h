@@ -2,6 +2,7 @@
 // compiled plans (vitrine._autograd.training).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,8 @@ struct RegionPlace {
   Engine& engine;
   std::string name;       // what errors call it
   BackwardOrigin origin;  // empty: nothing was recorded
+  // The plan of its whole backward graph, where one that serves all sizes has been compiled; may be empty.
+  std::function<std::shared_ptr<runtime::Plan>()> backward = {};
 };
 
 // `forward` is the plan of the forward half; the backward graph is compiled when a gradient is first asked

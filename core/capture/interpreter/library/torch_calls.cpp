@@ -266,7 +266,7 @@ bool unseen_quantiles(const std::string& name, PyObject* positional, PyObject* k
 }  // namespace
 
 // Of one graph: a loop without end becomes a break before it has used up the memory.
-constexpr int64_t kMostCalls = 20'000;
+constexpr int64_t kMostCalls = 50'000;
 
 Value* torch_call(Tracer& t, const std::string& name, PyObject* callable, const Arguments& a) {
   if (Value* of_array = tensor_of_array(t, name, a)) return of_array;
