@@ -216,7 +216,7 @@ class Fuser {
       auto readers = readers_.find(root);
       if (readers == readers_.end()) return;
       // A number that both read is no reason: it costs nothing, and updates of many tensors share one.
-      if (ir::numel(type_of(root).sizes) == 1) return;
+      if (ir::numel(type_of(root).sizes).same(1)) return;
       for (size_t reader : late_readers(readers->second))
         out.push_back({reader, false, bytes_of(root), root});
     });
