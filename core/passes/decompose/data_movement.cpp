@@ -52,6 +52,7 @@ IndexValue select(const IndexCall& c) {
   const Dims& sizes = c.type_of("self").sizes;
   const size_t dim = c.dim("dim", sizes.size());
   const int64_t index = c.integer("index");
+  if (index < 0 && sizes[dim].symbolic()) return Unknown{};
   return moved(c, [&](Linear& l) {
     l.start += l.steps[dim] * (index < 0 ? Sym(index + sizes[dim]) : Sym(index));
     l.steps.erase(l.steps.begin() + static_cast<std::ptrdiff_t>(dim));
@@ -61,9 +62,10 @@ IndexValue slice(const IndexCall& c) {
   const Dims& sizes = c.type_of("self").sizes;
   const size_t dim = c.dim("dim", sizes.size());
   const int64_t start = c.integer("start");
+  const Sym from = ir::min(ir::max(start < 0 ? start + sizes[dim] : Sym(start), 0), sizes[dim]);
+  if (from.symbolic()) return Unknown{};
   return moved(c, [&](Linear& l) {
-    l.start +=
-        l.steps[dim] * std::clamp<int64_t>(start < 0 ? Sym(start + sizes[dim]) : Sym(start), 0, sizes[dim]);
+    l.start += l.steps[dim] * from;
     l.steps[dim] *= c.integer("step", 1);
   });
 }
@@ -133,7 +135,7 @@ IndexValue joined(const IndexCall& c) {
   for (const Arg& part : parts) {
     const Dims& sizes = c.values().type(part.as<Ref>()).sizes;
     auto value = as_linear(c.values().of(part.as<Ref>()), dims);
-    if (!value || sizes.size() != dims) return Unknown{};
+    if (!value || sizes.size() != dims || sizes[dim].symbolic()) return Unknown{};
     if (!out) out = value, out->steps[dim] = 0;
     int64_t step = value->steps[dim];
     if (!has_step && sizes[dim] == 1 && begin > 0) step = (value->start - out->start) / begin;

@@ -45,11 +45,19 @@ int64_t least_number(DType dtype) {
   return dtype == DType::b1 || dtype == DType::u8 ? 0 : -whole_numbers(dtype);
 }
 
+// Of a dimension of any size: as many as memory could hold.
+int64_t most_places(const ir::Sym& size) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  return size.symbolic() ? std::min(ir::known_range(size).hi, kMost) : size.hint();
+}
+
 IndexValue linear(Linear value, const TensorType& type) {
   if (std::abs(value.start) > kFar) return Unknown{};
   for (size_t d = 0; d < value.steps.size(); ++d) {
     if (type.sizes[d] <= 1) value.steps[d] = 0;
-    if (value.steps[d] != 0 && std::abs(value.steps[d]) > kFar / type.sizes[d]) return Unknown{};
+    if (value.steps[d].symbolic()) return Unknown{};
+    const int64_t step = value.steps[d];
+    if (step != 0 && std::abs(step) > kFar / most_places(type.sizes[d])) return Unknown{};
   }
   const ValueRange range = range_of(value, type.sizes);
   if (range.least < least_number(type.dtype) || range.most > whole_numbers(type.dtype)) return Unknown{};
@@ -123,7 +131,7 @@ Linear sum(const Linear& a, int64_t factor, const Linear& b, int64_t other) {
 ValueRange range_of(const Linear& value, const Dims& sizes) {
   ValueRange out{value.start, value.start};
   for (size_t d = 0; d < value.steps.size(); ++d) {
-    const int64_t far = value.steps[d] * (sizes[d] - 1);
+    const int64_t far = value.steps[d] * (most_places(sizes[d]) - 1);
     (far < 0 ? out.least : out.most) += far;
   }
   return out;

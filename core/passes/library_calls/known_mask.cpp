@@ -20,7 +20,8 @@ bool fits(const Dims& mask, const Dims& query, const Dims& key) {
   Dims scores = query;
   scores.back() = key[key.size() - 2];
   for (size_t i = 1; i <= mask.size(); ++i)
-    if (mask[mask.size() - i] != 1 && mask[mask.size() - i] != scores[scores.size() - i]) return false;
+    if (!mask[mask.size() - i].same(1) && !mask[mask.size() - i].same(scores[scores.size() - i]))
+      return false;
   return true;
 }
 
@@ -108,7 +109,7 @@ KnownMask known_mask(IndexValues& values, Ref mask, const TensorType& query, con
   if (const double* n = std::get_if<double>(&value))
     return *n == seen ? KnownMask::nothing : KnownMask::unknown;
   const Choice* choice = std::get_if<Choice>(&value);
-  if (!choice || query.sizes[query.sizes.size() - 2] != key.sizes[key.sizes.size() - 2])
+  if (!choice || !query.sizes[query.sizes.size() - 2].same(key.sizes[key.sizes.size() - 2]))
     return KnownMask::unknown;
   const bool below = choice->yes == seen && choice->no == left_out && is_causal(choice->test);
   const bool above = choice->no == seen && choice->yes == left_out && is_causal(opposite(choice->test));
