@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kLeast = int64_t{1} << 16;  // elements: less costs a launch, however it lies
 
 bool lies_across(const TensorType& t) {
-  return t.device.is_cuda() && t.numel() >= kLeast && t.sizes.back() > 1 && t.strides.back() > 1 &&
+  return t.device.is_cuda() && t.numel().hint() >= kLeast && t.sizes.back() > 1 && t.strides.back() > 1 &&
          !t.is_contiguous() && ops::is_dense(t);
 }
 
@@ -148,7 +148,7 @@ class RowMover {
       across |= family_.contains(r.node) && lies_across(t);
       along |= t.is_contiguous();
     });
-    return across && along ? 2 * node.type().bytes() : ir::Sym(0);
+    return across && along ? 2 * node.type().bytes().hint() : 0;
   }
 
   const GraphPtr& graph_;
