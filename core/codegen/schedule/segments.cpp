@@ -26,9 +26,9 @@ Sym column_of(const Range& r, const Sym& limit) {
 
 // Columns in ascending order, for all sizes; two may be one for some. add() is false where the order is not
 // known.
-class Columns {
+class ColumnEnds {
  public:
-  explicit Columns(const Sym& last) : at_{last} {}
+  explicit ColumnEnds(const Sym& last) : at_{last} {}
 
   bool add(const Sym& c) {
     if (ir::never_above(c, 0) || ir::never_above(at_.back() + 1, c)) return true;
@@ -49,7 +49,7 @@ class Columns {
 };
 
 ir::Dims ends(const Schedule& s) {
-  Columns at(s.dims.back());
+  ColumnEnds at(s.dims.back());
   for (const Load& l : s.loads)
     for (const Range& r : l.within) {
       if (!by_column(r)) continue;
