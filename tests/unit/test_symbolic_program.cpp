@@ -37,7 +37,7 @@ struct Symbolic {
     REQUIRE_MESSAGE(graph.ok(), (graph.ok() ? "" : graph.error().what));
     program = program_of(graph.value());
   }
-  // Guards that some size of two or more does not meet.
+  // All questions that were answered for the hints.
   std::string narrowing() const {
     std::string out;
     for (const ir::SymGuard& guard : symbols.guards())
@@ -113,13 +113,54 @@ constexpr const char* kTwoLayers = R"(graph aten {
 }
 )";
 
+// The same graph on a GPU.
+std::string on_gpu(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size(); ++at) {
+    out += text[at];
+    const bool ends = text[at] == ']' || text[at] == '}';
+    const size_t line = text.rfind('\n', at), colon = text.find(" : ", line + 1);
+    const bool type =
+        colon < at && text.find('\n', at) > at && (at + 1 == text.size() || text[at + 1] == '\n');
+    if (ends && type) out += "cuda:0";
+  }
+  return out;
+}
+
+constexpr const char* kNorm = R"(graph aten {
+  %x = placeholder() : f32[s0,s1,768]
+  %w = parameter() : f32[768]
+  %norm = aten.native_layer_norm.default(%x, [768], %w, None, 1e-05) : f32[s0,s1,768], f32[s0,s1,1], f32[s0,s1,1]
+  %t = aten.transpose.int(%norm, 1, 2) : f32[s0,768,s1]{768*s1,1,768}
+  %exp = aten.exp.default(%t) : f32[s0,768,s1]{768*s1,1,768}
+  %sum = aten.sum.dim_IntList(%exp, [0, 2]) : f32[768]
+  return %sum
+}
+)";
+
 }  // namespace
 
 TEST_CASE("no question narrows the sizes") {
-  for (const char* text : {kChain, kSoftmax, kTwoLayers}) {
+  for (const char* text : {kChain, kSoftmax, kTwoLayers, kNorm}) {
     CAPTURE(text);
     CHECK(Symbolic(text, {5, 7}).narrowing() == "");
     CHECK(Symbolic(text, {64, 48}).narrowing() == "");  // as other dims are by chance
+  }
+}
+
+TEST_CASE("a GPU's kernels ask no more than whether places fit into 32 bits, and rows into registers") {
+  for (const char* text : {kChain, kSoftmax}) {
+    for (const auto& hints : {std::initializer_list<int64_t>{5, 7}, {64, 48}, {4096, 512}}) {
+      Symbolic symbolic(on_gpu(text), hints);
+      CAPTURE(symbolic.program.kernels.at(0).text);
+      CHECK(symbolic.program.kernels.at(0).grid.threads > 0);
+      CAPTURE(symbolic.narrowing());
+      for (const ir::SymGuard& guard : symbolic.symbols.guards())
+        CHECK(guard.relation == ir::SymRelation::Le);
+      CHECK(symbolic.symbols.holds(std::vector<int64_t>{2, 2}));
+      const codegen::Program small = codegen::instantiate(symbolic.program, std::vector<int64_t>{2, 3});
+      CHECK(small.kernels.at(0).grid.blocks >= 1);
+    }
   }
 }
 

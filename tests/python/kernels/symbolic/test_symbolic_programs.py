@@ -91,7 +91,7 @@ CASES = {
     "layer norm": (lambda x, w, c: F.layer_norm(x, (64,), w, c), lambda a, b: [r(a, b, 64), r(64), r(64)]),
     "layer norm of any length": (lambda x: F.layer_norm(x, (x.shape[1],)), lambda a, b: [r(a, b)]),
     "cat": (lambda x, y: torch.cat([x, y[:, :2], x.exp()], 1) * 2, lambda a, b: [r(4, a), r(4, b)]),
-    "slices": (lambda x: x[:, 1:].relu() + x[:, :-1], lambda a, b: [r(a, b + 1)]),
+    "slices": (lambda x: x[:, 1:].relu() + x[:, :-1], lambda a, b: [r(a, b)]),
     "transposed": (lambda x, y: x.t() + y, lambda a, b: [r(a, b), r(b, a)]),
     "permuted": (
         lambda x: x.permute(0, 2, 1, 3).contiguous().view(x.shape[0], x.shape[2], -1).relu(),
@@ -123,6 +123,9 @@ def check(name, hints, tmp_path, own):
     )
     for sizes in SIZES:
         plan = _engine.symbolic_plan(program, list(sizes))
+        if name == "slices" and sizes[1] == 2:  # what is left has one element, which broadcasts
+            assert plan is None
+            continue
         assert plan is not None, f"{sizes} is forbidden by {_engine.symbolic_facts(program)[0]}"
         given = inputs(*sizes)
         expected_given = [x.clone() for x in given]
