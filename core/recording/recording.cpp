@@ -42,12 +42,6 @@ std::string name_of(const std::string& source, ir::NodeKind kind) {
   return (kind == ir::NodeKind::parameter ? "p_" : kind == ir::NodeKind::buffer ? "b_" : "input_") + out;
 }
 
-// Without asking whether two expressions are equal.
-bool same(const ir::TensorType& a, const ir::TensorType& b) {
-  return a.dtype == b.dtype && a.device == b.device && a.offset.same(b.offset) &&
-         ir::same(a.sizes, b.sizes) && ir::same(a.strides, b.strides);
-}
-
 PyRef wrapped(Handle owned) {
   PyRef out = PyRef::steal(wrap(owned));
   if (!out) throw InternalError("wrapping a tensor failed: " + take_python_error());
@@ -74,7 +68,7 @@ int Recording::find_alias(PyObject* tensor) {
   const uint64_t keys = dispatch_keys(handle);
   const std::vector<int> known = storages_[static_cast<size_t>(storage)].tensors;
   for (auto it = known.rbegin(); it != known.rend(); ++it) {
-    if (!same(at(*it).type, type) || dispatch_keys(handle_of(at(*it).object.get())) != keys) continue;
+    if (!at(*it).type.same(type) || dispatch_keys(handle_of(at(*it).object.get())) != keys) continue;
     const int index = add(PyRef::borrow(tensor), type);
     at(index).captured = at(*it).captured;
     at(index).aten = at(*it).aten;
@@ -162,7 +156,7 @@ void Recording::undo_last() {
   const Undo& last = undo_.back();
   TracedTensor& t = at(last.tensor);
   t.aten = last.aten;
-  if (same(t.type, last.type)) return;
+  if (t.type.same(last.type)) return;
   t.type = last.type;
   Result<OpCall> restride = find_op("aten.as_strided_.default");
   VITRINE_CHECK(restride.ok(), "PyTorch lacks as_strided_");
