@@ -216,7 +216,7 @@ class PartitionWriter {
     const bool view = classes_.is_view(node.id), dropped = classes_.is_dropped(node.id);
     out_.crossings.push_back({Crossing::Kind::recomputed,
                               {node.id, 0},
-                              view ? 0 : int64_t{node.type().bytes()},
+                              view ? 0 : node.type().bytes().hint(),
                               -1,
                               id,
                               view      ? "a view: no work"
