@@ -318,7 +318,7 @@ class ProgramPlans : public SizedPlans {
  public:
   ProgramPlans(codegen::Program program, std::vector<LoadedKernel> kernels, const ir::SymbolTable& table,
                CompileOptions options)
-      : programs_(std::move(program)),
+      : programs_(ProgramPlan::without_texts(std::move(program))),
         kernels_(std::move(kernels)),
         table_(table),
         options_(std::move(options)) {}

@@ -29,6 +29,9 @@ class ProgramPlan : public Plan {
   static Result<std::shared_ptr<Plan>> make(codegen::Program program, std::vector<LoadedKernel> kernels,
                                             std::vector<Problem> problems, const CompileOptions& options);
 
+  // All that a plan needs of a program, and not what its kernels were made from.
+  static codegen::Program without_texts(codegen::Program program);
+
   bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
            std::vector<LaunchTime>* times, std::vector<_object*>* given_up) override;
   int launches() const override { return static_cast<int>(steps_.size()); }

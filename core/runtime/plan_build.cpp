@@ -55,11 +55,16 @@ Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::v
   return std::shared_ptr<Plan>(plan);
 }
 
+codegen::Program ProgramPlan::without_texts(codegen::Program program) {
+  for (codegen::Kernel& kernel : program.kernels)
+    kernel.text = {}, kernel.lines = {}, kernel.nodes = {}, kernel.space = {};
+  for (codegen::Step& step : program.steps) step.instead = {};
+  return program;
+}
+
 // A plan lasts as long as the model: what kernels were made from, which is in the session, goes.
 void ProgramPlan::forget_texts() {
-  for (codegen::Kernel& kernel : program_.kernels)
-    kernel.text = {}, kernel.lines = {}, kernel.nodes = {}, kernel.space = {};
-  for (codegen::Step& step : program_.steps) step.instead = {};
+  program_ = without_texts(std::move(program_));
   program_.value_buffer = {};
   slots_ = {};
   steps_.shrink_to_fit();

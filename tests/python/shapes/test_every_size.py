@@ -1,0 +1,96 @@
+"""Every size from 2 to 199, one after the other: eager's results each time, and few compilations in all."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import vitrine
+
+MOST = 3  # compilations
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out, self.norm = nn.Linear(16, 48), nn.Linear(16, 16), nn.LayerNorm(16)
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.norm(x)).view(2, -1, 3, 4, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        return x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape))
+
+
+def modules():
+    torch.manual_seed(0)
+    return {
+        "slice": (lambda x: x[1:] + x[:-1], lambda n: [torch.randn(n, 3)]),
+        "cat": (lambda x: torch.cat([x, x[:1] * 2], 0).relu(), lambda n: [torch.randn(n, 5)]),
+        "matmul": (lambda x, y: (x @ y.t()).softmax(-1), lambda n: [torch.randn(n, 8), torch.randn(n, 8)]),
+        "attention": (Attention(), lambda n: [torch.randn(2, n, 16)]),
+        "layer norm": (nn.Sequential(nn.LayerNorm(24), nn.Linear(24, 7), nn.GELU()), lambda n: [torch.randn(3, n, 24)]),
+        "norm of the size": (lambda x: F.layer_norm(x, x.shape[-1:]), lambda n: [torch.randn(4, n)]),
+        "conv": (nn.Sequential(nn.Conv1d(3, 8, 3, padding=1), nn.ReLU()), lambda n: [torch.randn(2, 3, n)]),
+        "batch of images": (nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1)).eval(), lambda n: [torch.randn(n, 3, 6, 6)]),
+        "cumsum": (lambda x: x.cumsum(0) * 0.5, lambda n: [torch.randn(n, 4)]),
+        "embedding": (nn.Embedding(50, 12), lambda n: [torch.randint(50, (3, n))]),
+        "loss": (lambda x, y: F.cross_entropy(x, y), lambda n: [torch.randn(n, 10), torch.randint(10, (n,))]),
+        "mask": (lambda x: x.masked_fill(torch.ones(x.shape[0], x.shape[0]).tril() == 0, -1.0).sum(-1), lambda n: [torch.randn(n, n)]),
+        "positions": (lambda x: x * torch.arange(x.shape[0])[:, None], lambda n: [torch.randn(n, 3)]),
+        "two sizes": (lambda x, y: (x[:, None] * y[None]).sum(1).amax(0), lambda n: [torch.randn(n, 3), torch.randn(2 * n + 1, 3)]),
+    }  # fmt: skip
+
+
+NAMES = list(modules())
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled():
+    vitrine.reset()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@torch.no_grad()
+def test_inference(name):
+    fn, make = modules()[name]
+    compiled = vitrine.compile(fn, fullgraph=True, recompile_limit=MOST)
+    for n in range(2, 200):
+        inputs = make(n)
+        torch.testing.assert_close(compiled(*inputs), fn(*inputs), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("embedding", "mask", "positions")])
+def test_gradients(name):
+    fn, make = modules()[name]
+    compiled = vitrine.compile(fn, fullgraph=True, recompile_limit=MOST)
+    weights = list(fn.parameters()) if isinstance(fn, nn.Module) else []
+    for n in range(2, 200, 11):
+        inputs = [x.requires_grad_() if x.is_floating_point() else x for x in make(n)]
+        leaves = [x for x in [*inputs, *weights] if x.requires_grad]
+        seed = None
+        grads = []
+        for run in (compiled, fn):
+            out = run(*inputs)
+            seed = torch.randn_like(out) if seed is None else seed
+            grads.append(torch.autograd.grad(out, leaves, seed))
+        torch.testing.assert_close(grads[0], grads[1], rtol=1e-3, atol=1e-4)
+
+
+def test_a_whole_step():
+    def made():
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+        return net, torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+
+    def step(net, optimizer, x, y):
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    (ours, o), (eagers, e) = made(), made()
+    compiled = vitrine.compile(step)
+    for n in range(2, 200, 3):
+        x, y = torch.randn(n, 8), torch.randn(n, 1)
+        torch.testing.assert_close(compiled(ours, o, x, y), step(eagers, e, x, y), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(list(ours.parameters()), list(eagers.parameters()), rtol=1e-3, atol=1e-4)
