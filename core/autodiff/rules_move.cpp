@@ -157,7 +157,7 @@ void upsample_nearest(Vjp& v) {
   const Dims from = v.sizes(0), to = v.node.type().sizes;
   const TensorType g = v.type(v.g());
   const bool single = g.dtype == DType::f32 || g.dtype == DType::f64;
-  const bool still = std::all_of(g.strides.begin(), g.strides.end(), [](int64_t s) { return s == 0; });
+  const bool still = std::all_of(g.strides.begin(), g.strides.end(), [](const ir::Sym& s) { return s == 0; });
   if (!g.device.is_cpu() || !single || !(g.is_contiguous() || still)) refuse("another kernel of PyTorch's");
   Dims by;
   for (size_t d : {2, 3}) {  // dims, and arguments with what the program said

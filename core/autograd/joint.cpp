@@ -24,7 +24,7 @@ namespace {
 // Every element at a place of its own, without gaps: the layout that a gradient of such a tensor has.
 bool is_dense(const ir::TensorType& type) {
   return type.numel() > 0 && extent(type) == type.numel() &&
-         std::none_of(type.strides.begin(), type.strides.end(), [](int64_t s) { return s == 0; });
+         std::none_of(type.strides.begin(), type.strides.end(), [](const ir::Sym& s) { return s == 0; });
 }
 
 std::vector<ir::Arg> args_of(const std::vector<ir::Ref>& refs) {

@@ -53,8 +53,8 @@ Handle allocate(const ir::TensorType& type, int32_t device_type, int32_t index =
 
 }  // namespace
 
-int64_t extent(const ir::TensorType& type) {
-  int64_t last = 0;
+ir::Sym extent(const ir::TensorType& type) {
+  ir::Sym last = 0;
   for (size_t i = 0; i < type.sizes.size(); ++i) {
     if (type.sizes[i] == 0) return 0;
     last += (type.sizes[i] - 1) * type.strides[i];

@@ -18,7 +18,7 @@ Handle zeros_like_type(const ir::TensorType& type);
 // A tensor on PyTorch's meta device with the type's sizes and strides (offset 0). PyRef handle.
 Handle meta_like_type(const ir::TensorType& type);
 // Elements from the first to the last one that the type reaches, offset excluded.
-int64_t extent(const ir::TensorType& type);
+ir::Sym extent(const ir::TensorType& type);
 
 // Whether PyTorch sees a GPU: without one, fake tensors for it are all there is. Needs the GIL; asked once.
 bool gpu_is_here();

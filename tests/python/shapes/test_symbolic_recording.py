@@ -11,11 +11,12 @@ SIZES = [{"s": s, "t": t} for s, t in ((4, 9), (5, 4), (16, 5), (33, 17), (64, 6
 
 
 class SymbolicProgram(Program):
-    """`dims`: by input, the names of its dims that are symbols."""
+    """`dims`: by input, the names of its dims that are symbols. With `joints`, inputs of fixed sizes require grad."""
 
-    def __init__(self, fn, dims):
+    def __init__(self, fn, dims, joints=()):
         self.dims = iter(dims)
-        super().__init__(fn, [torch.randn(shape(d, HINT)) for d in dims])
+        fixed = [not any(isinstance(x, str) for x in d) for d in dims]
+        super().__init__(fn, [torch.randn(shape(d, HINT)).requires_grad_(bool(joints) and f) for d, f in zip(dims, fixed)], joints=joints)
 
     def _input(self, tensor):
         names = tuple(d if isinstance(d, str) else None for d in next(self.dims))
@@ -95,6 +96,21 @@ def test_recorded_once_it_serves_every_size(name):
         inputs = [torch.randn(shape(d, values)) for d in dims]
         graph = program.recorded.aten_at(program.lowering, given)
         same(program._rebuild(run_aten(graph, inputs + program.recorded.constants())), fn(*inputs), 1e-5)
+
+
+TRAINED = {
+    "linear": (lambda x, w, b: F.linear(x, w, b).square().mean(), [(2, "s", 16), (16, 16), (16,)]),
+    "layer norm": (lambda x, w, b: F.layer_norm(x, (16,), w, b).sum(), [(2, "s", 16), (16,), (16,)]),
+    "computed again": (lambda x, w: F.gelu(F.linear(x, w)).square().mean(), [(2, "s", 16), (16, 16)]),
+    "transformer": (transformer, [(1, "t", 16), (48, 16), (16, 16), (32, 16), (16, 32), (16,)]),
+}
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_derivative_asks_nothing_of_sizes(name):
+    program = SymbolicProgram(*TRAINED[name], joints=("own",))
+    assert not isinstance(program.joints["own"], str), program.joints["own"]
+    assert program.lowering.guards() == []
 
 
 def test_what_depends_on_a_size_is_a_guard():
