@@ -115,8 +115,11 @@ SymRange SymbolTable::range(const Polynomial& sum) const {
   const auto falls = [](const SymTerm& term) { return term.factor < 0; };
   if (const auto minus = std::ranges::count_if(sum.terms, falls);
       minus > 0 && static_cast<size_t>(minus) < sum.terms.size()) {
-    if (const auto least = least_by_atoms(sum, 1)) result.lo = std::max(result.lo, *least);
-    if (const auto most = least_by_atoms(sum, -1)) result.hi = std::min(result.hi, -*most);
+    // A sum of several atoms that has a least value so has no greatest one.
+    if (const auto least = least_by_atoms(sum, 1))
+      result.lo = std::max(result.lo, *least);
+    else if (const auto most = least_by_atoms(sum, -1))
+      result.hi = std::min(result.hi, -*most);
   }
   Normal n = normal(sum);
   auto fact = facts_.find(n.terms.terms);

@@ -57,8 +57,9 @@ std::string VectorText::space() const {
   return ir::text(s_.row_count()) + " × " + ir::text(s_.columns());
 }
 std::string VectorText::space_text() const {
-  if (s_.block > 0) return size(s_.columns());
-  return size(s_.row_count()) + " × " + size(s_.columns());
+  const auto shown = [&](const ir::Sym& n) { return target_.sizes ? size(n) : ir::text(n); };
+  if (s_.block > 0) return shown(s_.columns());
+  return shown(s_.row_count()) + " × " + shown(s_.columns());
 }
 std::string VectorText::vector_type(DType lane) const {
   char letter = lane == DType::f64 ? 'd' : lane == DType::i64 ? 'l' : lane == DType::f32 ? 'v' : 'n';

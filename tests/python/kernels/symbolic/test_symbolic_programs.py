@@ -65,6 +65,40 @@ def r(*sizes):
     return torch.randn(*sizes)
 
 
+def llama(x, wq, wk, wv, wo, cos, sin, g):
+    b, t, c = x.shape
+    h = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * g
+
+    def heads(w, n):
+        return F.linear(h, w).view(b, t, n, 8).transpose(1, 2)
+
+    def turned(z):
+        left, right = z.chunk(2, -1)
+        return z * cos[:t] + torch.cat([-right, left], -1) * sin[:t]
+
+    def shared(z):
+        return z[:, :, None].expand(b, 2, 2, t, 8).reshape(b, 4, t, 8)
+
+    q, k, v = turned(heads(wq, 4)), shared(turned(heads(wk, 2))), shared(heads(wv, 2))
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return x + F.linear(y.transpose(1, 2).reshape(b, t, c), wo)
+
+
+def lstm(x, h, c, w, u, b):
+    outs = []
+    for t in range(3):
+        i, f, g, o = (F.linear(x[:, t], w, b) + F.linear(h, u)).chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        outs.append(h)
+    return torch.stack(outs, 1)
+
+
+def vision(x, w, b, first, *weights):
+    h = F.conv2d(x, w, b, stride=4).flatten(2).transpose(1, 2)
+    return block(torch.cat([first.expand(x.shape[0], -1, -1), h], 1), *weights)[:, 0]
+
+
 def words(*sizes):
     return torch.randint(0, 50, sizes)
 
@@ -75,6 +109,15 @@ def images(a, b):
 
 def text(a, b):
     return [words(a, b), words(a, b), r(50, 32), r(110, 32), *block_weights()]
+
+
+def llama_inputs(a, b):
+    weights = [r(n, 32) * 0.2 for n in (32, 16, 16, 32)]
+    return [r(a, b, 32), *weights, r(110, 8), r(110, 8), r(32)]
+
+
+def lstm_inputs(a, b):
+    return [r(a, 3, 16), r(a, 16), r(a, 16), r(64, 16) * 0.3, r(64, 16) * 0.3, r(64)]
 
 
 # name: function, its inputs by the two sizes
@@ -110,6 +153,21 @@ CASES = {
     "backward of a block": (with_gradients(block), lambda a, b: [r(a, b, 32), *block_weights()]),
     "language model": (language_model, text),
     "backward of a language model": (with_gradients(language_model), text),
+    "rotary attention": (llama, llama_inputs),
+    "backward of rotary attention": (with_gradients(llama), llama_inputs),
+    "recurrent": (with_gradients(lstm), lstm_inputs),
+    "vision": (
+        with_gradients(vision),
+        lambda a, b: [r(a, 3, 8, 8), r(32, 3, 4, 4), r(32), r(1, 1, 32), *block_weights()],
+    ),
+    "the same on other tensors": (
+        lambda x, w: F.linear(x.bfloat16(), w.bfloat16()).float(),
+        lambda a, b: [r(a, b, 16), r(32, 16)],
+    ),
+    "losses": (
+        with_gradients(lambda x, y: F.mse_loss(x, y) + F.smooth_l1_loss(x, y)),
+        lambda a, b: [r(a, b), r(a, b)],
+    ),
     "optimizer": (adamw, lambda a, b: [r(a, b), r(a, b), r(a, b), r(a, b).abs(), torch.tensor(3.0)]),
 }
 OWN_PRODUCTS = ["linear", "batch of products", "convolutions", "backward of a block"]
