@@ -21,13 +21,13 @@ constexpr int64_t kOperationsAByte = 100;
 enum class Order : uint8_t { rows, columns, neither };
 Order order_of(const TensorType& t) {
   if (t.is_contiguous()) return Order::rows;
-  return t.strides[0] == 1 && t.strides[1] == t.sizes[0] ? Order::columns : Order::neither;
+  return t.strides[0].same(1) && t.strides[1].same(t.sizes[0]) ? Order::columns : Order::neither;
 }
 
 struct PaddedProduct {
   Ref a, b;  // values of the old graph
-  int64_t m, n, k, to_m, to_n, to_k;
-  bool pads() const { return to_m > m || to_n > n || to_k > k; }
+  ir::Sym m, n, k, to_m, to_n, to_k;
+  bool pads() const { return !to_m.same(m) || !to_n.same(n) || !to_k.same(k); }
 };
 
 class Padder {
@@ -71,26 +71,27 @@ class Padder {
     if (a_order == Order::neither || b_order == Order::neither) return {};
     p.m = a.sizes[0], p.k = a.sizes[1], p.n = b.sizes[1];
     const int64_t step = 16 / ir::dtype_bytes(a.dtype);
-    auto up = [&](int64_t size) { return (size + step - 1) / step * step; };
+    // A size that changes stays as it is: rows of zeros would be copied for each.
+    auto up = [&](const ir::Sym& size) { return size.symbolic() ? size : ir::ceildiv(size, step) * step; };
     p.to_k = a_order == Order::rows || b_order == Order::columns ? up(p.k) : p.k;
     p.to_n = up(p.n);  // rows of the result
     p.to_m = a_order == Order::columns ? up(p.m) : p.m;
     // A bias is one row, and a result without more rows or columns than it had.
-    if (added && (p.to_m > p.m || old_type(node.args[0].as<Ref>()).sizes != Dims{p.n})) return {};
+    if (added && (!p.to_m.same(p.m) || !ir::same(old_type(node.args[0].as<Ref>()).sizes, {p.n}))) return {};
     return p.pads() ? std::optional(p) : std::nullopt;
   }
 
   bool pays(const Node& node, const PaddedProduct& p) const {
     int64_t bytes = 0;
-    auto copy = [&](Ref r, int64_t rows, int64_t columns) {
+    auto copy = [&](Ref r, const ir::Sym& rows, const ir::Sym& columns) {
       const TensorType& t = old_type(r);
-      const bool same = t.sizes == Dims{rows, columns};
-      if (!same && !padded_.contains(stored(r, rows, columns).key)) bytes += 2 * t.bytes();
+      const bool same = ir::same(t.sizes, {rows, columns});
+      if (!same && !padded_.contains(stored(r, rows, columns).key)) bytes += 2 * t.bytes().hint();
     };
     copy(p.a, p.to_m, p.to_k);
     copy(p.b, p.to_k, p.to_n);
-    if (p.to_n > p.n || out_.is_result(node.id)) bytes += 2 * node.type().bytes();
-    return 2 * p.m * p.n * p.k > kOperationsAByte * bytes;
+    if (!p.to_n.same(p.n) || out_.is_result(node.id)) bytes += 2 * node.type().bytes().hint();
+    return (2 * p.m * p.n * p.k).hint() > kOperationsAByte * bytes;
   }
 
   Ref zeros(const Node& from, const TensorType& like, const Dims& sizes) {
@@ -98,11 +99,11 @@ class Padder {
                      {{"dtype", Arg(like.dtype)}, {"device", Arg(ir::Word{like.device.text()})}});
   }
   // With zeros behind its rows (dim 0) or at the end of each (dim 1), up to `size`.
-  Ref longer(const Node& from, Ref value, int64_t dim, int64_t size) {
+  Ref longer(const Node& from, Ref value, int64_t dim, const ir::Sym& size) {
     const TensorType type = out_.type(value);
     Dims more = type.sizes;
     more[static_cast<size_t>(dim)] = size - more[static_cast<size_t>(dim)];
-    if (more[static_cast<size_t>(dim)] == 0) return value;
+    if (more[static_cast<size_t>(dim)].same(0)) return value;
     const Ref behind = zeros(from, type, more);
     return out_.emit(from, "aten.cat.default", {Arg(std::vector<Arg>{Arg(value), Arg(behind)}), Arg(dim)});
   }
@@ -112,17 +113,17 @@ class Padder {
     bool turned = false;
     Key key;
   };
-  Stored stored(Ref old, int64_t rows, int64_t columns) const {
+  Stored stored(Ref old, const ir::Sym& rows, const ir::Sym& columns) const {
     Stored out{old, order_of(old_type(old)) == Order::columns, {}};
     const Node& node = graph_->node(old.node);
     const bool known = out.turned && node.op == "aten.t.default" && node.args[0].is<Ref>();
     if (known) out.value = node.args[0].as<Ref>();
-    out.key = known ? Key{out.value.node, out.value.output, columns, rows}
-                    : Key{old.node, old.output, rows, columns};
+    out.key = known ? Key{out.value.node, out.value.output, columns.hint(), rows.hint()}
+                    : Key{old.node, old.output, rows.hint(), columns.hint()};
     return out;
   }
-  Ref padded(const Node& from, Ref old, int64_t rows, int64_t columns) {
-    if (old_type(old).sizes == Dims{rows, columns}) return out_.mapped(old).as<Ref>();
+  Ref padded(const Node& from, Ref old, const ir::Sym& rows, const ir::Sym& columns) {
+    if (ir::same(old_type(old).sizes, {rows, columns})) return out_.mapped(old).as<Ref>();
     const Stored at = stored(old, rows, columns);
     auto [known, fresh] = padded_.try_emplace(at.key, at.value);
     if (fresh) {
@@ -143,14 +144,14 @@ class Padder {
     args.emplace_back(padded(node, p.a, p.to_m, p.to_k));
     args.emplace_back(padded(node, p.b, p.to_k, p.to_n));
     Ref value = out_.emit(node, node.op, std::move(args), node.kwargs);
-    auto cut = [&](int64_t dim, int64_t size) {
-      if (out_.type(value).sizes[static_cast<size_t>(dim)] != size)
+    auto cut = [&](int64_t dim, const ir::Sym& size) {
+      if (!out_.type(value).sizes[static_cast<size_t>(dim)].same(size))
         value = out_.emit(node, "aten.slice.Tensor", {Arg(value), Arg(dim), Arg(0), Arg(size)});
     };
     cut(0, p.m);
     cut(1, p.n);
     // What leaves the graph owns no more memory than eager's.
-    if (out_.type(value) != node.type() || (out_.is_result(node.id) && p.to_m > p.m))
+    if (!out_.type(value).same(node.type()) || (out_.is_result(node.id) && !p.to_m.same(p.m)))
       out_.change(node, "aten.clone.default", {Arg(value)},
                   {{"memory_format", Arg(ir::Word{"torch.contiguous_format"})}});
     else
