@@ -71,7 +71,7 @@ std::optional<bool> known(const Truth& t) {
 }
 
 // What stands behind a torch.SymInt, SymBool or SymFloat. A SymFloat's value is fixed.
-struct Node {
+struct SizeNode {
   PyObject_HEAD enum class Kind : uint8_t { integer, truth, real } kind;
   Sym integer;
   TruthPtr truth;
@@ -80,18 +80,18 @@ struct Node {
 
 PyTypeObject* node_type();
 
-Node* node_of(PyObject* o) {
-  return Py_TYPE(o) == node_type() ? reinterpret_cast<Node*>(o) : nullptr;
+SizeNode* node_of(PyObject* o) {
+  return Py_TYPE(o) == node_type() ? reinterpret_cast<SizeNode*>(o) : nullptr;
 }
-Node& self_of(PyObject* self) {
-  return *reinterpret_cast<Node*>(self);
+SizeNode& self_of(PyObject* self) {
+  return *reinterpret_cast<SizeNode*>(self);
 }
 
-PyObject* make_node(Node::Kind kind, const Sym& integer, TruthPtr truth, double real) {
+PyObject* make_node(SizeNode::Kind kind, const Sym& integer, TruthPtr truth, double real) {
   PyTypeObject* type = node_type();
   PyObject* self = type ? type->tp_alloc(type, 0) : nullptr;
   if (!self) return nullptr;
-  Node& node = self_of(self);
+  SizeNode& node = self_of(self);
   node.kind = kind;
   new (&node.integer) Sym(integer);
   new (&node.truth) TruthPtr(std::move(truth));
@@ -99,13 +99,13 @@ PyObject* make_node(Node::Kind kind, const Sym& integer, TruthPtr truth, double 
   return self;
 }
 PyObject* make_integer(const Sym& value) {
-  return make_node(Node::Kind::integer, value, nullptr, 0);
+  return make_node(SizeNode::Kind::integer, value, nullptr, 0);
 }
 PyObject* make_truth(Truth truth) {
-  return make_node(Node::Kind::truth, 0, std::make_shared<const Truth>(std::move(truth)), 0);
+  return make_node(SizeNode::Kind::truth, 0, std::make_shared<const Truth>(std::move(truth)), 0);
 }
 PyObject* make_real(double value) {
-  return make_node(Node::Kind::real, 0, nullptr, value);
+  return make_node(SizeNode::Kind::real, 0, nullptr, value);
 }
 
 void free_node(PyObject* self) {
@@ -120,16 +120,17 @@ PyObject* unknown(const char* what) {
 }
 
 // A number as a real one: the size is fixed.
-double real_of(const Node& node) {
-  return node.kind == Node::Kind::real ? node.real : static_cast<double>(static_cast<int64_t>(node.integer));
+double real_of(const SizeNode& node) {
+  return node.kind == SizeNode::Kind::real ? node.real
+                                           : static_cast<double>(static_cast<int64_t>(node.integer));
 }
 
 // Arithmetic on two integers; anything with a real number in it is computed now.
 template <Sym (*integers)(const Sym&, const Sym&), double (*reals)(double, double)>
 PyObject* arithmetic(PyObject* self, PyObject* other) {
-  const Node &a = self_of(self), *b = node_of(other);
-  if (!b || a.kind == Node::Kind::truth || b->kind == Node::Kind::truth) return unknown("arithmetic");
-  if (a.kind == Node::Kind::integer && b->kind == Node::Kind::integer)
+  const SizeNode &a = self_of(self), *b = node_of(other);
+  if (!b || a.kind == SizeNode::Kind::truth || b->kind == SizeNode::Kind::truth) return unknown("arithmetic");
+  if (a.kind == SizeNode::Kind::integer && b->kind == SizeNode::Kind::integer)
     return make_integer(integers(a.integer, b->integer));
   return make_real(reals(real_of(a), real_of(*b)));
 }
@@ -138,8 +139,8 @@ Sym difference(const Sym& a, const Sym& b) {
 }
 template <double (*reals)(double, double)>
 PyObject* of_reals(PyObject* self, PyObject* other) {
-  const Node &a = self_of(self), *b = node_of(other);
-  if (!b || a.kind == Node::Kind::truth || b->kind == Node::Kind::truth) return unknown("arithmetic");
+  const SizeNode &a = self_of(self), *b = node_of(other);
+  if (!b || a.kind == SizeNode::Kind::truth || b->kind == SizeNode::Kind::truth) return unknown("arithmetic");
   return make_real(reals(real_of(a), real_of(*b)));
 }
 double add_reals(double a, double b) {
@@ -171,8 +172,8 @@ double larger_real(double a, double b) {
 }
 
 PyObject* power(PyObject* self, PyObject* other) {
-  const Node &a = self_of(self), *b = node_of(other);
-  if (!b || a.kind != Node::Kind::integer || b->kind != Node::Kind::integer)
+  const SizeNode &a = self_of(self), *b = node_of(other);
+  if (!b || a.kind != SizeNode::Kind::integer || b->kind != SizeNode::Kind::integer)
     return of_reals<power_of_reals>(self, other);
   const int64_t exponent = b->integer;
   if (exponent < 0 || exponent > 8) return of_reals<power_of_reals>(self, other);
@@ -181,20 +182,20 @@ PyObject* power(PyObject* self, PyObject* other) {
   return make_integer(out);
 }
 
-enum class Asked : uint8_t { eq, ne, lt, le, gt, ge };
-bool compare_reals(Asked asked, double a, double b) {
+enum class Comparison : uint8_t { eq, ne, lt, le, gt, ge };
+bool compare_reals(Comparison asked, double a, double b) {
   switch (asked) {
-    case Asked::eq:
+    case Comparison::eq:
       return a == b;
-    case Asked::ne:
+    case Comparison::ne:
       return a != b;
-    case Asked::lt:
+    case Comparison::lt:
       return a < b;
-    case Asked::le:
+    case Comparison::le:
       return a <= b;
-    case Asked::gt:
+    case Comparison::gt:
       return a > b;
-    case Asked::ge:
+    case Comparison::ge:
       return a >= b;
   }
   return false;
@@ -202,44 +203,44 @@ bool compare_reals(Asked asked, double a, double b) {
 Truth negated(Truth truth) {
   return {Truth::Kind::negated, false, 0, 0, std::make_shared<const Truth>(std::move(truth)), nullptr};
 }
-Truth compare_integers(Asked asked, const Sym& a, const Sym& b) {
+Truth compare_integers(Comparison asked, const Sym& a, const Sym& b) {
   const auto relation = [](Truth::Kind kind, const Sym& x, const Sym& y) {
     return Truth{kind, false, x, y, nullptr, nullptr};
   };
   switch (asked) {
-    case Asked::eq:
+    case Comparison::eq:
       return relation(Truth::Kind::equal, a, b);
-    case Asked::ne:
+    case Comparison::ne:
       return negated(relation(Truth::Kind::equal, a, b));
-    case Asked::le:
+    case Comparison::le:
       return relation(Truth::Kind::less_equal, a, b);
-    case Asked::ge:
+    case Comparison::ge:
       return relation(Truth::Kind::less_equal, b, a);
-    case Asked::gt:
+    case Comparison::gt:
       return negated(relation(Truth::Kind::less_equal, a, b));
-    case Asked::lt:
+    case Comparison::lt:
       return negated(relation(Truth::Kind::less_equal, b, a));
   }
   return {};
 }
 
-TruthPtr truth_of(const Node& node) {
-  if (node.kind == Node::Kind::truth) return node.truth;
-  if (node.kind == Node::Kind::real)
+TruthPtr truth_of(const SizeNode& node) {
+  if (node.kind == SizeNode::Kind::truth) return node.truth;
+  if (node.kind == SizeNode::Kind::real)
     return std::make_shared<const Truth>(
         Truth{Truth::Kind::constant, node.real != 0, 0, 0, nullptr, nullptr});
-  return std::make_shared<const Truth>(compare_integers(Asked::ne, node.integer, 0));
+  return std::make_shared<const Truth>(compare_integers(Comparison::ne, node.integer, 0));
 }
 
-template <Asked asked>
+template <Comparison asked>
 PyObject* compared(PyObject* self, PyObject* other) {
-  const Node &a = self_of(self), *b = node_of(other);
+  const SizeNode &a = self_of(self), *b = node_of(other);
   if (!b) return unknown("a comparison");
-  if (a.kind == Node::Kind::truth || b->kind == Node::Kind::truth) {  // only by value
+  if (a.kind == SizeNode::Kind::truth || b->kind == SizeNode::Kind::truth) {  // only by value
     const bool x = ask(*truth_of(a)), y = ask(*truth_of(*b));
     return make_truth({Truth::Kind::constant, compare_reals(asked, x, y), 0, 0, nullptr, nullptr});
   }
-  if (a.kind == Node::Kind::integer && b->kind == Node::Kind::integer)
+  if (a.kind == SizeNode::Kind::integer && b->kind == SizeNode::Kind::integer)
     return make_truth(compare_integers(asked, a.integer, b->integer));
   const bool answer = compare_reals(asked, real_of(a), real_of(*b));
   return make_truth({Truth::Kind::constant, answer, 0, 0, nullptr, nullptr});
@@ -247,7 +248,7 @@ PyObject* compared(PyObject* self, PyObject* other) {
 
 template <Truth::Kind kind>
 PyObject* joined(PyObject* self, PyObject* other) {
-  const Node* b = node_of(other);
+  const SizeNode* b = node_of(other);
   if (!b) return unknown("logic");
   return make_truth({kind, false, 0, 0, truth_of(self_of(self)), truth_of(*b)});
 }
@@ -261,22 +262,22 @@ PyObject* chosen(PyObject* self, PyObject* args) {
 }
 
 PyObject* neg(PyObject* self, PyObject*) {
-  const Node& a = self_of(self);
-  return a.kind == Node::Kind::real ? make_real(-a.real) : make_integer(-a.integer);
+  const SizeNode& a = self_of(self);
+  return a.kind == SizeNode::Kind::real ? make_real(-a.real) : make_integer(-a.integer);
 }
 PyObject* whole(PyObject* self, PyObject*) {  // of an integer: itself; clone
-  const Node& a = self_of(self);
+  const SizeNode& a = self_of(self);
   return make_node(a.kind, a.integer, a.truth, a.real);
 }
 PyObject* floored(PyObject* self, PyObject* nothing) {
-  const Node& a = self_of(self);
-  return a.kind == Node::Kind::real ? make_integer(static_cast<int64_t>(std::floor(a.real)))
-                                    : whole(self, nothing);
+  const SizeNode& a = self_of(self);
+  return a.kind == SizeNode::Kind::real ? make_integer(static_cast<int64_t>(std::floor(a.real)))
+                                        : whole(self, nothing);
 }
 PyObject* ceiled(PyObject* self, PyObject* nothing) {
-  const Node& a = self_of(self);
-  return a.kind == Node::Kind::real ? make_integer(static_cast<int64_t>(std::ceil(a.real)))
-                                    : whole(self, nothing);
+  const SizeNode& a = self_of(self);
+  return a.kind == SizeNode::Kind::real ? make_integer(static_cast<int64_t>(std::ceil(a.real)))
+                                        : whole(self, nothing);
 }
 PyObject* as_real(PyObject* self, PyObject*) {
   return make_real(real_of(self_of(self)));
@@ -294,7 +295,7 @@ PyObject* wrap_truth(PyObject*, PyObject* value) {
   return make_truth({Truth::Kind::constant, value == Py_True, 0, 0, nullptr, nullptr});
 }
 
-template <Node::Kind kind>
+template <SizeNode::Kind kind>
 PyObject* is_kind(PyObject* self, PyObject*) {
   return PyBool_FromLong(self_of(self).kind == kind);
 }
@@ -322,15 +323,15 @@ PyObject* surely(PyObject* self, PyObject*) {
   return PyBool_FromLong(known(*truth_of(self_of(self))).value_or(false));
 }
 PyObject* constant_int(PyObject* self, PyObject*) {
-  const Node& a = self_of(self);
-  if (a.kind != Node::Kind::integer || a.integer.symbolic()) Py_RETURN_NONE;
+  const SizeNode& a = self_of(self);
+  if (a.kind != SizeNode::Kind::integer || a.integer.symbolic()) Py_RETURN_NONE;
   return PyLong_FromLongLong(a.integer.hint());
 }
 PyObject* shown(PyObject* self, PyObject*) {
-  const Node& a = self_of(self);
-  const std::string text = a.kind == Node::Kind::integer ? ir::text(a.integer)
-                           : a.kind == Node::Kind::real  ? std::to_string(a.real)
-                                                         : "a comparison";
+  const SizeNode& a = self_of(self);
+  const std::string text = a.kind == SizeNode::Kind::integer ? ir::text(a.integer)
+                           : a.kind == SizeNode::Kind::real  ? std::to_string(a.real)
+                                                             : "a comparison";
   return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
 }
 PyObject* represent(PyObject* self) {
@@ -363,12 +364,12 @@ PyMethodDef kMethods[] = {
     ONE("clone", whole),
     ONE("sym_float", as_real),
     // Questions.
-    TWO("eq", compared<Asked::eq>),
-    TWO("ne", compared<Asked::ne>),
-    TWO("lt", compared<Asked::lt>),
-    TWO("le", compared<Asked::le>),
-    TWO("gt", compared<Asked::gt>),
-    TWO("ge", compared<Asked::ge>),
+    TWO("eq", compared<Comparison::eq>),
+    TWO("ne", compared<Comparison::ne>),
+    TWO("lt", compared<Comparison::lt>),
+    TWO("le", compared<Comparison::le>),
+    TWO("gt", compared<Comparison::gt>),
+    TWO("ge", compared<Comparison::ge>),
     TWO("sym_and", joined<Truth::Kind::both>),
     TWO("sym_or", joined<Truth::Kind::either>),
     TWO("and_", joined<Truth::Kind::both>),
@@ -381,9 +382,9 @@ PyMethodDef kMethods[] = {
     TWO("wrap_float", wrap_real),
     TWO("wrap_bool", wrap_truth),
     // What it is.
-    ONE("is_int", is_kind<Node::Kind::integer>),
-    ONE("is_bool", is_kind<Node::Kind::truth>),
-    ONE("is_float", is_kind<Node::Kind::real>),
+    ONE("is_int", is_kind<SizeNode::Kind::integer>),
+    ONE("is_bool", is_kind<SizeNode::Kind::truth>),
+    ONE("is_float", is_kind<SizeNode::Kind::real>),
     ONE("is_nested_int", no),
     ONE("is_symbolic", yes),
     ONE("is_constant", no),
@@ -419,7 +420,7 @@ PyTypeObject* node_type() {
                                   {Py_tp_dealloc, reinterpret_cast<void*>(free_node)},
                                   {Py_tp_repr, reinterpret_cast<void*>(represent)},
                                   {0, nullptr}};
-    static PyType_Spec spec = {"vitrine._engine.SizeNode", sizeof(Node), 0,
+    static PyType_Spec spec = {"vitrine._engine.SizeNode", sizeof(SizeNode), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
     return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   });
@@ -456,9 +457,9 @@ std::optional<Sym> sym_of(PyObject* value) {
   }
   if (!is_a(value, Name::SymInt)) return std::nullopt;
   const PyRef node = PyRef::steal(PyObject_GetAttrString(value, "node"));
-  const Node* of = node ? node_of(node.get()) : nullptr;
+  const SizeNode* of = node ? node_of(node.get()) : nullptr;
   PyErr_Clear();
-  return of && of->kind == Node::Kind::integer ? std::optional<Sym>(of->integer) : std::nullopt;
+  return of && of->kind == SizeNode::Kind::integer ? std::optional<Sym>(of->integer) : std::nullopt;
 }
 
 bool is_symbolic_number(PyObject* value) {

@@ -1,6 +1,7 @@
 #include "core/capture/segment/instance.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/autograd/joint_at_sizes.h"
 #include "core/ir/substitute.h"
@@ -153,6 +154,34 @@ ir::GraphPtr graph_to_compile(const Instance& instance) {
   auto graph = ir::at_sizes(*from.graphs.aten, from.table, instance.values);
   if (!graph) throw InternalError(graph.error().what);
   return graph.take();
+}
+
+std::shared_ptr<runtime::Plan> sized_plan(Instance& instance, const runtime::CompileOptions& options,
+                                          const std::function<bool()>& cancelled) {
+  SymbolicGraph* graph = instance.evaluated.get();
+  if (!graph) return nullptr;
+  if (!std::exchange(graph->forward_tried, true)) {
+    const ir::GraphPtr& aten = graph->joint ? graph->joint->halves.forward : graph->graphs.aten;
+    auto plans = runtime::compile_sized(aten, graph->table, options, cancelled);
+    if (plans) graph->forward = plans.take();
+  }
+  return graph->forward ? graph->forward->at(instance.values) : nullptr;
+}
+
+std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& instance,
+                                                               runtime::CompileOptions options) {
+  if (!instance.evaluated) return {};
+  options.kept_results = -1;
+  options.versions = {};
+  options.is_backward = true;
+  return [graph = instance.evaluated, values = instance.values,
+          options = std::move(options)]() -> std::shared_ptr<runtime::Plan> {
+    if (!std::exchange(graph->backward_tried, true)) {
+      auto plans = runtime::compile_sized(graph->joint->halves.backward, graph->table, options);
+      if (plans) graph->backward = plans.take();
+    }
+    return graph->backward ? graph->backward->at(values) : nullptr;
+  };
 }
 
 NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,

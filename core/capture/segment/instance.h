@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,6 +66,14 @@ class Answers : public torch_api::NewSizes {
 // What its plan computes: its graph, or the forward half of that. Throws InternalError where an expression
 // has no value for its sizes.
 ir::GraphPtr graph_to_compile(const Instance& instance);
+
+// The plan for the instance's sizes: of its graph, or the forward half of that. The graph is compiled when it
+// is first asked for. Null: the instance has none, or the compilation does not serve its sizes.
+std::shared_ptr<runtime::Plan> sized_plan(Instance& instance, const runtime::CompileOptions& options,
+                                          const std::function<bool()>& cancelled);
+// The same of its backward graph; options: the forward half's. Empty: there is none.
+std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& instance,
+                                                               runtime::CompileOptions options);
 
 struct NewInstance {
   std::shared_ptr<Instance> instance;  // null: none can be made
