@@ -3,62 +3,38 @@
 #include <unordered_map>
 
 #include "core/base/result.h"
+#include "core/ir/each_integer.h"
 
 namespace vitrine::codegen {
 
 namespace {
 
 template <class F>
-void each_of(ir::Dims& dims, F& f) {
-  for (ir::Sym& number : dims) f(number);
-}
-
-template <class F>
-void each_of(ir::TensorType& type, F& f) {
-  each_of(type.sizes, f);
-  each_of(type.strides, f);
-  f(type.offset);
-}
-
-template <class F>
-void each_of(ir::Arg& arg, F& f) {
-  if (auto* number = std::get_if<ir::Sym>(&arg.v)) f(*number);
-  if (auto* list = std::get_if<std::vector<ir::Arg>>(&arg.v))
-    for (ir::Arg& a : *list) each_of(a, f);
-}
-
-template <class F>
-void each_of(ir::Node& node, F& f) {
-  for (ir::Arg& arg : node.args) each_of(arg, f);
-  for (auto& [name, arg] : node.kwargs) each_of(arg, f);
-  for (ir::TensorType& type : node.outputs) each_of(type, f);
-}
-
-template <class F>
 void each_of(Kernel& kernel, F& f) {
   for (ir::Sym* number : {&kernel.grid.blocks, &kernel.grid.shared, &kernel.held, &kernel.scratch,
                           &kernel.work, &kernel.grain, &kernel.bytes, &kernel.flops})
     f(*number);
-  each_of(kernel.numbers, f);
+  for (ir::Sym& number : kernel.numbers) f(number);
 }
 
 template <class F>
 void each_of(Step& step, F& f) {
-  each_of(step.numbers, f);
-  each_of(step.node, f);
+  for (ir::Sym& number : step.numbers) f(number);
+  ir::each_integer(step.node, f);
   for (std::vector<Alternative>* ways : {&step.instead, &step.shapes})
-    for (Alternative& way : *ways) each_of(way.numbers, f);
+    for (Alternative& way : *ways)
+      for (ir::Sym& number : way.numbers) f(number);
 }
 
 template <class F>
 void each_number(Program& program, F&& f) {
   for (Buffer& buffer : program.buffers) {
-    each_of(buffer.type, f);
+    ir::each_integer(buffer.type, f);
     f(buffer.arena_offset);
   }
   for (Kernel& kernel : program.kernels) each_of(kernel, f);
   for (Step& step : program.steps) each_of(step, f);
-  for (ir::Arg& result : program.results) each_of(result, f);
+  for (ir::Arg& result : program.results) ir::each_integer(result, f);
   f(program.arena_bytes);
   f(program.host_bytes);
 }

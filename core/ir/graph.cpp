@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/result.h"
+#include "core/ir/each_integer.h"
 
 namespace vitrine::ir {
 
@@ -132,37 +133,15 @@ GraphPtr Builder::finish(std::vector<Arg> results) {
   return std::move(graph_);
 }
 
-namespace {
-
-SymbolTable* symbols_of(const Sym& number) {
-  return number.symbolic() ? number.expr()->table : nullptr;
-}
-SymbolTable* symbols_of(const Dims& dims) {
-  for (const Sym& d : dims)
-    if (SymbolTable* found = symbols_of(d)) return found;
-  return nullptr;
-}
-SymbolTable* symbols_of(const Arg& arg) {
-  if (arg.is<Sym>()) return symbols_of(arg.as<Sym>());
-  if (arg.is<std::vector<Arg>>())
-    for (const Arg& a : arg.as<std::vector<Arg>>())
-      if (SymbolTable* found = symbols_of(a)) return found;
-  return nullptr;
-}
-
-}  // namespace
-
 SymbolTable* symbols_of(const Graph& graph) {
+  SymbolTable* found = nullptr;
   for (const Node& node : graph.nodes()) {
-    for (const TensorType& type : node.outputs)
-      for (SymbolTable* found : {symbols_of(type.sizes), symbols_of(type.strides), symbols_of(type.offset)})
-        if (found) return found;
-    for (const Arg& arg : node.args)
-      if (SymbolTable* found = symbols_of(arg)) return found;
-    for (const auto& [key, arg] : node.kwargs)
-      if (SymbolTable* found = symbols_of(arg)) return found;
+    each_integer(node, [&](const Sym& number) {
+      if (!found && number.symbolic()) found = number.expr()->table;
+    });
+    if (found) break;
   }
-  return nullptr;
+  return found;
 }
 
 Arg map_refs(const Arg& arg, const std::function<Arg(Ref)>& f) {

@@ -15,7 +15,4 @@ Result<GraphPtr> at_sizes(const Graph& graph, const SymbolTable& table, std::spa
 Result<TensorType> at_sizes(const TensorType& type, const SymbolTable& table,
                             std::span<const int64_t> values);
 
-// Without a single expression.
-bool is_concrete(const Graph& graph);
-
 }  // namespace vitrine::ir

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/once.h"
+#include "core/ir/each_integer.h"
 #include "core/recording/lowering_state.h"
 #include "core/recording/operator_call.h"
 #include "core/torch_api/api.h"
@@ -26,7 +27,7 @@ PyRef conjugated(DispatchState& state, PyObject* args, PyObject* kwargs) {
   if (!op) throw Raised{};
   Recording& r = state.recording;
   const int of = state.in_backward ? -1 : r.find(PyTuple_GET_ITEM(args, 0));
-  if (of >= 0 && is_symbolic(r.at(of).type))
+  if (of >= 0 && ir::has_expression(r.at(of).type))
     stop("unsupported_operator", "aten._conj.default of a tensor whose sizes are expressions");
   if (of >= 0 && r.at(of).type.numel() != extent(r.at(of).type))
     stop("unsupported_operator", "aten._conj.default of a tensor with gaps");

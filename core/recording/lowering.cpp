@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/ir/each_integer.h"
 #include "core/recording/absent_gpu.h"
 #include "core/recording/lowering_guards.h"
 #include "core/recording/lowering_state.h"
@@ -56,7 +57,7 @@ void Lowering::State::copy_requires_grad(int index, PyObject* real) {
     return;
   }
   const ir::TensorType& type = recording.at(index).type;
-  PyRef leaf = is_symbolic(type) ? symbolic_tensor(type) : PyRef::steal(wrap(fake_tensor(type)));
+  PyRef leaf = ir::has_expression(type) ? symbolic_tensor(type) : PyRef::steal(wrap(fake_tensor(type)));
   bool grad = true;
   GradModeGuard grad_guard(grad);
   PyRef ready = PyRef::steal(leaf ? PyObject_CallMethod(leaf.get(), "requires_grad_", nullptr) : nullptr);

@@ -1,27 +1,17 @@
 // Operators on tensors whose sizes are expressions: no kernel of PyTorch's says what they give, our rules do.
 #include <algorithm>
 
+#include "core/ir/each_integer.h"
 #include "core/ops/device.h"
 #include "core/recording/operator_call.h"
 #include "core/torch_api/symbolic_tensor.h"
 
 namespace vitrine::torch_api {
 
-namespace {
-
-bool has_expression(const ir::Arg& arg) {
-  if (arg.is<int64_t>()) return arg.as<ir::Sym>().symbolic();
-  if (!arg.is<std::vector<ir::Arg>>()) return false;
-  const auto& list = arg.as<std::vector<ir::Arg>>();
-  return std::any_of(list.begin(), list.end(), has_expression);
-}
-
-}  // namespace
-
 bool OperatorCall::is_of_expressions() const {
   return recording_.symbols && std::any_of(bound_.begin(), bound_.end(), [&](const BoundArg& b) {
-           const auto symbolic = [&](int t) { return is_symbolic(recording_.at(t).type); };
-           return has_expression(b.arg) || std::any_of(b.tensors.begin(), b.tensors.end(), symbolic);
+           const auto symbolic = [&](int t) { return ir::has_expression(recording_.at(t).type); };
+           return ir::has_expression(b.arg) || std::any_of(b.tensors.begin(), b.tensors.end(), symbolic);
          });
 }
 

@@ -1,4 +1,5 @@
 // What has no place in a graph: reads of data, shapes that depend on data, what eager refuses or warns of.
+#include "core/ir/each_integer.h"
 #include "core/recording/operator_call.h"
 
 #include <algorithm>
@@ -87,11 +88,8 @@ void OperatorCall::refuse_numbers(const ir::TensorType& out) const {
   }
 }
 
-static bool is_expression(const ir::Arg& arg) {
-  return arg.is<int64_t>() && arg.as<ir::Sym>().symbolic();
-}
 Number OperatorCall::number_of(const BoundArg& b) const {
-  if (is_expression(b.arg)) return Number(ir::Arg());  // a size: 64 bits hold it
+  if (ir::has_expression(b.arg)) return Number(ir::Arg());  // a size: 64 bits hold it
   if (b.tensors.size() != 1) return Number(b.arg);
   const PyRef value =
       recording_.at(b.tensors[0]).type.sizes.empty() ? recording_.known_value(b.tensors[0]) : PyRef();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/ir/each_integer.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/fake_tensor.h"
 #include "core/torch_api/symbolic_tensor.h"
@@ -139,7 +140,7 @@ int Recording::add(PyRef tensor, ir::TensorType type) {
 }
 
 int Recording::fresh(const ir::TensorType& type) {
-  return add(is_symbolic(type) ? symbolic_tensor(type) : wrapped(fake_tensor(type)), type);
+  return add(ir::has_expression(type) ? symbolic_tensor(type) : wrapped(fake_tensor(type)), type);
 }
 
 void Recording::set_aten(int index, ir::Ref ref) {
@@ -222,7 +223,7 @@ PyRef Recording::symbolic_on_storage(PyObject* real, const ir::TensorType& type)
 
 // A traced tensor of `type` on the fake tensor of the real tensor's storage.
 int Recording::add_on_storage(PyObject* real, const ir::TensorType& type) {
-  if (is_symbolic(type)) return add(symbolic_on_storage(real, type), type);
+  if (ir::has_expression(type)) return add(symbolic_on_storage(real, type), type);
   Handle handle = handle_of(real);
   const void* real_storage = storage_of(handle);
   int storage = look_up(real_storages_, real_storage);
@@ -237,7 +238,7 @@ int Recording::add_on_storage(PyObject* real, const ir::TensorType& type) {
   }
   real_alive_.push_back(PyRef::borrow(real));
   PyRef base = storages_[static_cast<size_t>(storage)].first;
-  if (symbols && is_symbolic(type_now(base.get())))
+  if (symbols && ir::has_expression(type_now(base.get())))
     stop("unsupported_value", "an input is a part of the memory of one whose sizes change");
   if (type_now(base.get()).dtype != type.dtype) {
     PyRef dtype = PyRef::steal(PyObject_GetAttrString(real, "dtype"));

@@ -58,12 +58,6 @@ ir::Dims dims_of(PyObject* tuple) {
 
 }  // namespace
 
-bool is_symbolic(const ir::TensorType& type) {
-  const auto symbolic = [](const ir::Sym& s) { return s.symbolic(); };
-  return type.offset.symbolic() || std::any_of(type.sizes.begin(), type.sizes.end(), symbolic) ||
-         std::any_of(type.strides.begin(), type.strides.end(), symbolic);
-}
-
 ir::Dims strides_by_sizes(const ir::TensorType& type) {
   std::vector<size_t> order(type.sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -7,7 +7,6 @@
 
 namespace vitrine::torch_api {
 
-bool is_symbolic(const ir::TensorType& type);  // a size, a stride or the offset is an expression
 // Strides that follow from the type's sizes, where those that it has are the hints of such: of a tensor
 // without gaps in some order of its dims. Else those that it has.
 ir::Dims strides_by_sizes(const ir::TensorType& type);
