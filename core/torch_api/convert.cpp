@@ -70,10 +70,6 @@ std::optional<ir::Arg> to_arg(PyObject* value, const TensorArg& tensor) {
   if (value == Py_None) return ir::Arg();
   if (is_tensor(value)) return tensor(value);
   if (auto n = number(value)) return n;
-  if (is_symbolic_number(value)) {
-    const auto size = sym_of(value);
-    return size ? std::optional(ir::Arg(*size)) : std::nullopt;
-  }
   if (PyUnicode_Check(value)) {
     const char* utf8 = PyUnicode_AsUTF8(value);
     if (!utf8) return PyErr_Clear(), std::nullopt;
@@ -89,6 +85,10 @@ std::optional<ir::Arg> to_arg(PyObject* value, const TensorArg& tensor) {
       list.push_back(std::move(*item));
     }
     return ir::Arg(std::move(list));
+  }
+  if (is_symbolic_number(value)) {
+    const auto size = sym_of(value);
+    return size ? std::optional(ir::Arg(*size)) : std::nullopt;
   }
   return torch_word(value);
 }

@@ -125,23 +125,22 @@ double real_of(const SizeNode& node) {
                                            : static_cast<double>(static_cast<int64_t>(node.integer));
 }
 
-// Arithmetic on two integers; anything with a real number in it is computed now.
-template <Sym (*integers)(const Sym&, const Sym&), double (*reals)(double, double)>
-PyObject* arithmetic(PyObject* self, PyObject* other) {
-  const SizeNode &a = self_of(self), *b = node_of(other);
-  if (!b || a.kind == SizeNode::Kind::truth || b->kind == SizeNode::Kind::truth) return unknown("arithmetic");
-  if (a.kind == SizeNode::Kind::integer && b->kind == SizeNode::Kind::integer)
-    return make_integer(integers(a.integer, b->integer));
-  return make_real(reals(real_of(a), real_of(*b)));
-}
-Sym difference(const Sym& a, const Sym& b) {
-  return a - b;
-}
+// Anything with a real number in it is computed now.
 template <double (*reals)(double, double)>
 PyObject* of_reals(PyObject* self, PyObject* other) {
   const SizeNode &a = self_of(self), *b = node_of(other);
   if (!b || a.kind == SizeNode::Kind::truth || b->kind == SizeNode::Kind::truth) return unknown("arithmetic");
   return make_real(reals(real_of(a), real_of(*b)));
+}
+// Of two integers an expression.
+template <Sym (*integers)(const Sym&, const Sym&), double (*reals)(double, double)>
+PyObject* arithmetic(PyObject* self, PyObject* other) {
+  const SizeNode &a = self_of(self), *b = node_of(other);
+  const bool whole = b && a.kind == SizeNode::Kind::integer && b->kind == SizeNode::Kind::integer;
+  return whole ? make_integer(integers(a.integer, b->integer)) : of_reals<reals>(self, other);
+}
+Sym difference(const Sym& a, const Sym& b) {
+  return a - b;
 }
 double add_reals(double a, double b) {
   return a + b;
@@ -176,7 +175,8 @@ PyObject* power(PyObject* self, PyObject* other) {
   if (!b || a.kind != SizeNode::Kind::integer || b->kind != SizeNode::Kind::integer)
     return of_reals<power_of_reals>(self, other);
   const int64_t exponent = b->integer;
-  if (exponent < 0 || exponent > 8) return of_reals<power_of_reals>(self, other);
+  if (exponent < 0) return of_reals<power_of_reals>(self, other);
+  if (exponent > 64) return unknown("a high power");
   Sym out = 1;
   for (int64_t i = 0; i < exponent; ++i) out = ir::mul(out, a.integer);
   return make_integer(out);
