@@ -91,20 +91,10 @@ std::shared_ptr<Instance> first_instance(const Trace& trace, const CallSizes& si
 namespace {
 
 // Whether tensors of these sizes lie in memory as the expressions say.
-bool lie_as_expected(const Trace& trace, const SymbolicGraph& graph, const CallSizes& sizes,
-                     std::span<const int64_t> values) {
-  size_t next = 0;
-  for (const Symbolic::Input& input : trace.symbolic->inputs) {
-    if (!input.in_graph) continue;
-    const size_t dims = input.symbols.size();
-    const auto at = std::find(trace.inputs.begin(), trace.inputs.end(), input.source) - trace.inputs.begin();
-    if (input.is_tensor && at < static_cast<std::ptrdiff_t>(trace.inputs.size()))
-      if (const ir::TensorType& type = graph.inputs[static_cast<size_t>(at)]; !type.sizes.empty())
-        for (size_t d = 0; d < dims; ++d)
-          if (graph.table.evaluate(type.strides[d], values) != sizes.key.at(next + dims + d)) return false;
-    next += input.is_tensor ? 2 * dims : 1;
-  }
-  return true;
+bool lie_as_expected(const SymbolicGraph& graph, const CallSizes& sizes, std::span<const int64_t> values) {
+  return std::all_of(graph.strides.begin(), graph.strides.end(), [&](const auto& stride) {
+    return graph.table.evaluate(stride.second, values) == sizes.key.at(stride.first);
+  });
 }
 
 // The instance that the expressions give for these sizes; null: they do not serve them.
@@ -121,8 +111,7 @@ std::shared_ptr<Instance> evaluated(const Trace& trace, const std::shared_ptr<Sy
     values[i] = *value;
   }
   if (!graph->table.holds(values) || !trace.symbolic->table.holds(values) ||
-      !lie_as_expected(trace, *graph, sizes, values) ||
-      !make_integers(*trace.symbolic, values, instance->integers))
+      !lie_as_expected(*graph, sizes, values) || !make_integers(*trace.symbolic, values, instance->integers))
     return nullptr;
   if (graph->joint) {
     auto joint = torch_api::at_sizes(*graph->joint, graph->table, values);

@@ -6,6 +6,7 @@
 
 #include "core/autograd/joint.h"
 #include "core/capture/cpython/cpython.h"
+#include "core/ir/each_integer.h"
 #include "core/recording/relower.h"
 #include "core/torch_api/sym_node.h"
 #include "core/torch_api/symbolic_tensor.h"
@@ -55,15 +56,20 @@ class Expressions : public torch_api::NewSizes {
 void enter_types(const Trace& trace, SymbolicGraph& made) {
   const std::vector<const ir::Node*> nodes = trace.graphs.aten->inputs();
   made.inputs.resize(trace.inputs.size());
+  size_t next = 0;  // of a call's key
   for (const Symbolic::Input& input : trace.symbolic->inputs) {
-    if (!input.is_tensor || !input.in_graph) continue;
+    if (!input.in_graph) continue;
+    const size_t dims = input.symbols.size(), sizes_at = next;
+    next += input.is_tensor ? 2 * dims : 1;
+    if (!input.is_tensor) continue;
     const auto at = std::find(trace.inputs.begin(), trace.inputs.end(), input.source) - trace.inputs.begin();
     if (at == static_cast<std::ptrdiff_t>(trace.inputs.size())) continue;
     ir::TensorType type = nodes.at(static_cast<size_t>(at))->type();
-    for (size_t d = 0; d < input.symbols.size(); ++d)
+    for (size_t d = 0; d < dims; ++d)
       if (input.symbols[d] >= 0) type.sizes[d] = made.symbols[static_cast<size_t>(input.symbols[d])];
-    if (!torch_api::is_symbolic(type)) continue;
+    if (!ir::has_expression(type)) continue;
     type.strides = torch_api::strides_by_sizes(type);
+    for (size_t d = 0; d < dims; ++d) made.strides.emplace_back(sizes_at + dims + d, type.strides[d]);
     made.inputs[static_cast<size_t>(at)] = std::move(type);
   }
 }

@@ -16,6 +16,8 @@ struct SymbolicGraph {
   ir::SymbolTable table;               // the trace's symbols, by the same numbers
   std::vector<ir::Sym> symbols;        // by symbol of the trace; of what no input tells, what it is
   std::vector<ir::TensorType> inputs;  // by order of the trace's inputs; of fixed sizes: no dims
+  // Where the key of a call (CallSizes) has strides of these, and what they must be.
+  std::vector<std::pair<size_t, ir::Sym>> strides;
   torch_api::Lowering::Graphs graphs;
   std::shared_ptr<const torch_api::Joint> joint;  // where the trace has one
   // What is compiled of it, each once; null: nothing yet, or nothing that serves other sizes.
