@@ -3,15 +3,11 @@
 
 #include <memory>
 
-#include "core/codegen/instantiate.h"
 #include "core/ir/parse.h"
-#include "core/pipeline/draft.h"
-#include "core/pipeline/optimise.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
 #include "core/runtime/compile.h"
 #include "core/runtime/kernel_stage.h"
-#include "core/runtime/kernels/host_cpu.h"
 #include "core/runtime/plan.h"
 #include "core/torch_api/border.h"
 
@@ -69,12 +65,10 @@ PyObject* plan_compile(PyObject*, PyObject* args) {
   }
 }
 
-// A program whose sizes are symbolic, and its kernels: plans of it are made for any sizes.
+// A graph whose sizes are symbolic, compiled once; plans of it are made for any sizes.
 struct SymbolicProgram {
   ir::SymbolTable symbols;
-  runtime::CompileOptions options;
-  std::unique_ptr<codegen::Instances> instances;
-  std::vector<runtime::LoadedKernel> kernels;
+  std::shared_ptr<runtime::SizedPlans> plans;
 };
 constexpr const char* kSymbolicName = "vitrine.symbolic_program";
 
@@ -82,53 +76,25 @@ SymbolicProgram* symbolic_of(PyObject* capsule) {
   return static_cast<SymbolicProgram*>(PyCapsule_GetPointer(capsule, kSymbolicName));
 }
 
-// The first candidate for each product, joined with what follows it where that is offered.
-codegen::ProductChoices first_candidates(const codegen::Program& offered) {
-  codegen::ProductChoices out;
-  for (const codegen::Step& step : offered.steps) {
-    if (step.instead.empty()) continue;
-    codegen::ProductChoice& choice = out[step.node.id];
-    choice.fused |= step.kind == codegen::Step::Kind::kernel;
-    if (choice.fused == (step.kind == codegen::Step::Kind::kernel))
-      choice.candidate = step.instead.front().candidate;
-  }
-  return out;
-}
-
-// symbolic_compile(text, hints, cache_dir, own_products) -> program. hints: of the symbols s0, s1, ..., which
-// the graph's text names. own_products: products are kernels of ours.
+// symbolic_compile(text, hints, cache_dir, products) -> program. hints: of the symbols s0, s1, ..., which the
+// graph's text names. products: as in CompileOptions.
 PyObject* symbolic_compile(PyObject*, PyObject* args) {
   if (!fits_pytorch()) return nullptr;
-  const char *text = nullptr, *cache_dir = "";
+  const char *text = nullptr, *cache_dir = "", *products = "library";
   PyObject* hints = nullptr;
-  int own = 0;
-  if (!PyArg_ParseTuple(args, "sO!|sp", &text, &PyList_Type, &hints, &cache_dir, &own)) return nullptr;
-  try {
-    auto made = std::make_unique<SymbolicProgram>();
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(hints); ++i)
-      made->symbols.size("s" + std::to_string(i), PyLong_AsLongLong(PyList_GET_ITEM(hints, i)));
-    auto graph = ir::parse(text, nullptr, &made->symbols);
-    if (!graph) return raise(graph.error());
-    auto optimised = pipeline::optimise(graph.value(), {}, nullptr);
-    if (!optimised) return raise(optimised.error());
-    codegen::CodegenOptions how;
-    how.lanes = runtime::host_lanes();
-    how.products.offered = own != 0;
-    how.products.least_flops = 0;
-    pipeline::Draft draft(optimised.value(), how, {});
-    draft.settle(first_candidates(draft.program()));
-    made->instances = std::make_unique<codegen::Instances>(draft.finish(nullptr));
-    std::vector<int64_t> values;
-    for (const ir::Symbol& symbol : made->symbols.symbols()) values.push_back(symbol.hint);
-    made->options.cache_dir = cache_dir;
-    runtime::KernelStage stage =
-        runtime::compile_kernels(made->instances->at(values).kernels, made->options, false, {});
-    if (!stage.problems.empty()) return raise({stage.problems[0].text, stage.problems[0].reproducer, ""});
-    for (runtime::CompiledKernel& k : stage.kernels) made->kernels.push_back(k.loaded);
-    return PyCapsule_New(made.release(), kSymbolicName, [](PyObject* c) { delete symbolic_of(c); });
-  } catch (const std::exception& e) {
-    return PyErr_Format(PyExc_RuntimeError, "%s", e.what());
-  }
+  if (!PyArg_ParseTuple(args, "sO!|ss", &text, &PyList_Type, &hints, &cache_dir, &products)) return nullptr;
+  auto made = std::make_unique<SymbolicProgram>();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(hints); ++i)
+    made->symbols.size("s" + std::to_string(i), PyLong_AsLongLong(PyList_GET_ITEM(hints, i)));
+  auto graph = ir::parse(text, nullptr, &made->symbols);
+  if (!graph) return raise(graph.error());
+  runtime::CompileOptions options;
+  options.cache_dir = cache_dir;
+  options.products = products;
+  auto plans = runtime::compile_sized(graph.value(), made->symbols, options);
+  if (!plans) return raise(plans.error());
+  made->plans = plans.take();
+  return PyCapsule_New(made.release(), kSymbolicName, [](PyObject* c) { delete symbolic_of(c); });
 }
 
 // symbolic_plan(program, values) -> plan, or None where the guards forbid the values.
@@ -137,21 +103,16 @@ PyObject* symbolic_plan(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OO!", &program, &PyList_Type, &list)) return nullptr;
   SymbolicProgram* from = symbolic_of(program);
   if (!from) return nullptr;
-  try {
-    std::vector<int64_t> values;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
-      values.push_back(PyLong_AsLongLong(PyList_GET_ITEM(list, i)));
-    if (!from->symbols.holds(values)) Py_RETURN_NONE;
-    auto plan = runtime::ProgramPlan::make(from->instances->at(values), from->kernels, {}, from->options);
-    if (!plan) return raise(plan.error());
-    return capsule(plan.take());
-  } catch (const std::exception& e) {
-    return PyErr_Format(PyExc_RuntimeError, "%s", e.what());
-  }
+  std::vector<int64_t> values;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
+    values.push_back(PyLong_AsLongLong(PyList_GET_ITEM(list, i)));
+  PlanPtr plan = from->plans->at(values);
+  if (!plan) Py_RETURN_NONE;
+  return capsule(std::move(plan));
 }
 
-// symbolic_facts(program) -> ([(guard, who asked)], kernels)
-PyObject* symbolic_facts(PyObject*, PyObject* program) {
+// symbolic_guards(program) -> [(guard, who asked)]
+PyObject* symbolic_guards(PyObject*, PyObject* program) {
   SymbolicProgram* from = symbolic_of(program);
   if (!from) return nullptr;
   PyObject* list = PyList_New(0);
@@ -160,7 +121,7 @@ PyObject* symbolic_facts(PyObject*, PyObject* program) {
     if (!list || !row || PyList_Append(list, row) != 0) Py_CLEAR(list);
     Py_XDECREF(row);
   }
-  return Py_BuildValue("(Nn)", list, static_cast<Py_ssize_t>(from->kernels.size()));
+  return list;
 }
 
 PyObject* problem_list(const std::vector<runtime::Problem>& problems) {
@@ -286,7 +247,7 @@ PyMethodDef kMethods[] = {
     {"symbolic_compile", torch_api::border<symbolic_compile>, METH_VARARGS,
      "Compiles a graph whose sizes are symbolic, given as text."},
     {"symbolic_plan", torch_api::border<symbolic_plan>, METH_VARARGS, "A plan of it for some sizes."},
-    {"symbolic_facts", torch_api::border<symbolic_facts>, METH_O, "Its guards, and how many kernels it has."},
+    {"symbolic_guards", torch_api::border<symbolic_guards>, METH_O, "What it asks of its symbols."},
     {"plan_run", torch_api::border<plan_run>, METH_VARARGS, "Runs a plan on a list of tensors."},
     {"plan_times", torch_api::border<plan_times>, METH_VARARGS,
      "Runs a plan and gives the time of each launch."},
