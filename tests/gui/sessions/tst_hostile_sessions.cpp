@@ -9,6 +9,7 @@
 #include "tests/fuzz/sessions/session_mutator.h"
 #include "tests/fuzz/sessions/view_reading.h"
 #include "tests/gui/fixture/fixture_session.h"
+#include "tests/gui/fixture/still_theme.h"
 #include "views/kit/painting/theme.h"
 
 using namespace vitrine;
@@ -25,9 +26,7 @@ class TestHostileSessions : public QObject {
  private Q_SLOTS:
   void initTestCase() {
     app::AppSettings::ignoreStored();
-    kit::Theme theme = kit::Theme::make(true);
-    theme.motion = false;
-    kit::applyTheme(*qApp, theme);
+    fixture::applyStillTheme(true);
     fixture::writeSession(file_.path());
     bases_.push_back(fuzz::small_session(fuzz::read_file(file_.path()), kRows));
     bases_.push_back(

@@ -2,6 +2,7 @@
 #include <QScrollBar>
 #include <QSignalSpy>
 
+#include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/capture/bytecode_view.h"
 #include "views/capture/stack_view.h"
@@ -17,9 +18,7 @@ class TestCapture : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    kit::Theme theme = kit::Theme::make(false);
-    theme.motion = false;
-    kit::applyTheme(*qApp, theme);
+    fixture::applyStillTheme(false);
     loaded_ = std::make_unique<fixture::Loaded>();
   }
 

@@ -9,6 +9,7 @@
 
 #include <QWheelEvent>
 
+#include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/graph/graph_view.h"
 #include "views/graph/modules.h"
@@ -28,9 +29,7 @@ class TestGraph : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    kit::Theme theme = kit::Theme::make(true);
-    theme.motion = false;
-    kit::applyTheme(*qApp, theme);
+    fixture::applyStillTheme(true);
     loaded_ = std::make_unique<fixture::Loaded>();
   }
 

@@ -1,5 +1,6 @@
 // Where the graph view looks: what stays in sight when modules open and close, and when another session
 // comes.
+#include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/graph/graph_view.h"
 #include "views/kit/painting/theme.h"
@@ -12,9 +13,7 @@ class TestGraphCamera : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    kit::Theme theme = kit::Theme::make(true);
-    theme.motion = false;
-    kit::applyTheme(*qApp, theme);
+    fixture::applyStillTheme(true);
     loaded_ = std::make_unique<fixture::Loaded>();
     deep_ = std::make_unique<fixture::Loaded>(60);
   }

@@ -1,6 +1,7 @@
 // The Inspector: all that is known of the active thing, with links along its chain.
 #include <QToolButton>
 
+#include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/inspector/inspector_view.h"
 #include "views/kit/painting/theme.h"
@@ -13,9 +14,7 @@ class TestInspector : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    kit::Theme theme = kit::Theme::make(false);
-    theme.motion = false;
-    kit::applyTheme(*qApp, theme);
+    fixture::applyStillTheme(false);
     loaded_ = std::make_unique<fixture::Loaded>();
   }
 

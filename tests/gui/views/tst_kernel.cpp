@@ -1,4 +1,5 @@
 // A generated kernel: which one is shown in which form, and how its lines are linked.
+#include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kernel/kernel_view.h"
 #include "views/kit/painting/theme.h"
@@ -11,9 +12,7 @@ class TestKernel : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    kit::Theme theme = kit::Theme::make(true);
-    theme.motion = false;
-    kit::applyTheme(*qApp, theme);
+    fixture::applyStillTheme(true);
     loaded_ = std::make_unique<fixture::Loaded>();
   }
 

@@ -4,6 +4,7 @@
 #include <QToolTip>
 #include <set>
 
+#include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/selection/relatives.h"
@@ -17,9 +18,7 @@ class TestSource : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    kit::Theme theme = kit::Theme::make(false);
-    theme.motion = false;
-    kit::applyTheme(*qApp, theme);
+    fixture::applyStillTheme(false);
     loaded_ = std::make_unique<fixture::Loaded>();
   }
 
@@ -66,10 +65,7 @@ class TestSource : public QObject {
     rig.settle();
     const QRect box = boxOf(rig, ids().gelu_span);
     QVERIFY(box.isValid());
-    QWidget* viewport = rig.view.pane()->viewport();
-    QTest::mouseClick(viewport, Qt::LeftButton, {},
-                      viewport->mapFrom(&rig.view, QPoint(box.right() - 3, box.center().y())));
-    rig.settle();
+    clickAt(rig, QPoint(box.right() - 3, box.center().y()));
     QCOMPARE(rig.model.selection().active, ids().gelu_span);
   }
 
@@ -80,12 +76,9 @@ class TestSource : public QObject {
     rig.settle();
     const QRect box = boxOf(rig, ids().gelu_span);
     QVERIFY(box.isValid());
-    QWidget* viewport = rig.view.pane()->viewport();
     std::set<Id> hit;
     for (int x = box.left() + 3; x < box.right() - 2; x += 4) {
-      QTest::mouseClick(viewport, Qt::LeftButton, {},
-                        viewport->mapFrom(&rig.view, QPoint(x, box.center().y())));
-      rig.settle();
+      clickAt(rig, QPoint(x, box.center().y()));
       hit.insert(rig.model.selection().active);
     }
     for (const Id id : hit) {
@@ -142,6 +135,12 @@ class TestSource : public QObject {
     for (const kit::Thing& thing : rig.view.things())
       if (thing.id == id && rig.view.rect().intersects(thing.box)) return thing.box;
     return {};
+  }
+  // place: in the view.
+  static void clickAt(Rig<SourceView>& rig, const QPoint& place) {
+    QWidget* viewport = rig.view.pane()->viewport();
+    QTest::mouseClick(viewport, Qt::LeftButton, {}, viewport->mapFrom(&rig.view, place));
+    rig.settle();
   }
   // What the marks beside the lines in sight say when the pointer rests on them.
   static QString tipOfMarks(Rig<SourceView>& rig) {

@@ -16,6 +16,7 @@
 #include "app/shell/main_window.h"
 #include "app/shell/panes/view_host.h"
 #include "tests/gui/fixture/fixture_session.h"
+#include "tests/gui/fixture/still_theme.h"
 #include "views/graph/graph_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/kit/code/code_pane.h"
@@ -287,9 +288,7 @@ class TestKeys : public QObject {
  private Q_SLOTS:
   void initTestCase() {
     app::AppSettings::ignoreStored();
-    kit::Theme theme = kit::Theme::make(true);
-    theme.motion = false;
-    kit::applyTheme(*qApp, theme);
+    fixture::applyStillTheme(true);
     path_ = folder_.filePath("a.vitrine");
     const QString recorded = qEnvironmentVariable("VITRINE_KEYS_SESSION");
     if (recorded.isEmpty())

@@ -8,6 +8,7 @@
 #include "app/shell/main_window.h"
 #include "core/session/stages.h"
 #include "tests/gui/fixture/fixture_session.h"
+#include "tests/gui/fixture/still_theme.h"
 #include "views/capture/bytecode_view.h"
 #include "views/capture/stack_view.h"
 #include "views/graph/graph_view.h"
@@ -167,9 +168,7 @@ class TestWalk : public QObject {
  private:
   void open(MainWindow& window, const QString& path = {}) {
     QFETCH(bool, dark);
-    kit::Theme theme = kit::Theme::make(dark);
-    theme.motion = false;
-    kit::applyTheme(*qApp, theme);
+    fixture::applyStillTheme(dark);
     window.setAttribute(Qt::WA_DontShowOnScreen);
     window.resize(1600, 1000);
     window.show();
