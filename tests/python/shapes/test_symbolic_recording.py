@@ -121,3 +121,9 @@ def test_what_depends_on_a_size_is_a_guard():
 def test_a_size_that_is_read_as_a_number_is_fixed():
     program = SymbolicProgram(lambda x: x * float(int(x.shape[0]) ** 0.5), [("s", 4)])
     assert [program.lowering.holds([s]) for s in (6, 7, 8)] == [False, True, False]
+
+
+def test_a_power_of_a_size_is_a_size():
+    program = SymbolicProgram(lambda x: x + 1, [("s", 4)])
+    ninth = program.lowering.symbol("s") ** 9
+    assert isinstance(ninth, torch.SymInt) and int(ninth) == HINT["s"] ** 9
