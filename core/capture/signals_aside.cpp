@@ -40,8 +40,9 @@ void run_handlers() {
   if (!error) error = std::move(raised);
 }
 
-// What comes until Vitrine's own handlers stand is Python's to handle: so twice.
+// What comes until Vitrine's own handlers stand is Python's to handle: so twice. An error that is set stays.
 void set_aside() {
+  const ErrorAside aside;
   run_handlers();
   each_handler([](int number, PyObject*) {
     struct sigaction before{};
