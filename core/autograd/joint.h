@@ -10,7 +10,7 @@
 #include "core/autodiff/derive.h"
 #include "core/autodiff/partition.h"
 #include "core/recording/lowering.h"
-#include "core/recording/view_replay.h"
+#include "core/recording/view_program.h"
 #include "core/torch_api/python_ref.h"
 
 namespace vitrine::torch_api {

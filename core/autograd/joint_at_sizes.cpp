@@ -27,8 +27,12 @@ void count_again(autodiff::Partition& halves, const ir::Graph& joint) {
 
 Result<std::shared_ptr<const Joint>> at_sizes(const Joint& joint, const ir::SymbolTable& table,
                                               std::span<const int64_t> values) {
-  if (joint.views) return Error{"its results are views that are made again behind it", ""};
   auto out = std::make_shared<Joint>(joint);
+  if (joint.views) {
+    auto views = joint.views->at_sizes(table, values);
+    if (!views) return views.error();
+    out->views = views.take();
+  }
   for (ir::GraphPtr* graph : graphs_of(*out)) {
     auto known = ir::at_sizes(**graph, table, values);
     if (!known) return known.error();

@@ -6,7 +6,7 @@
 #include "core/recording/absent_gpu.h"
 #include "core/recording/lowering_guards.h"
 #include "core/recording/lowering_state.h"
-#include "core/recording/view_replay.h"
+#include "core/recording/view_program.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/convert.h"
 #include "core/torch_api/fake_tensor.h"

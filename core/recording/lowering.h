@@ -26,7 +26,7 @@ struct _object;
 namespace vitrine::torch_api {
 
 struct ReplayProgram;
-class ViewProgram;  // core/recording/view_replay.h
+class ViewProgram;  // core/recording/view_program.h
 
 // Why a call cannot become part of a graph. kind: a row of core/capture/trace/break_kinds.h.
 struct Unsupported {

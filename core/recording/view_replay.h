@@ -4,11 +4,9 @@
 // shows in the other.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "core/recording/recording.h"
-#include "core/torch_api/op_call.h"
 
 namespace vitrine::torch_api {
 
@@ -36,36 +34,5 @@ Result<ViewReplay> view_replay(Recording& r, const std::vector<PyObject*>& resul
 
 // How often eager counts a tensor as written to; -1: it is not of the program's making, or has no count.
 int32_t seen_version(Recording& r, PyObject* tensor);
-
-// Carries out the steps. The GIL must be held.
-class ViewProgram {
- public:
-  // leading: the nodes of the inputs and constants. Errors: an operator without a Python form.
-  static Result<std::unique_ptr<ViewProgram>> make(const ViewReplay& views,
-                                                   const std::vector<ir::Node>& leading);
-
-  // given: inputs and constants, then the region's results; borrowed. The program's results, new references.
-  // false: a Python error is set.
-  bool run(const std::vector<PyObject*>& given, std::vector<PyObject*>& results) const;
-
-  // The same by and by. slots: a list of what is given and then of what the steps give, None where it is not
-  // there yet; steps that read what is there are carried out. false: a Python error is set.
-  bool advance(PyObject* slots) const;
-  bool finish(PyObject* slots, std::vector<PyObject*>& results) const;
-  int slot_of(size_t result) const { return results_.at(result).slot; }
-
- private:
-  struct Step {
-    std::unique_ptr<PreparedOp> op;
-    size_t first = 0, outputs = 0;  // slots of what it gives
-    bool call(PyObject* const* slots, std::vector<PyObject*>& made) const;
-  };
-  std::vector<Step> steps_;
-  struct Given {
-    int32_t slot, data;  // ViewReplay::data
-  };
-  std::vector<Given> results_;
-  size_t given_ = 0, slots_ = 0;
-};
 
 }  // namespace vitrine::torch_api

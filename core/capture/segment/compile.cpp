@@ -214,7 +214,7 @@ bool Store::extend(Segment& segment, Place& place) {
   PyErr_Clear();
   if (!instance) return false;
   std::string status, message;
-  if (instance->replayer && !settings_->backend) give_plan(segment, *instance, nullptr, status, message);
+  if (instance->has_graph() && !settings_->backend) give_plan(segment, *instance, nullptr, status, message);
   segment.add_instance(std::move(instance));
   return true;
 }

@@ -5,16 +5,18 @@
 
 #include "core/autograd/joint_at_sizes.h"
 #include "core/ir/substitute.h"
+#include "core/recording/view_program.h"
 
 namespace vitrine::capture {
 
-namespace {
-
-void make_replayer(Instance& instance) {
-  if (instance.graphs.captured) instance.replayer = std::make_unique<torch_api::Replayer>(instance.graphs);
+const torch_api::Replayer& Instance::replayer() {
+  if (replayer_) return *replayer_;
+  std::vector<PyObject*> own;
+  if (evaluated)
+    for (const PyRef& one : integers) own.push_back(one.get());
+  replayer_ = std::make_unique<torch_api::Replayer>(graphs, std::move(own));
+  return *replayer_;
 }
-
-}  // namespace
 
 int64_t Answers::integer(int32_t number) {
   const auto value = symbolic_.table.evaluate(symbolic_.integers.at(static_cast<size_t>(number)), values_);
@@ -84,7 +86,6 @@ std::shared_ptr<Instance> first_instance(const Trace& trace, const CallSizes& si
     VITRINE_CHECK(make_integers(*trace.symbolic, instance->values, instance->integers),
                   "a hint has no value");
   }
-  make_replayer(*instance);
   return instance;
 }
 
@@ -97,9 +98,12 @@ bool lie_as_expected(const SymbolicGraph& graph, const CallSizes& sizes, std::sp
   });
 }
 
-// The instance that the expressions give for these sizes; null: they do not serve them.
-std::shared_ptr<Instance> evaluated(const Trace& trace, const std::shared_ptr<SymbolicGraph>& graph,
-                                    const CallSizes& sizes) {
+constexpr int kTries = 3;
+
+}  // namespace
+
+std::shared_ptr<Instance> evaluated_instance(const Trace& trace, const std::shared_ptr<SymbolicGraph>& graph,
+                                             const CallSizes& sizes) {
   if (!graph->why.empty()) return nullptr;
   auto instance = std::make_shared<Instance>();
   std::vector<bool> known;
@@ -113,6 +117,12 @@ std::shared_ptr<Instance> evaluated(const Trace& trace, const std::shared_ptr<Sy
   if (!graph->table.holds(values) || !trace.symbolic->table.holds(values) ||
       !lie_as_expected(*graph, sizes, values) || !make_integers(*trace.symbolic, values, instance->integers))
     return nullptr;
+  instance->graphs = trace.graphs;
+  if (graph->graphs.views) {
+    auto views = graph->graphs.views->at_sizes(graph->table, values);
+    if (!views) return nullptr;
+    instance->graphs.views = views.take();
+  }
   if (graph->joint) {
     auto joint = torch_api::at_sizes(*graph->joint, graph->table, values);
     if (!joint) return nullptr;
@@ -120,21 +130,13 @@ std::shared_ptr<Instance> evaluated(const Trace& trace, const std::shared_ptr<Sy
   }
   instance->key = sizes.key;
   instance->no_joint = trace.no_joint;
-  instance->graphs = trace.graphs;
   instance->graphs.aten = nullptr;
   instance->graphs.constants = graph->graphs.constants;
   instance->graphs.versions = graph->graphs.versions;
   instance->values = std::move(values);
   instance->evaluated = graph;
-  std::vector<PyObject*> integers;
-  for (const PyRef& one : instance->integers) integers.push_back(one.get());
-  instance->replayer = std::make_unique<torch_api::Replayer>(instance->graphs, std::move(integers));
   return instance;
 }
-
-constexpr int kTries = 3;
-
-}  // namespace
 
 ir::GraphPtr graph_to_compile(const Instance& instance) {
   if (instance.joint) return instance.joint->halves.forward;
@@ -182,7 +184,7 @@ NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::
     graph->tries = tries + 1;
   }
   if (graph)
-    if (auto instance = evaluated(trace, graph, sizes)) return {std::move(instance), false};
+    if (auto instance = evaluated_instance(trace, graph, sizes)) return {std::move(instance), false};
   const bool by_key = sizes.apart.empty();  // nothing else decides
   std::vector<bool> known;
   std::vector<int64_t> values = symbol_values(symbolic, sizes, known);
@@ -212,7 +214,6 @@ NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::
   if (!all || !symbolic.table.holds(values) || !make_integers(symbolic, values, instance->integers))
     return {nullptr, by_key};
   instance->values = std::move(values);
-  make_replayer(*instance);
   return {std::move(instance), false};
 }
 

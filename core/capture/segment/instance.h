@@ -26,10 +26,16 @@ struct Instance {
   std::string no_joint;
   std::vector<int64_t> values;                    // by symbol
   std::vector<PyRef> integers;                    // by number (Symbolic::integers)
-  std::unique_ptr<torch_api::Replayer> replayer;  // null: there is no graph
   std::shared_ptr<runtime::Plan> plan;            // or:
   PyRef training;                                 // a region of vitrine._autograd.training
   std::shared_ptr<SymbolicGraph> evaluated;  // its graph is this one's for its sizes; null: it was recorded
+
+  bool has_graph() const { return graphs.captured != nullptr; }
+  // Runs its graph through PyTorch. Made when it is first asked for.
+  const torch_api::Replayer& replayer();
+
+ private:
+  std::unique_ptr<torch_api::Replayer> replayer_;
 };
 
 // What the inputs with symbols are in a call (GuardTree::read_sizes).
@@ -74,6 +80,10 @@ std::shared_ptr<runtime::Plan> sized_plan(Instance& instance, const runtime::Com
 // The same of its backward graph; options: the forward half's. Empty: there is none.
 std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& instance,
                                                                runtime::CompileOptions options);
+
+// The instance that the expressions of a graph give for these sizes; null: they do not serve them.
+std::shared_ptr<Instance> evaluated_instance(const Trace& trace, const std::shared_ptr<SymbolicGraph>& graph,
+                                             const CallSizes& sizes);
 
 struct NewInstance {
   std::shared_ptr<Instance> instance;  // null: none can be made

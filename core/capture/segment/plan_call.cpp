@@ -5,7 +5,7 @@
 
 #include "core/capture/objects/owned.h"
 #include "core/ops/node.h"
-#include "core/recording/view_replay.h"
+#include "core/recording/view_program.h"
 #include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {

@@ -152,8 +152,9 @@ Segment::Fit Segment::fits(const Frame& frame, const torch_api::GlobalState& sta
 }
 
 Segment::Fit Segment::fits_planned(const Frame& frame, const torch_api::GlobalState& state) {
-  const Fit fit = judge(frame, state);
-  if (fit != Fit::Yes) guards_.drop_temporaries();
+  Fit fit = judge(frame, state);
+  if (fit == Fit::New && is_ready()) fit = Fit::Ready;
+  if (fit != Fit::Yes && fit != Fit::Ready) guards_.drop_temporaries();
   return fit;
 }
 
@@ -161,8 +162,18 @@ Segment::Fit Segment::judge(const Frame& frame, const torch_api::GlobalState& st
   if (!guards_.check(frame, state)) return Fit::No;
   if (!trace_->symbolic) return Fit::Yes;
   if (!guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart)) return Fit::No;
+  ready_ = nullptr;
   if (!knows_sizes()) return Fit::New;
   return holds() ? Fit::Yes : Fit::No;
+}
+
+// Makes the instance for the sizes of the check, if numbers are all that it takes. Not a region of autograd:
+// that is made in Python, which a signal may end.
+bool Segment::is_ready() {
+  if (!symbolic_ || !symbolic_->serves() || symbolic_->joint) return false;
+  ready_ = evaluated_instance(*trace_, symbolic_, call_);
+  if (ready_) ready_->plan = symbolic_->forward->at(ready_->values);
+  return ready_ && ready_->plan;
 }
 
 Segment::Fit Segment::judge_new_sizes() {
@@ -170,7 +181,9 @@ Segment::Fit Segment::judge_new_sizes() {
   std::vector<bool> known;
   const std::vector<int64_t> values = symbol_values(*trace_->symbolic, call_, known);
   if (!trace_->symbolic->table.may_hold(values, known) || !has_backend_strides(values)) return Fit::No;
-  return is_rare() ? Fit::Rare : Fit::New;
+  if (symbolic_ && symbolic_->serves() && symbolic_->joint)
+    ready_ = evaluated_instance(*trace_, symbolic_, call_);
+  return !ready_ && is_rare() ? Fit::Rare : Fit::New;
 }
 
 bool Segment::knows_sizes() {
@@ -210,6 +223,7 @@ bool Segment::is_rare() {
 }
 
 std::shared_ptr<Instance> Segment::make_instance() {
+  if (ready_) return std::exchange(ready_, nullptr);
   std::vector<PyRef> alive;
   std::vector<PyObject*> inputs;
   for (int32_t i : inputs_) {
@@ -405,7 +419,7 @@ SegmentOutcome Segment::run_graph(Instance& instance, std::span<const PyRef> sou
   // Its constants come first among them.
   const auto captured = [&] { return static_cast<long>(graphs.captured->inputs().size()); };
   if (plan && check) {
-    const CheckedCall call{*plan,   *instance.replayer,
+    const CheckedCall call{*plan,   instance.replayer(),
                            *trace_, graphs.views.get(),
                            inputs,  {inputs.begin(), inputs.begin() + captured()}};
     switch (run_checked(call, results, *check)) {
@@ -496,7 +510,7 @@ SegmentOutcome Segment::run_training(Instance& instance, const std::vector<PyObj
 SegmentOutcome Segment::replay(Instance& instance, const std::vector<PyObject*>& inputs,
                                std::vector<PyObject*>& results) {
   RandomState random(trace_->graph_effects.random);
-  if (instance.replayer->run(inputs, results)) return SegmentOutcome::ran();
+  if (instance.replayer().run(inputs, results)) return SegmentOutcome::ran();
   if (trace_->graph_effects.writes_inputs && !is_refuted()) return SegmentOutcome::raised();
   const SegmentOutcome outcome = failed();
   const ErrorAside aside;
@@ -525,7 +539,7 @@ SegmentOutcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* time
   PythonDraws draws;
   if (!drawn_.empty() && !draws.make(sources.all(), drawn_)) return SegmentOutcome::none();
   if (!freed_.empty() && !check) free_gradients(sources.all());
-  if (instance->replayer) {
+  if (instance->has_graph()) {
     SegmentOutcome outcome = backend_ ? run_backend(sources.all(), values, results.all)
                                       : run_graph(*instance, sources.all(), results.all, times, check);
     if (outcome.kind == SegmentOutcome::Kind::None) draws.take_back();

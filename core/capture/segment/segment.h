@@ -46,16 +46,16 @@ class Segment {
   // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
   std::vector<PyRef> read_inputs(const Frame& frame, const torch_api::GlobalState& state);
 
-  // Whether it may run here. New: its guards hold, but it has no instance for these sizes yet. Rare: nor are
-  // they worth one; they are run as eager runs them.
-  enum class Fit : uint8_t { No, Yes, New, Rare };
+  // Whether it may run here. New: its guards hold, but it has no instance for these sizes yet. Ready: one is
+  // made by putting numbers into what is compiled. Rare: they are not worth one, and run as eager runs them.
+  enum class Fit : uint8_t { No, Yes, Ready, New, Rare };
   Fit fits(const Frame& frame, const torch_api::GlobalState& state);
-  // The same for sizes that it has met; New for all others, which leave no trace.
+  // The same where nothing need be recorded or compiled; New for all others, which leave no trace.
   Fit fits_planned(const Frame& frame, const torch_api::GlobalState& state);
   bool check(const Frame& frame, const torch_api::GlobalState& state) {
     return fits(frame, state) == Fit::Yes;
   }
-  // Right after Fit::New: the instance for these sizes, without a plan; null: the segment does not fit them.
+  // Right after Fit::Ready: the instance for these sizes. After Fit::New: the same without a plan; null: the segment does not fit them.
   std::shared_ptr<Instance> make_instance();
   void add_instance(std::shared_ptr<Instance> instance);
   Instance& instance() { return *now_; }
@@ -73,7 +73,7 @@ class Segment {
   GuardTree& guards() { return guards_; }
   const runtime::Plan* plan() const { return now_->plan.get(); }
   PyObject* training() const { return now_->training.get(); }  // borrowed; null: no region
-  bool has_graph() const { return now_->replayer != nullptr; }
+  bool has_graph() const { return now_->has_graph(); }
 
   // Of the store and the recording that made it.
   int32_t settings = 0;  // number of the settings it was made under
@@ -94,6 +94,7 @@ class Segment {
   void bury();
   Fit judge(const Frame& frame, const torch_api::GlobalState& state);
   Fit judge_new_sizes();
+  bool is_ready();
   bool knows_sizes();
   bool holds() const;
   PyRef input_at_rest(int32_t ordinal);
@@ -137,6 +138,7 @@ class Segment {
   std::shared_ptr<Instance> now_;                // of the last check that passed
   std::shared_ptr<codegen::SizeMemory> sizes_;
   std::shared_ptr<SymbolicGraph> symbolic_;    // null: nothing asked for it yet
+  std::shared_ptr<Instance> ready_;            // for new sizes of the last check
   CallSizes call_;                             // of the last check
   std::vector<std::vector<int64_t>> refused_;  // keys of sizes that it does not fit, newest last
   PyRef backend_;                              // callable(*symbols, *inputs) -> results

@@ -134,9 +134,18 @@ SegmentOutcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
     const std::shared_ptr<Segment> segment = all[i];  // alive, whatever its run does
     const Segment::Fit fit = segment->fits_planned(frame, state);
     if (fit == Segment::Fit::Yes) return enter_fitting(frame, place, segment, "hit");
+    if (fit == Segment::Fit::Ready) return enter_ready(frame, place, segment);
     if (fit == Segment::Fit::New) for_other_sizes.push_back(segment);
   }
   return look_up_new_sizes(frame, code, place, state, for_other_sizes);
+}
+
+// Numbers are put into what is compiled: nothing is traced, and no code of anyone's runs.
+SegmentOutcome Store::enter_ready(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment) {
+  const SessionRecording* recording = engine_.live_recording();
+  const int64_t start = recording ? recording->now() : -1;
+  segment->add_instance(segment->make_instance());
+  return enter_fitting(frame, place, segment, "sizes", start);
 }
 
 SegmentOutcome Store::look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,

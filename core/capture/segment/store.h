@@ -22,6 +22,7 @@ class Store : public SegmentStore {
   CodeSegments& segments_of(PyObject* code);
   SegmentOutcome look_up(Frame& frame, CodeSegments& code, Place& place);
   // None is planned for this call's sizes: one of the candidates, whose guards hold, or a new one.
+  SegmentOutcome enter_ready(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment);
   SegmentOutcome look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
                                    const torch_api::GlobalState& state,
                                    const std::vector<std::shared_ptr<Segment>>& candidates);

@@ -123,8 +123,12 @@ void finish(const Trace& trace, torch_api::Lowering& lowering, const std::vector
 // "", or why what was recorded is not the trace's graph.
 std::string why_not(const Trace& trace, const SymbolicGraph& made) {
   if (!made.graphs.aten) return "the program asks what no expression answers";
-  if (made.graphs.views || (made.joint && made.joint->views))
-    return "results are views that are made again behind the graph";
+  const auto same_views = [](const auto& some, const auto& others) {
+    return some && others ? some->same_at_hints(*others) : !some && !others;
+  };
+  if (!same_views(made.graphs.views, trace.graphs.views) ||
+      (made.joint && !same_views(made.joint->views, trace.joint->views)))
+    return "results are other views for the first sizes";
   if (!made.joint) return difference_at_hints(*made.graphs.aten, *trace.graphs.aten);
   const std::string whole = difference_at_hints(*made.joint->joint, *trace.joint->joint);
   if (!whole.empty()) return "its derivative: " + whole;

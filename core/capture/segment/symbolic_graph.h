@@ -27,6 +27,9 @@ struct SymbolicGraph {
   int tries = 0;
   bool again = false;  // nor can be told yet: other tensors may tell
 
+  // Whether new sizes cost little: there is a program of it that numbers are put into.
+  bool serves() const { return why.empty() && forward; }
+
   SymbolicGraph() = default;
   SymbolicGraph(const SymbolicGraph&) = delete;
   ~SymbolicGraph();  // needs the GIL
