@@ -226,9 +226,9 @@ runtime::CompileOptions Store::options_for(const Segment& segment, const Instanc
   options.versions = instance.graphs.versions;
   options.trains = instance.joint || segment.trace().differentiates;
   if (instance.joint) {
-    options.kept_results = static_cast<int64_t>(instance.joint->results.size());
+    options.kept_results = static_cast<int64_t>(instance.joint->any_size().results.size());
     options.versions.clear();
-    for (const auto& result : instance.joint->results) options.versions.push_back(result.version);
+    for (const auto& result : instance.joint->any_size().results) options.versions.push_back(result.version);
   }
   return options;
 }
@@ -243,7 +243,8 @@ Status Store::place_plan(const Segment& segment, Instance& instance, std::shared
   }
   instance.training =
       make_region(instance.joint, std::move(plan), options,
-                  {engine_, segment.name, std::move(origin), sized_backward(instance, options)});
+                  {engine_, segment.name, std::move(origin), sized_backward(instance, options),
+                   instance.evaluated ? &instance.evaluated->region : nullptr});
   if (instance.training) return {};
   return Error{"the node of autograd could not be made: " + torch_api::take_python_error(), "", ""};
 }

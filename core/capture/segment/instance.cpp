@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/autograd/joint_at_sizes.h"
 #include "core/ir/substitute.h"
 #include "core/recording/view_program.h"
 
@@ -79,7 +78,7 @@ std::shared_ptr<Instance> first_instance(const Trace& trace, const CallSizes& si
   auto instance = std::make_shared<Instance>();
   instance->key = sizes.key;
   instance->graphs = trace.graphs;
-  instance->joint = trace.joint;
+  if (trace.joint) instance->joint = std::make_shared<torch_api::JointAtSizes>(trace.joint);
   instance->no_joint = trace.no_joint;
   if (trace.symbolic) {
     for (const ir::Symbol& symbol : trace.symbolic->table.symbols()) instance->values.push_back(symbol.hint);
@@ -124,7 +123,7 @@ std::shared_ptr<Instance> evaluated_instance(const Trace& trace, const std::shar
     instance->graphs.views = views.take();
   }
   if (graph->joint) {
-    auto joint = torch_api::at_sizes(*graph->joint, graph->table, values);
+    auto joint = torch_api::JointAtSizes::make(graph->joint, graph->table, values);
     if (!joint) return nullptr;
     instance->joint = joint.take();
   }
@@ -139,7 +138,7 @@ std::shared_ptr<Instance> evaluated_instance(const Trace& trace, const std::shar
 }
 
 ir::GraphPtr graph_to_compile(const Instance& instance) {
-  if (instance.joint) return instance.joint->halves.forward;
+  if (instance.joint) return instance.joint->whole().halves.forward;
   if (!instance.evaluated) return instance.graphs.aten;
   const SymbolicGraph& from = *instance.evaluated;
   auto graph = ir::at_sizes(*from.graphs.aten, from.table, instance.values);
@@ -199,7 +198,7 @@ NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::
     if (trace.joint) {
       auto joint = torch_api::make_joint(lowering, results, trace.gradients);
       if (joint)
-        instance->joint = joint.take();
+        instance->joint = std::make_shared<torch_api::JointAtSizes>(joint.take());
       else
         instance->no_joint = joint.error().what;
       PyErr_Clear();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/autograd/joint_at_sizes.h"
 #include "core/capture/objects/owned.h"
 #include "core/capture/segment/symbolic_graph.h"
 #include "core/capture/trace/trace.h"
@@ -22,7 +23,7 @@ struct Instance {
   std::vector<int64_t> key;                       // GuardTree::read_sizes
   int64_t uses = 0;                               // since meetings are counted (Segment::is_rare)
   torch_api::Lowering::Graphs graphs;             // evaluated: without an ATen graph
-  std::shared_ptr<const torch_api::Joint> joint;  // as Trace's
+  std::shared_ptr<torch_api::JointAtSizes> joint;  // of Trace's, or of that of `evaluated`
   std::string no_joint;
   std::vector<int64_t> values;                    // by symbol
   std::vector<PyRef> integers;                    // by number (Symbolic::integers)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/capture/objects/owned.h"
 #include "core/capture/trace/trace.h"
 #include "core/runtime/compile.h"
 
@@ -22,6 +23,7 @@ struct SymbolicGraph {
   std::shared_ptr<const torch_api::Joint> joint;  // where the trace has one
   // What is compiled of it, each once; null: nothing yet, or nothing that serves other sizes.
   std::shared_ptr<runtime::SizedPlans> forward, backward;
+  PyRef region;  // RegionPlace::like
   bool forward_tried = false, backward_tried = false;
   std::string why;  // there is none: the reason
   int tries = 0;

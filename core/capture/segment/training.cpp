@@ -35,7 +35,7 @@ struct BackwardVariant {
 };
 
 struct Plans {
-  std::shared_ptr<const Joint> joint;
+  std::shared_ptr<torch_api::JointAtSizes> joint;
   std::shared_ptr<runtime::Plan> forward;
   std::map<BackwardVariant, Backward> backward;  // each compiled at its first use
   runtime::CompileOptions options;
@@ -91,7 +91,7 @@ PyObject* run_forward(PyObject* self, PyObject* inputs) {
   Engine& engine = plans->place.engine;
   const Id compilation = plans->place.origin.forward.id;
   std::vector<runtime::LaunchTime> times;
-  PyObject* results = run(*plans->forward, inputs, plans->joint->constants,
+  PyObject* results = run(*plans->forward, inputs, plans->joint->any_size().constants,
                           engine.profiles_this(compilation, *plans->forward) ? &times : nullptr);
   engine.note_launches(compilation, times);
   plans->forward_ran = results != nullptr;
@@ -113,21 +113,26 @@ ir::GraphPtr backward_of(const Joint& joint, const BackwardVariant& asked) {
   return undefined.empty() ? backward : autodiff::without_tangents(backward, undefined);
 }
 
-// "" or how a saved value, an input, has not the layout any more that the graph was made for.
-std::string why_changed(const Joint& joint, size_t i, PyObject* tensor) {
-  if (joint.halves.crossings[i].kind != Crossing::Kind::input) return "";
-  const ir::Node& input = *joint.halves.backward->inputs()[i];
-  const ir::TensorType is = torch_api::type_of(tensor), &was = input.type();
-  if (is.dtype == was.dtype && is.sizes == was.sizes && is.strides == was.strides) return "";
-  return input.name + " was " + was.text() + " in forward and is " + is.text() + " in backward";
+// By value handed over: how it, an input, has not the layout any more that the graph was made for; "": it has.
+std::vector<std::string> changes(const torch_api::JointAtSizes& joint, PyObject* const* given) {
+  const Joint& any = joint.any_size();
+  const std::vector<const ir::Node*> inputs = any.halves.backward->inputs();
+  std::vector<std::string> out(any.halves.handed_over());
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (any.halves.crossings[i].kind != Crossing::Kind::input) continue;
+    const ir::TensorType is = torch_api::type_of(given[i]);
+    if (!joint.lies_as(is, inputs[i]->type()))
+      out[i] = inputs[i]->name + " was " + inputs[i]->type().text() + " in forward and is " + is.text() +
+               " in backward";
+  }
+  return out;
 }
 
 // "" or how the first of the saved inputs.
-std::string why_changed(const Joint& joint, PyObject* given) {
-  std::string why;
-  for (size_t i = 0; i < joint.halves.handed_over() && why.empty(); ++i)
-    why = why_changed(joint, i, PySequence_Fast_GET_ITEM(given, static_cast<Py_ssize_t>(i)));
-  return why;
+std::string why_changed(const torch_api::JointAtSizes& joint, PyObject* given) {
+  for (std::string& why : changes(joint, PySequence_Fast_ITEMS(given)))
+    if (!why.empty()) return std::move(why);
+  return "";
 }
 
 // The gradients operator by operator through PyTorch, whatever types come: eager's own error, or what eager
@@ -173,7 +178,7 @@ Backward compile_backward(const Plans& plans, const BackwardVariant& asked) {
   const torch_api::ObservedOperators unseen(false);
   SessionRecording* recording = plans.place.engine.live_recording();
   std::unique_ptr<CompilationRecord> record;
-  const std::string tangents = tangents_text(*plans.joint, asked);
+  const std::string tangents = tangents_text(plans.joint->any_size(), asked);
   if (recording) record = recording->begin_backward(plans.place.origin, tangents);
   std::string failure;
   try {
@@ -183,7 +188,7 @@ Backward compile_backward(const Plans& plans, const BackwardVariant& asked) {
     options.is_backward = true;
     Result<std::shared_ptr<runtime::Plan>> plan = sized_backward(plans, asked, record != nullptr);
     if (!plan.value())
-      plan = runtime::compile(backward_of(*plans.joint, asked), options,
+      plan = runtime::compile(backward_of(plans.joint->whole(), asked), options,
                               record ? record->recorder.get() : nullptr);
     if (record) recording->finish(*record, nullptr, plan ? "ok" : "failed", plan ? "" : plan.error().what);
     const Id forward = plans.place.origin.forward.id;
@@ -221,7 +226,7 @@ PyObject* run_recorded(Plans& plans, const BackwardVariant& asked, PyObject* giv
   std::vector<runtime::LaunchTime> times;
   PyObject* results =
       run(*now.plan, given, {}, engine.profiles(now.compilation, now.plan.get()) ? &times : nullptr,
-          used_up(*plans.joint, given, keep));
+          used_up(plans.joint->any_size(), given, keep));
   if (!now.compilation) return results;
   engine.note_launches(now.compilation, times);
   if (recording && recording == engine.live_recording())
@@ -251,7 +256,7 @@ PyObject* run_backward(PyObject* self, PyObject* arguments) {
   PyRef given(PySequence_Fast(inputs, "inputs of a plan"));
   if (!given) return nullptr;
   if (std::string why = why_changed(*plans->joint, given.get()); !why.empty())
-    return run_changed(*plans, backward_of(*plans->joint, asked), given.get(), why);
+    return run_changed(*plans, backward_of(plans->joint->whole(), asked), given.get(), why);
   return run_recorded(*plans, asked, given.get(), keep != 0);
 }
 
@@ -264,12 +269,11 @@ PyObject* run_partial_backward(PyObject* self, PyObject* arguments) {
   if (!plans || !PyArg_ParseTuple(arguments, "O!O!O!O!O!", &PyList_Type, &given, &PyTuple_Type, &defined,
                                   &PyTuple_Type, &used, &PyTuple_Type, &changed, &PyTuple_Type, &missing))
     return nullptr;
-  const Joint& joint = *plans->joint;
+  const Joint& joint = plans->joint->whole();
   torch_api::Failure failure{truths(defined), truths(used), truths(changed), truths(missing)};
-  for (size_t i = 0; i < joint.halves.handed_over(); ++i)
-    if (!failure.missing.at(i) &&
-        !why_changed(joint, i, PyList_GET_ITEM(given, static_cast<Py_ssize_t>(i))).empty())
-      failure.changed.at(i) = true;
+  const std::vector<std::string> now = changes(*plans->joint, PySequence_Fast_ITEMS(given));
+  for (size_t i = 0; i < now.size(); ++i)
+    if (!failure.missing.at(i) && !now[i].empty()) failure.changed.at(i) = true;
   const ir::GraphPtr backward = backward_of(joint, {failure.defined, false});
   const ir::GraphPtr part =
       torch_api::part_of(*backward, torch_api::complete_before(joint, *backward, failure));
@@ -293,7 +297,7 @@ PyObject* make_views(PyObject* self, PyObject* arguments) {
   if (!list) return nullptr;
   PyObject** items = PySequence_Fast_ITEMS(list.get());
   std::vector<PyObject*> results;
-  if (!plans->joint->views->run({items, items + PySequence_Fast_GET_SIZE(list.get())}, results))
+  if (!plans->joint->views()->run({items, items + PySequence_Fast_GET_SIZE(list.get())}, results))
     return nullptr;
   return tuple_of_new(results);
 }
@@ -301,14 +305,14 @@ PyObject* make_views(PyObject* self, PyObject* arguments) {
 // slots: a list, see ViewProgram::advance.
 PyObject* advance_views(PyObject* self, PyObject* slots) {
   const Plans* plans = plans_of(self);
-  return plans && plans->joint->views->advance(slots) ? Py_NewRef(Py_None) : nullptr;
+  return plans && plans->joint->views()->advance(slots) ? Py_NewRef(Py_None) : nullptr;
 }
 
 // The program's results.
 PyObject* finish_views(PyObject* self, PyObject* slots) {
   const Plans* plans = plans_of(self);
   std::vector<PyObject*> results;
-  return plans && plans->joint->views->finish(slots, results) ? tuple_of_new(results) : nullptr;
+  return plans && plans->joint->views()->finish(slots, results) ? tuple_of_new(results) : nullptr;
 }
 
 // A tuple of make(item) for each item; `make` gives new references.
@@ -337,13 +341,13 @@ PyObject* gradient_layouts(PyObject* self, PyObject* arguments) {
   if (!plans || !PyArg_ParseTuple(arguments, "Op", &strides, &cut)) return nullptr;
   PyRef given(PySequence_Fast(strides, "strides of tangents"));
   if (!given) return nullptr;
-  const ir::Graph& backward = *whole_backward(*plans->joint, cut != 0);
+  const ir::Graph& backward = *whole_backward(plans->joint->whole(), cut != 0);
   const std::vector<const ir::Node*> inputs = backward.inputs();
   std::map<ir::NodeId, ir::Dims> otherwise;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given.get()); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(given.get(), i);
     if (!PyTuple_Check(item)) continue;
-    ir::Dims& own = otherwise[inputs.at(plans->joint->halves.handed_over() + static_cast<size_t>(i))->id];
+    ir::Dims& own = otherwise[inputs.at(plans->joint->any_size().halves.handed_over() + static_cast<size_t>(i))->id];
     for (Py_ssize_t d = 0; d < PyTuple_GET_SIZE(item); ++d)
       own.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(item, d)));
   }
@@ -398,35 +402,42 @@ static PyRef numbers_of_each(const auto& lists) {
   return tuple_of(lists, [](const auto& of) { return numbers(of).release(); });
 }
 
-static PyRef tangents_of(const Joint& j) {
+static PyRef tangents_of(const torch_api::JointAtSizes& joint) {
   const PyRef torch = find(Name::torch);
   if (!torch) return {};
-  return tuple_of(j.tangents, [&](const ir::TensorType& t) {
+  return tuple_of(joint.tangents(), [&](const ir::TensorType& t) {
     PyObject* dtype = PyObject_GetAttrString(torch.get(), std::string(ir::dtype_torch_name(t.dtype)).c_str());
     return Py_BuildValue("(NNNs)", numbers(t.sizes).release(), numbers(t.strides).release(), dtype,
                          t.device.text().c_str());
   });
 }
 
-// What vitrine._autograd.training.Region says of these.
+static std::span<const Crossing> handed_over(const Joint& j) {
+  return {j.halves.crossings.data(), j.halves.handed_over()};
+}
+
+// What vitrine._autograd.training.Region says of these sizes.
+static void describe_sizes(const torch_api::JointAtSizes& joint, Keywords& out) {
+  out.set("viewed_sizes", tuple_of(handed_over(joint.any_size()), [&](const Crossing& c) {
+            return c.kind == Crossing::Kind::viewed ? numbers(joint.viewed_sizes(c)).release()
+                                                    : Py_NewRef(Py_None);
+          }));
+  out.set("tangents", tangents_of(joint));
+}
+
+// What it says of any.
 static void describe(const Joint& j, Keywords& out) {
-  const std::span handed_over(j.halves.crossings.data(), j.halves.handed_over());
   out.set("requires_grad",
           tuple_of(j.results, [](const Joint::Result& r) { return PyBool_FromLong(r.requires_grad); }));
   out.set("nodes", tuple_of(j.results, [](const Joint::Result& r) {
             return Py_BuildValue("(sL)", r.node.c_str(), static_cast<long long>(r.place));
           }));
-  out.set("saved", tuple_of(handed_over, [](const Crossing& c) {
+  out.set("saved", tuple_of(handed_over(j), [](const Crossing& c) {
             return Py_BuildValue("(si)", autodiff::crossing_name(c.kind), c.index);
-          }));
-  out.set("viewed_sizes", tuple_of(handed_over, [](const Crossing& c) {
-            return c.kind == Crossing::Kind::viewed ? numbers(ir::integers(c.viewed_sizes)).release()
-                                                    : Py_NewRef(Py_None);
           }));
   out.set("gradients", tuple_of(j.gradients, [](const Joint::Gradient& g) {
             return Py_BuildValue("(iN)", g.input, numbers(g.tangents).release());
           }));
-  out.set("tangents", tangents_of(j));
   out.set("conflicts", numbers_of_each(j.conflicts));
   out.set("readers", numbers_of_each(j.readers));
   out.set("behind", numbers_of_each(j.cut.behind));
@@ -448,21 +459,40 @@ static void hand_over_functions(PyObject* plans, bool has_views, Keywords& out) 
     out.set(method->ml_name, has_views ? PyRef(PyCFunction_New(method, plans)) : PyRef(Py_NewRef(Py_None)));
 }
 
-PyRef make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
-                  runtime::CompileOptions options, RegionPlace place) {
+// The region of these sizes; nothing where a Python error is set.
+static PyRef new_region(const torch_api::JointAtSizes& joint, const std::string& name, Keywords& words) {
   const PyRef region = find(Name::Region), nothing(PyTuple_New(0));
-  if (!region || !nothing) return {};
+  describe(joint.any_size(), words);
+  words.set("name", PyRef(PyUnicode_FromString(name.c_str())));
+  return PyRef(region && nothing && words.get() ? PyObject_Call(region.get(), nothing.get(), words.get())
+                                                : nullptr);
+}
+
+// The same of one for other sizes.
+static PyRef region_like(PyObject* other, const Keywords& words) {
+  const PyRef at_sizes(PyObject_GetAttrString(other, "at_sizes")), nothing(PyTuple_New(0));
+  return PyRef(at_sizes && nothing && words.get()
+                   ? PyObject_Call(at_sizes.get(), nothing.get(), words.get())
+                   : nullptr);
+}
+
+PyRef make_region(std::shared_ptr<torch_api::JointAtSizes> joint, std::shared_ptr<runtime::Plan> forward,
+                  runtime::CompileOptions options, RegionPlace place) {
   Keywords words;
-  describe(*joint, words);
-  words.set("name", PyRef(PyUnicode_FromString(place.name.c_str())));
-  const bool has_views = joint->views != nullptr;
-  auto plans = std::make_unique<Plans>(
-      Plans{std::move(joint), std::move(forward), {}, std::move(options), std::move(place), false});
+  describe_sizes(*joint, words);
+  auto plans =
+      std::make_unique<Plans>(Plans{joint, std::move(forward), {}, std::move(options), place, false});
   const PyRef capsule(PyCapsule_New(plans.get(), kCapsule, [](PyObject* c) { delete plans_of(c); }));
   if (!capsule) return {};
   plans.release();
-  hand_over_functions(capsule.get(), has_views, words);
-  return PyRef(words.get() ? PyObject_Call(region.get(), nothing.get(), words.get()) : nullptr);
+  hand_over_functions(capsule.get(), joint->views() != nullptr, words);
+  if (place.like && *place.like) return region_like(place.like->get(), words);
+  PyRef region = new_region(*joint, place.name, words);
+  if (!place.like || !region) return region;
+  const PyRef bare(PyObject_CallMethod(region.get(), "bare", nullptr));
+  if (!bare) return {};
+  *place.like = share(bare.get());
+  return region;
 }
 
 bool forward_ran(PyObject* region) {

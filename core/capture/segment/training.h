@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "core/autograd/joint.h"
+#include "core/autograd/joint_at_sizes.h"
 #include "core/capture/objects/owned.h"
 #include "core/capture/segment/engine.h"
 #include "core/runtime/compile.h"
@@ -20,11 +20,14 @@ struct RegionPlace {
   BackwardOrigin origin;  // empty: nothing was recorded
   // The plan of its whole backward graph, where one that serves all sizes has been compiled; may be empty.
   std::function<std::shared_ptr<runtime::Plan>()> backward = {};
+  // A region of the same graph for other sizes, which keeps nothing of it alive; made if it is empty. May be
+  // null: there are no others.
+  PyRef* like = nullptr;
 };
 
 // `forward` is the plan of the forward half; the backward graph is compiled when a gradient is first asked
 // for. Null: a Python error is set.
-PyRef make_region(std::shared_ptr<const torch_api::Joint> joint, std::shared_ptr<runtime::Plan> forward,
+PyRef make_region(std::shared_ptr<torch_api::JointAtSizes> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place);
 
 // Whether the forward plan of a region's last call came to its end: what it writes to inputs is written.

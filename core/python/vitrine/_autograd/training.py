@@ -251,6 +251,16 @@ class Region:
         one = self.requires_grad.index(True) if len(self.tangents) == 1 else None
         self.only, self.place = (0, 0) if one is None else (one, self.nodes[one][1])
 
+    def at_sizes(self, **of_sizes):
+        """The same region for other sizes, by what is theirs: viewed_sizes, tangents and the functions."""
+        other = object.__new__(Region)
+        other.__dict__.update(self.__dict__, layouts_found={}, **of_sizes)
+        return other
+
+    def bare(self):
+        """The same for at_sizes() alone: it holds no memory and cannot be called."""
+        return self.at_sizes(**dict.fromkeys(("forward", "backward", "partial_backward", "layouts", "views", "advance", "finish")))
+
     def __call__(self, *inputs):
         if any(self.requires_grad):
             # Hooks are numbered as they are registered: without a new one there is nothing to look for.
