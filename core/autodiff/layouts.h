@@ -2,15 +2,20 @@
 // choose their results' layouts by their arguments'.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "core/ir/graph.h"
 
 namespace vitrine::autodiff {
 
-// The strides (in elements) of each tensor result, empty for others, where these inputs have these strides.
-// What has no rule in the operator table, or a rule that refuses, is taken to lie as the graph says.
-std::vector<ir::Dims> result_strides(const ir::Graph& backward, const std::map<ir::NodeId, ir::Dims>& given);
+// By result: its strides (in elements) where these inputs have these strides; nothing where it lies as the
+// graph says, or is no tensor. What has no rule in the operator table, or a rule that refuses, is taken to
+// lie as the graph says. put_in: the numbers of a node's expressions, if it has any.
+std::vector<std::optional<ir::Dims>> changed_strides(const ir::Graph& backward,
+                                                     const std::map<ir::NodeId, ir::Dims>& given,
+                                                     const std::function<void(ir::Node&)>& put_in);
 
 }  // namespace vitrine::autodiff

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/ir/each_integer.h"
 #include "core/ir/substitute.h"
 
 namespace vitrine::torch_api {
@@ -68,6 +69,15 @@ const Joint& JointAtSizes::whole() {
   count_again(out->halves, *out->joint);
   whole_ = std::move(out);
   return *whole_;
+}
+
+void JointAtSizes::put_in(ir::Node& node) const {
+  if (!table_) return;
+  ir::each_integer(node, [&](ir::Sym& expression) {
+    const auto value = number(expression);
+    if (!value) throw InternalError("a size has no value");
+    expression = *value;
+  });
 }
 
 std::vector<int64_t> JointAtSizes::viewed_sizes(const autodiff::Crossing& crossing) const {

@@ -15,8 +15,8 @@ class JointAtSizes {
  public:
   // Of a joint without expressions: itself.
   explicit JointAtSizes(std::shared_ptr<const Joint> whole);
-  // table: of the joint's expressions, it must outlive this; values: by symbol. Errors: a type of a tangent, a
-  // view's size or a view behind the region has no value there.
+  // table: of the joint's expressions, it must outlive this; values: by symbol. Errors: a type of a tangent,
+  // a view's size or a view behind the region has no value there.
   static Result<std::shared_ptr<JointAtSizes>> make(std::shared_ptr<const Joint> joint,
                                                     const ir::SymbolTable& table,
                                                     std::span<const int64_t> values);
@@ -27,6 +27,7 @@ class JointAtSizes {
   const Joint& whole();
   const ViewProgram* views() const { return views_.get(); }
   const std::vector<ir::TensorType>& tangents() const { return tangents_; }
+  void put_in(ir::Node& node) const;  // the numbers of its expressions
   // Of a crossing: sizes of the view that eager keeps in its place.
   std::vector<int64_t> viewed_sizes(const autodiff::Crossing& crossing) const;
   // Whether a tensor of type `is` lies as one of type `was`, which may have expressions.

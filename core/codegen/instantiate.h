@@ -21,6 +21,8 @@ class Instances {
   // returned has these numbers until the next call.
   const Program& at(std::span<const int64_t> values);
   size_t changing() const { return places_.size(); }
+  // Before the first at(): the program with its expressions.
+  const Program& symbolic() const { return program_; }
 
  private:
   struct Place {

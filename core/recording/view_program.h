@@ -1,5 +1,5 @@
-// Results that are views, made again behind a compiled region (view_replay.h) by the operators that made them.
-// Their sizes may be expressions: then the program is one for each set of sizes.
+// Results that are views, made again behind a compiled region (view_replay.h) by the operators that made
+// them. Their sizes may be expressions: then the program is one for each set of sizes.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ class ViewProgram {
   static Result<std::unique_ptr<ViewProgram>> make(const ViewReplay& views,
                                                    const std::vector<ir::Node>& leading);
 
-  // The program for sizes that are known; values: by symbol of the table that its expressions are of. Errors: an
-  // expression has no value.
+  // The program for sizes that are known; values: by symbol of the table that its expressions are of. Errors:
+  // an expression has no value.
   Result<std::shared_ptr<const ViewProgram>> at_sizes(const ir::SymbolTable& table,
                                                       std::span<const int64_t> values) const;
   // Whether another program is this one at the hints of its expressions.

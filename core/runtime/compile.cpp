@@ -13,8 +13,8 @@
 #include "core/runtime/kernel_stage.h"
 #include "core/runtime/kernels/host_cpu.h"
 #include "core/runtime/opaque_program.h"
-#include "core/runtime/plan.h"
 #include "core/runtime/product_choice.h"
+#include "core/runtime/sized_plans.h"
 #include "core/runtime/write_counts.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/cuda/cuda_random.h"
@@ -312,28 +312,6 @@ class Compilation {
   bool aten_recorded_ = false;
   bool by_pytorch_ = false;     // some operators' kernels have no code
   std::vector<int64_t> hints_;  // by symbol, of a graph of expressions
-};
-
-class ProgramPlans : public SizedPlans {
- public:
-  ProgramPlans(codegen::Program program, std::vector<LoadedKernel> kernels, const ir::SymbolTable& table,
-               CompileOptions options)
-      : programs_(ProgramPlan::without_texts(std::move(program))),
-        kernels_(std::move(kernels)),
-        table_(table),
-        options_(std::move(options)) {}
-
-  std::shared_ptr<Plan> at(std::span<const int64_t> values) override {
-    if (!table_.holds(values)) return nullptr;
-    auto plan = ProgramPlan::make(programs_.at(values), kernels_, {}, options_);
-    return plan ? plan.take() : nullptr;
-  }
-
- private:
-  codegen::Instances programs_;
-  const std::vector<LoadedKernel> kernels_;
-  const ir::SymbolTable& table_;
-  const CompileOptions options_;
 };
 
 }  // namespace

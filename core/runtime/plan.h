@@ -3,6 +3,7 @@
 // must be held in every function.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,14 @@
 
 namespace vitrine::runtime {
 
+// What of a plan other sizes change.
+struct ChangingParts {
+  explicit ChangingParts(const codegen::Program& program);  // with expressions
+  bool in_place = true;                                     // false: a plan is made for its sizes alone
+  std::vector<int32_t> buffers, steps;
+  std::map<ir::Ref, int32_t> slots;  // codegen::Program::value_buffer
+};
+
 class ProgramPlan : public Plan {
  public:
   // kernels: by position of program.kernels. Errors: an operator that PyTorch does not have.
@@ -31,6 +40,11 @@ class ProgramPlan : public Plan {
 
   // All that a plan needs of a program, and not what its kernels were made from.
   static codegen::Program without_texts(codegen::Program program);
+
+  // Puts in the numbers of `program`, which is its own for other sizes. Not while it runs. false: they do not
+  // fit it, and it is not to be used any more.
+  bool renumber(const codegen::Program& program, const ChangingParts& changing);
+  size_t arena_on_host() const;  // bytes; 0: none
 
   bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
            std::vector<LaunchTime>* times, std::vector<_object*>* given_up) override;
@@ -109,6 +123,12 @@ class ProgramPlan : public Plan {
   void prepare_graph(const CompileOptions& options);
   void follow_arguments(const std::unordered_map<int32_t, GraphUse>& source);
   void count_in_graph(GraphRuns::Roles& roles) const;
+
+  Result<std::unique_ptr<torch_api::PreparedOp>> prepare_view(int32_t buffer) const;
+
+  // plan_renumber.cpp
+  void renumber_buffers(const codegen::Program& program, const std::vector<int32_t>& changing);
+  static bool renumber_call(const codegen::Step& from, Step& step, const ChangingParts& changing);
 
   // plan_run.cpp
   bool run_given(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,

@@ -251,13 +251,19 @@ Status ProgramPlan::prepare_results() {
     VITRINE_CHECK(!base_row.in_arena(), "a result lies in the arena");
     if (!viewing[static_cast<size_t>(base)] && std::count(left.begin(), left.end(), base) < 2) continue;
     item.buffer = seen;
-    auto view = bridge::PreparedOp::make(as_strided_node({0, 0}, table_.rows[static_cast<size_t>(seen)].type),
-                                         [base](ir::Ref) { return base; });
+    auto view = prepare_view(seen);
     if (!view) return view.error();
     item.view = view.take();
     ++python_calls_;
   }
   return {};
+}
+
+// Makes the tensor of a buffer, as a view of the one whose storage it is part of.
+Result<std::unique_ptr<torch_api::PreparedOp>> ProgramPlan::prepare_view(int32_t buffer) const {
+  const int32_t base = root(buffer);
+  return bridge::PreparedOp::make(as_strided_node({0, 0}, table_.rows[static_cast<size_t>(buffer)].type),
+                                  [base](ir::Ref) { return base; });
 }
 
 // x + 1 that was turned in place is a view where PyTorch's operators compute it, and no view for the program.

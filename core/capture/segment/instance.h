@@ -20,15 +20,15 @@
 namespace vitrine::capture {
 
 struct Instance {
-  std::vector<int64_t> key;                       // GuardTree::read_sizes
-  int64_t uses = 0;                               // since meetings are counted (Segment::is_rare)
-  torch_api::Lowering::Graphs graphs;             // evaluated: without an ATen graph
+  std::vector<int64_t> key;                        // GuardTree::read_sizes
+  int64_t uses = 0;                                // since meetings are counted (Segment::is_rare)
+  torch_api::Lowering::Graphs graphs;              // evaluated: without an ATen graph
   std::shared_ptr<torch_api::JointAtSizes> joint;  // of Trace's, or of that of `evaluated`
   std::string no_joint;
-  std::vector<int64_t> values;                    // by symbol
-  std::vector<PyRef> integers;                    // by number (Symbolic::integers)
-  std::shared_ptr<runtime::Plan> plan;            // or:
-  PyRef training;                                 // a region of vitrine._autograd.training
+  std::vector<int64_t> values;               // by symbol
+  std::vector<PyRef> integers;               // by number (Symbolic::integers)
+  std::shared_ptr<runtime::Plan> plan;       // or:
+  PyRef training;                            // a region of vitrine._autograd.training
   std::shared_ptr<SymbolicGraph> evaluated;  // its graph is this one's for its sizes; null: it was recorded
 
   bool has_graph() const { return graphs.captured != nullptr; }

@@ -167,10 +167,10 @@ Segment::Fit Segment::judge(const Frame& frame, const torch_api::GlobalState& st
   return holds() ? Fit::Yes : Fit::No;
 }
 
-// Makes the instance for the sizes of the check, if numbers are all that it takes. Not a region of autograd:
-// that is made in Python, which a signal may end.
+// Makes the instance for the sizes of the check, if numbers are all that it takes. The first region of
+// autograd is made in Python, which a signal may end.
 bool Segment::is_ready() {
-  if (!symbolic_ || !symbolic_->serves() || symbolic_->joint) return false;
+  if (!symbolic_ || !symbolic_->serves() || (symbolic_->joint && !symbolic_->region)) return false;
   ready_ = evaluated_instance(*trace_, symbolic_, call_);
   if (ready_) ready_->plan = symbolic_->forward->at(ready_->values);
   return ready_ && ready_->plan;
@@ -181,7 +181,7 @@ Segment::Fit Segment::judge_new_sizes() {
   std::vector<bool> known;
   const std::vector<int64_t> values = symbol_values(*trace_->symbolic, call_, known);
   if (!trace_->symbolic->table.may_hold(values, known) || !has_backend_strides(values)) return Fit::No;
-  if (symbolic_ && symbolic_->serves() && symbolic_->joint)
+  if (symbolic_ && symbolic_->serves() && symbolic_->joint && !symbolic_->region)
     ready_ = evaluated_instance(*trace_, symbolic_, call_);
   return !ready_ && is_rare() ? Fit::Rare : Fit::New;
 }

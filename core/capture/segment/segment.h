@@ -55,7 +55,8 @@ class Segment {
   bool check(const Frame& frame, const torch_api::GlobalState& state) {
     return fits(frame, state) == Fit::Yes;
   }
-  // Right after Fit::Ready: the instance for these sizes. After Fit::New: the same without a plan; null: the segment does not fit them.
+  // Right after Fit::Ready: the instance for these sizes. After Fit::New: the same without a plan; null: the
+  // segment does not fit them.
   std::shared_ptr<Instance> make_instance();
   void add_instance(std::shared_ptr<Instance> instance);
   Instance& instance() { return *now_; }

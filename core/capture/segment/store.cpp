@@ -144,7 +144,15 @@ SegmentOutcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
 SegmentOutcome Store::enter_ready(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment) {
   const SessionRecording* recording = engine_.live_recording();
   const int64_t start = recording ? recording->now() : -1;
-  segment->add_instance(segment->make_instance());
+  std::shared_ptr<Instance> instance = segment->make_instance();
+  if (instance->joint) {
+    BackwardOrigin origin;
+    origin.forward.id = segment->compilation;
+    if (place_plan(*segment, *instance, std::exchange(instance->plan, nullptr),
+                   options_for(*segment, *instance), std::move(origin)))
+      return SegmentOutcome::none();
+  }
+  segment->add_instance(std::move(instance));
   return enter_fitting(frame, place, segment, "sizes", start);
 }
 

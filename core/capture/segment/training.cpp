@@ -113,7 +113,8 @@ ir::GraphPtr backward_of(const Joint& joint, const BackwardVariant& asked) {
   return undefined.empty() ? backward : autodiff::without_tangents(backward, undefined);
 }
 
-// By value handed over: how it, an input, has not the layout any more that the graph was made for; "": it has.
+// By value handed over: how it, an input, has not the layout any more that the graph was made for; "": it
+// has.
 std::vector<std::string> changes(const torch_api::JointAtSizes& joint, PyObject* const* given) {
   const Joint& any = joint.any_size();
   const std::vector<const ir::Node*> inputs = any.halves.backward->inputs();
@@ -341,22 +342,23 @@ PyObject* gradient_layouts(PyObject* self, PyObject* arguments) {
   if (!plans || !PyArg_ParseTuple(arguments, "Op", &strides, &cut)) return nullptr;
   PyRef given(PySequence_Fast(strides, "strides of tangents"));
   if (!given) return nullptr;
-  const ir::Graph& backward = *whole_backward(plans->joint->whole(), cut != 0);
+  const ir::Graph& backward = *whole_backward(plans->joint->any_size(), cut != 0);
   const std::vector<const ir::Node*> inputs = backward.inputs();
   std::map<ir::NodeId, ir::Dims> otherwise;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given.get()); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(given.get(), i);
     if (!PyTuple_Check(item)) continue;
-    ir::Dims& own = otherwise[inputs.at(plans->joint->any_size().halves.handed_over() + static_cast<size_t>(i))->id];
+    ir::Dims& own =
+        otherwise[inputs.at(plans->joint->any_size().halves.handed_over() + static_cast<size_t>(i))->id];
     for (Py_ssize_t d = 0; d < PyTuple_GET_SIZE(item); ++d)
       own.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(item, d)));
   }
   if (PyErr_Occurred()) return nullptr;
-  const auto usual = autodiff::result_strides(backward, {}),
-             now = autodiff::result_strides(backward, otherwise);
   PyRef out(PyList_New(0));
-  for (size_t i = 0; out && i < now.size(); ++i) {
-    PyRef layout = now[i] == usual[i] ? PyRef(Py_NewRef(Py_None)) : numbers(now[i]);
+  const auto put_in = [&](ir::Node& node) { plans->joint->put_in(node); };
+  for (const auto& strides_now : autodiff::changed_strides(backward, otherwise, put_in)) {
+    if (!out) return nullptr;
+    PyRef layout = strides_now ? numbers(*strides_now) : PyRef(Py_NewRef(Py_None));
     if (!layout || PyList_Append(out.get(), layout.get()) < 0) return nullptr;
   }
   return out.release();
@@ -468,12 +470,16 @@ static PyRef new_region(const torch_api::JointAtSizes& joint, const std::string&
                                                 : nullptr);
 }
 
-// The same of one for other sizes.
+// The same of one for other sizes. No code of Python's runs.
 static PyRef region_like(PyObject* other, const Keywords& words) {
-  const PyRef at_sizes(PyObject_GetAttrString(other, "at_sizes")), nothing(PyTuple_New(0));
-  return PyRef(at_sizes && nothing && words.get()
-                   ? PyObject_Call(at_sizes.get(), nothing.get(), words.get())
-                   : nullptr);
+  const PyRef old(PyObject_GenericGetDict(other, nullptr));
+  const PyRef own(old ? PyDict_Copy(old.get()) : nullptr), found(PyDict_New()), nothing(PyTuple_New(0));
+  if (!own || !found || !nothing || !words.get() || PyDict_Update(own.get(), words.get()) < 0 ||
+      PyDict_SetItemString(own.get(), "layouts_found", found.get()) < 0)
+    return {};
+  PyRef region(PyBaseObject_Type.tp_new(Py_TYPE(other), nothing.get(), nullptr));
+  if (region && PyObject_GenericSetDict(region.get(), own.get(), nullptr) < 0) return {};
+  return region;
 }
 
 PyRef make_region(std::shared_ptr<torch_api::JointAtSizes> joint, std::shared_ptr<runtime::Plan> forward,

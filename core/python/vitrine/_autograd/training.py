@@ -251,15 +251,13 @@ class Region:
         one = self.requires_grad.index(True) if len(self.tangents) == 1 else None
         self.only, self.place = (0, 0) if one is None else (one, self.nodes[one][1])
 
-    def at_sizes(self, **of_sizes):
-        """The same region for other sizes, by what is theirs: viewed_sizes, tangents and the functions."""
-        other = object.__new__(Region)
-        other.__dict__.update(self.__dict__, layouts_found={}, **of_sizes)
-        return other
-
     def bare(self):
-        """The same for at_sizes() alone: it holds no memory and cannot be called."""
-        return self.at_sizes(**dict.fromkeys(("forward", "backward", "partial_backward", "layouts", "views", "advance", "finish")))
+        """The same without what is of its sizes alone, which the engine puts into copies: it holds no memory, and cannot be
+        called."""
+        other = object.__new__(Region)
+        functions = ("forward", "backward", "partial_backward", "layouts", "views", "advance", "finish")
+        other.__dict__.update(self.__dict__, **dict.fromkeys((*functions, "viewed_sizes", "tangents", "layouts_found")))
+        return other
 
     def __call__(self, *inputs):
         if any(self.requires_grad):

@@ -1,0 +1,115 @@
+#include "core/runtime/sized_plans.h"
+
+#include <algorithm>
+
+#include "core/runtime/arena_pool.h"
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::runtime {
+
+namespace {
+
+// The plan of some sizes, as who holds it sees it.
+class PlanAtSizes : public Plan {
+ public:
+  PlanAtSizes(std::shared_ptr<ProgramPlans> all, std::shared_ptr<ProgramPlan> any,
+              std::span<const int64_t> values)
+      : all_(std::move(all)), any_(std::move(any)), values_(values.begin(), values.end()) {}
+
+  bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
+           std::vector<LaunchTime>* times, std::vector<_object*>* given_up) override {
+    std::shared_ptr<ProgramPlans::Kept> kept;
+    try {
+      auto taken = all_->take(values_);
+      if (!taken) return torch_api::set_python_error(taken.error().what), false;
+      kept = taken.take();
+    } catch (const std::exception& error) {
+      return torch_api::set_python_error(error.what()), false;
+    }
+    ++kept->running;
+    const bool ok = kept->plan->run(inputs, n_inputs, outputs, times, given_up);
+    --kept->running;
+    return ok;
+  }
+  int launches() const override { return any_->launches(); }
+  int generated_kernels() const override { return any_->generated_kernels(); }
+  int python_calls() const override { return any_->python_calls(); }
+  const std::vector<Problem>& problems() const override { return any_->problems(); }
+  GraphFacts graph_facts() const override { return any_->graph_facts(); }
+
+ private:
+  const std::shared_ptr<ProgramPlans> all_;
+  const std::shared_ptr<ProgramPlan> any_;  // for what no size changes
+  const std::vector<int64_t> values_;
+};
+
+}  // namespace
+
+ProgramPlans::ProgramPlans(codegen::Program program, std::vector<LoadedKernel> kernels,
+                           const ir::SymbolTable& table, CompileOptions options)
+    : programs_(ProgramPlan::without_texts(std::move(program))),
+      changing_(programs_.symbolic()),
+      kernels_(std::move(kernels)),
+      table_(table),
+      options_(std::move(options)) {
+  if (!options_.arenas) options_.arenas = std::make_shared<ArenaPool>();
+}
+
+ProgramPlans::~ProgramPlans() {
+  kept_.clear();
+  if (arena_) options_.arenas->leave(arena_);
+}
+
+std::shared_ptr<Plan> ProgramPlans::at(std::span<const int64_t> values) {
+  if (!table_.holds(values)) return nullptr;
+  if (options_.graphs || !changing_.in_place) {
+    auto plan = make(values);
+    return plan ? plan.take() : nullptr;
+  }
+  if (kept_.empty() && !take(values)) return nullptr;
+  return std::make_shared<PlanAtSizes>(shared_from_this(), kept_.front()->plan, values);
+}
+
+Result<std::shared_ptr<ProgramPlan>> ProgramPlans::make(std::span<const int64_t> values) {
+  auto plan = ProgramPlan::make(programs_.at(values), kernels_, {}, options_);
+  if (!plan) return plan.error();
+  return std::static_pointer_cast<ProgramPlan>(plan.take());
+}
+
+// The largest arena that a call needed stays, so that sizes which come and go do not give it back each time.
+void ProgramPlans::keep_arena(size_t bytes) {
+  if (bytes <= arena_) return;
+  options_.arenas->join(bytes);
+  if (arena_) options_.arenas->leave(arena_);
+  arena_ = bytes;
+}
+
+Result<std::shared_ptr<ProgramPlans::Kept>> ProgramPlans::take(std::span<const int64_t> values) {
+  const auto use = [&](auto at) {
+    std::rotate(kept_.begin(), at, at + 1);
+    return kept_.front();
+  };
+  const auto has_values = [&](const std::shared_ptr<Kept>& k) {
+    return std::ranges::equal(k->values, values);
+  };
+  if (const auto at = std::ranges::find_if(kept_, has_values); at != kept_.end()) return use(at);
+  const auto idle = std::find_if(kept_.rbegin(), kept_.rend(), [](const auto& k) { return k->running == 0; });
+  if (kept_.size() >= kKept && idle != kept_.rend()) {
+    Kept& kept = **idle;
+    kept.values.clear();  // of none, should it fail
+    if (kept.plan->renumber(programs_.at(values), changing_)) {
+      kept.values.assign(values.begin(), values.end());
+      keep_arena(kept.plan->arena_on_host());
+      return use(std::prev(idle.base()));
+    }
+    kept_.erase(std::prev(idle.base()));
+  }
+  auto made = make(values);
+  if (!made) return made.error();
+  auto kept = std::make_shared<Kept>(made.take(), std::vector(values.begin(), values.end()));
+  keep_arena(kept->plan->arena_on_host());
+  kept_.insert(kept_.begin(), kept);
+  return kept;
+}
+
+}  // namespace vitrine::runtime
