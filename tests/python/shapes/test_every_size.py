@@ -27,6 +27,8 @@ def modules():
         "cat": (lambda x: torch.cat([x, x[:1] * 2], 0).relu(), lambda n: [torch.randn(n, 5)]),
         "matmul": (lambda x, y: (x @ y.t()).softmax(-1), lambda n: [torch.randn(n, 8), torch.randn(n, 8)]),
         "attention": (Attention(), lambda n: [torch.randn(2, n, 16)]),
+        "linear at the end": (nn.Sequential(nn.ReLU(), nn.Linear(16, 8)), lambda n: [torch.randn(2, n, 16)]),
+        "heads": (lambda x: (x * 2).view(2, -1, 4, 3).transpose(1, 2), lambda n: [torch.randn(2, n, 12)]),
         "layer norm": (nn.Sequential(nn.LayerNorm(24), nn.Linear(24, 7), nn.GELU()), lambda n: [torch.randn(3, n, 24)]),
         "norm of the size": (lambda x: F.layer_norm(x, x.shape[-1:]), lambda n: [torch.randn(4, n)]),
         "conv": (nn.Sequential(nn.Conv1d(3, 8, 3, padding=1), nn.ReLU()), lambda n: [torch.randn(2, 3, n)]),
@@ -73,6 +75,48 @@ def test_gradients(name):
             seed = torch.randn_like(out) if seed is None else seed
             grads.append(torch.autograd.grad(out, leaves, seed))
         torch.testing.assert_close(grads[0], grads[1], rtol=1e-3, atol=1e-4)
+
+
+def test_no_size_is_left_to_eager():
+    def program(x):
+        return x.sin() * 2 if torch.compiler.is_compiling() else x.sin() * 3
+
+    compiled = vitrine.compile(program)
+    for grad in (False, True):
+        for n in range(2, 200):
+            x = torch.randn(n, 3, requires_grad=grad)
+            torch.testing.assert_close(compiled(x), x.sin() * 2)
+
+
+def test_views_are_views_at_every_size():
+    def program(x, w):
+        y = (x @ w).view(2, -1, 2, 4)
+        return y.transpose(1, 2), y.mean(), x[:, 1:]
+
+    compiled = vitrine.compile(program, fullgraph=True, recompile_limit=2 * MOST)
+    for grad in (False, True):
+        w = torch.randn(6, 8, requires_grad=grad)
+        for n in range(2, 60):
+            x = torch.randn(2, n, 6)
+            got, expected = compiled(x, w), program(x, w)
+            for a, b in zip(got, expected):
+                torch.testing.assert_close(a, b)
+                assert (a.stride(), a.storage_offset(), a._is_view()) == (b.stride(), b.storage_offset(), b._is_view())
+            assert got[2].data_ptr() == expected[2].data_ptr()
+
+
+def test_sizes_that_run_inside_each_other():
+    """A call at one size begins another at a second one, and a backward pass comes when other sizes have run."""
+    inner = vitrine.compile(lambda x: (x @ x.t()).softmax(-1) @ x)
+    kept = []
+    for n in range(2, 40):
+        x = torch.randn(n, 5, requires_grad=True)
+        kept.append((x, inner(x)))
+    for x, got in reversed(kept):
+        expected = (x @ x.t()).softmax(-1) @ x
+        torch.testing.assert_close(got, expected)
+        seed = torch.randn_like(expected)
+        torch.testing.assert_close(torch.autograd.grad(got, x, seed), torch.autograd.grad(expected, x, seed))
 
 
 def test_a_whole_step():
