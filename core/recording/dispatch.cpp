@@ -43,12 +43,27 @@ PyObject* taken_apart(PyObject* mode, const Overload& op, PyObject* args, PyObje
   return again.active() ? PyObject_Call(op.composite, args, kwargs) : nullptr;
 }
 
+// Whether it is no operator but a question of PyTorch's own code, which 2.11 brings here: how large a tensor
+// is.
+bool asks_for_numbers(PyObject* func) {
+  const PendingError error;
+  const PyRef name = PyRef::steal(PyObject_CallMethod(func, "name", nullptr));
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  constexpr std::string_view kQuestions[] = {"aten::size", "aten::stride", "aten::numel",
+                                             "aten::storage_offset", "aten::is_contiguous"};
+  const bool asks = text && std::ranges::find(kQuestions, text) != std::end(kQuestions);
+  PyErr_Clear();
+  return asks;
+}
+
 PyObject* answer(PyObject* mode, PyObject* func, PyObject* args, PyObject* kwargs) {
   DispatchState& state = *reinterpret_cast<Mode*>(mode)->state;
   if (state.answer) return std::exchange(state.answer, PyRef()).release();
   if (state.stopped) return PyErr_Format(PyExc_RuntimeError, "%s", state.stopped->reason.c_str());
   try {
     const Overload* op = overload_of(func);
+    if (!op && state.recording.symbols && asks_for_numbers(func))
+      PyErr_SetString(PyExc_RuntimeError, "numbers are asked of a tensor with symbolic sizes/strides");
     if (!op) return nullptr;
     if (op->composite && api().symbols.inference_enabled()) return taken_apart(mode, *op, args, kwargs);
     if (op->name == "aten._conj.default") return conjugated(state, args, kwargs).release();
