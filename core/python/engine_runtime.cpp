@@ -91,9 +91,9 @@ PyObject* symbolic_compile(PyObject*, PyObject* args) {
   runtime::CompileOptions options;
   options.cache_dir = cache_dir;
   options.products = products;
-  auto plans = runtime::compile_sized(graph.value(), made->symbols, options);
-  if (!plans) return raise(plans.error());
-  made->plans = plans.take();
+  std::vector<runtime::Problem> problems;
+  made->plans = runtime::compile_sized(graph.value(), made->symbols, options, {}, problems);
+  if (!made->plans) return raise({problems.empty() ? "it cannot be compiled" : problems.back().text, "", ""});
   return PyCapsule_New(made.release(), kSymbolicName, [](PyObject* c) { delete symbolic_of(c); });
 }
 

@@ -47,13 +47,20 @@ class Compilation {
     codegen::Program program;
     std::vector<LoadedKernel> kernels;
   };
-  Result<Made> run_sized(const ir::SymbolTable& table) {
+  // Null: cancelled, or a pass failed and problems() say so.
+  std::shared_ptr<SizedPlans> run_sized(const ir::SymbolTable& table) {
     for (const ir::Symbol& symbol : table.symbols()) hints_.push_back(symbol.hint);
     Made made;
-    if (auto failed = make(made)) return *failed;
-    if (made.kernels.empty() && !made.program.kernels.empty()) return Error{"no kernel has code"};
-    return made;
+    try {
+      if (make(made) || (made.kernels.empty() && !made.program.kernels.empty())) return nullptr;
+      return std::make_shared<ProgramPlans>(std::move(made.program), std::move(made.kernels), problems_,
+                                            table, options_);
+    } catch (const InternalError& e) {
+      fail(e.what());
+    }
+    return nullptr;
   }
+  const std::vector<Problem>& problems() const { return problems_; }
 
  private:
   bool stopped() const { return cancelled_ && cancelled_(); }
@@ -316,18 +323,15 @@ class Compilation {
 
 }  // namespace
 
-Result<std::shared_ptr<SizedPlans>> compile_sized(const ir::GraphPtr& aten, const ir::SymbolTable& table,
-                                                  const CompileOptions& options,
-                                                  const std::function<bool()>& cancelled) {
-  if (!options.fuse) return Error{"nothing is generated"};
-  try {
-    auto made = Compilation(aten, options, nullptr, cancelled).run_sized(table);
-    if (!made) return made.error();
-    return std::shared_ptr<SizedPlans>(std::make_shared<ProgramPlans>(
-        std::move(made.value().program), std::move(made.value().kernels), table, options));
-  } catch (const InternalError& e) {
-    return Error{e.what()};
-  }
+std::shared_ptr<SizedPlans> compile_sized(const ir::GraphPtr& aten, const ir::SymbolTable& table,
+                                          const CompileOptions& options,
+                                          const std::function<bool()>& cancelled,
+                                          std::vector<Problem>& problems) {
+  if (!options.fuse) return nullptr;
+  Compilation compilation(aten, options, nullptr, cancelled);
+  auto plans = compilation.run_sized(table);
+  problems = compilation.problems();
+  return plans;
 }
 
 Result<std::shared_ptr<Plan>> compile(const ir::GraphPtr& aten, const CompileOptions& options,

@@ -106,10 +106,11 @@ Result<std::shared_ptr<Plan>> compile(const ir::GraphPtr& aten, const CompileOpt
                                       ir::Recorder* recorder, const std::function<bool()>& cancelled = {});
 
 // The same for a graph of expressions over `table`, which gets the guards and must outlive what is returned.
-// Errors: the same, or that some part of it cannot be compiled for any size.
-Result<std::shared_ptr<SizedPlans>> compile_sized(const ir::GraphPtr& aten, const ir::SymbolTable& table,
-                                                  const CompileOptions& options,
-                                                  const std::function<bool()>& cancelled = {});
+// Null: cancelled, or some part of it cannot be compiled for any size. problems: those of the plans too.
+std::shared_ptr<SizedPlans> compile_sized(const ir::GraphPtr& aten, const ir::SymbolTable& table,
+                                          const CompileOptions& options,
+                                          const std::function<bool()>& cancelled,
+                                          std::vector<Problem>& problems);
 
 std::shared_ptr<codegen::SizeMemory> new_size_memory();
 

@@ -46,10 +46,12 @@ class PlanAtSizes : public Plan {
 }  // namespace
 
 ProgramPlans::ProgramPlans(codegen::Program program, std::vector<LoadedKernel> kernels,
-                           const ir::SymbolTable& table, CompileOptions options)
+                           std::vector<Problem> problems, const ir::SymbolTable& table,
+                           CompileOptions options)
     : programs_(ProgramPlan::without_texts(std::move(program))),
       changing_(programs_.symbolic()),
       kernels_(std::move(kernels)),
+      problems_(std::move(problems)),
       table_(table),
       options_(std::move(options)) {
   if (!options_.arenas) options_.arenas = std::make_shared<ArenaPool>();
@@ -71,7 +73,7 @@ std::shared_ptr<Plan> ProgramPlans::at(std::span<const int64_t> values) {
 }
 
 Result<std::shared_ptr<ProgramPlan>> ProgramPlans::make(std::span<const int64_t> values) {
-  auto plan = ProgramPlan::make(programs_.at(values), kernels_, {}, options_);
+  auto plan = ProgramPlan::make(programs_.at(values), kernels_, problems_, options_);
   if (!plan) return plan.error();
   return std::static_pointer_cast<ProgramPlan>(plan.take());
 }

@@ -16,8 +16,8 @@ namespace vitrine::runtime {
 class ProgramPlans : public SizedPlans, public std::enable_shared_from_this<ProgramPlans> {
  public:
   // table: of the program's symbols, which must outlive this. kernels: by position of program.kernels.
-  ProgramPlans(codegen::Program program, std::vector<LoadedKernel> kernels, const ir::SymbolTable& table,
-               CompileOptions options);
+  ProgramPlans(codegen::Program program, std::vector<LoadedKernel> kernels, std::vector<Problem> problems,
+               const ir::SymbolTable& table, CompileOptions options);
   ~ProgramPlans() override;
   ProgramPlans(const ProgramPlans&) = delete;
 
@@ -40,6 +40,7 @@ class ProgramPlans : public SizedPlans, public std::enable_shared_from_this<Prog
   codegen::Instances programs_;
   const ChangingParts changing_;
   const std::vector<LoadedKernel> kernels_;
+  const std::vector<Problem> problems_;
   const ir::SymbolTable& table_;
   CompileOptions options_;
   std::vector<std::shared_ptr<Kept>> kept_;  // most recently used first

@@ -241,10 +241,10 @@ Status Store::place_plan(const Segment& segment, Instance& instance, std::shared
     instance.plan = std::move(plan);
     return {};
   }
-  instance.training =
-      make_region(instance.joint, std::move(plan), options,
-                  {engine_, segment.name, std::move(origin), sized_backward(instance, options),
-                   instance.evaluated ? &instance.evaluated->region : nullptr});
+  instance.training = make_region(
+      instance.joint, std::move(plan), options,
+      {engine_, segment.name, std::move(origin), sized_backward(instance, options, engine_.teller()),
+       instance.evaluated ? &instance.evaluated->region : nullptr});
   if (instance.training) return {};
   return Error{"the node of autograd could not be made: " + torch_api::take_python_error(), "", ""};
 }
@@ -267,7 +267,7 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
     interrupted = interrupted || SignalsAside::handle();
     return interrupted || engine_.cancelled.load();
   };
-  Result<std::shared_ptr<runtime::Plan>> plan = sized_plan(instance, options, cancelled);
+  Result<std::shared_ptr<runtime::Plan>> plan = sized_plan(instance, options, cancelled, engine_.teller());
   BackwardOrigin origin;
   if (instance.joint && recorder)
     origin = engine_.recording->joint(*record, trace);

@@ -58,10 +58,13 @@ void Engine::tell(const std::string& text, const std::string& hint, const std::s
   PyErr_Clear();  // under an "error" filter too: what runs is right, and must not fail for a warning
 }
 
+void Engine::tell(const runtime::Problem& p) {
+  if (p.cause.empty() || warned_.insert(p.cause).second)
+    tell(p.text, p.hint, p.reproducer.empty() ? "" : "reproducer: " + p.reproducer);
+}
+
 void Engine::tell(const runtime::Plan& plan) {
-  for (const runtime::Problem& p : plan.problems())
-    if (p.cause.empty() || warned_.insert(p.cause).second)
-      tell(p.text, p.hint, p.reproducer.empty() ? "" : "reproducer: " + p.reproducer);
+  for (const runtime::Problem& p : plan.problems()) tell(p);
 }
 
 void Engine::start_profile(int64_t calls) {

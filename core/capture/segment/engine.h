@@ -64,7 +64,11 @@ class Engine {
   void warn(const std::string& text, const std::string& hint, const std::string& detail, Id entity);
   // Warns the user the first time that this text appears; what it tells is recorded already.
   void tell(const std::string& text, const std::string& hint, const std::string& detail);
+  void tell(const runtime::Problem& problem);
   void tell(const runtime::Plan& plan);  // each of its problems
+  std::function<void(const runtime::Problem&)> teller() {
+    return [this](const runtime::Problem& problem) { tell(problem); };
+  }
   // Records a message only.
   void note(const std::string& severity, const std::string& text, const std::string& detail, Id entity);
   runtime::CompileOptions compile_options(const CallSettings& settings) const;

@@ -146,31 +146,43 @@ ir::GraphPtr graph_to_compile(const Instance& instance) {
   return graph.take();
 }
 
+namespace {
+
+// Compiles a graph of expressions once. One that was interrupted is compiled when it is next asked for.
+void compile_once(const ir::GraphPtr& graph, const SymbolicGraph& of, const runtime::CompileOptions& options,
+                  const std::function<bool()>& cancelled, const Tell& tell, SymbolicGraph::Compiled& out) {
+  if (std::exchange(out.tried, true)) return;
+  std::vector<runtime::Problem> problems;
+  out.plans = runtime::compile_sized(graph, of.table, options, cancelled, problems);
+  if (!out.plans && cancelled && cancelled()) out.tried = false;
+  if (out.plans) return;  // they tell of their problems themselves
+  for (runtime::Problem& problem : problems) {
+    problem.hint = "Each size is compiled by itself instead; please report it with the reproducer.";
+    tell(problem);
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<runtime::Plan> sized_plan(Instance& instance, const runtime::CompileOptions& options,
-                                          const std::function<bool()>& cancelled) {
+                                          const std::function<bool()>& cancelled, const Tell& tell) {
   SymbolicGraph* graph = instance.evaluated.get();
   if (!graph) return nullptr;
-  if (!std::exchange(graph->forward_tried, true)) {
-    const ir::GraphPtr& aten = graph->joint ? graph->joint->halves.forward : graph->graphs.aten;
-    auto plans = runtime::compile_sized(aten, graph->table, options, cancelled);
-    if (plans) graph->forward = plans.take();
-  }
-  return graph->forward ? graph->forward->at(instance.values) : nullptr;
+  const ir::GraphPtr& aten = graph->joint ? graph->joint->halves.forward : graph->graphs.aten;
+  compile_once(aten, *graph, options, cancelled, tell, graph->forward);
+  return graph->forward.plans ? graph->forward.plans->at(instance.values) : nullptr;
 }
 
 std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& instance,
-                                                               runtime::CompileOptions options) {
+                                                               runtime::CompileOptions options, Tell tell) {
   if (!instance.evaluated) return {};
   options.kept_results = -1;
   options.versions = {};
   options.is_backward = true;
-  return [graph = instance.evaluated, values = instance.values,
-          options = std::move(options)]() -> std::shared_ptr<runtime::Plan> {
-    if (!std::exchange(graph->backward_tried, true)) {
-      auto plans = runtime::compile_sized(graph->joint->halves.backward, graph->table, options);
-      if (plans) graph->backward = plans.take();
-    }
-    return graph->backward ? graph->backward->at(values) : nullptr;
+  return [graph = instance.evaluated, values = instance.values, options = std::move(options),
+          tell = std::move(tell)]() -> std::shared_ptr<runtime::Plan> {
+    compile_once(graph->joint->halves.backward, *graph, options, {}, tell, graph->backward);
+    return graph->backward.plans ? graph->backward.plans->at(values) : nullptr;
   };
 }
 

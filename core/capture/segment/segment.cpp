@@ -172,7 +172,7 @@ Segment::Fit Segment::judge(const Frame& frame, const torch_api::GlobalState& st
 bool Segment::is_ready() {
   if (!symbolic_ || !symbolic_->serves() || (symbolic_->joint && !symbolic_->region)) return false;
   ready_ = evaluated_instance(*trace_, symbolic_, call_);
-  if (ready_) ready_->plan = symbolic_->forward->at(ready_->values);
+  if (ready_) ready_->plan = symbolic_->forward.plans->at(ready_->values);
   return ready_ && ready_->plan;
 }
 

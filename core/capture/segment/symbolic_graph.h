@@ -21,16 +21,19 @@ struct SymbolicGraph {
   std::vector<std::pair<size_t, ir::Sym>> strides;
   torch_api::Lowering::Graphs graphs;
   std::shared_ptr<const torch_api::Joint> joint;  // where the trace has one
-  // What is compiled of it, each once; null: nothing yet, or nothing that serves other sizes.
-  std::shared_ptr<runtime::SizedPlans> forward, backward;
-  PyRef region;  // RegionPlace::like
-  bool forward_tried = false, backward_tried = false;
+  // What is compiled of it, each once.
+  struct Compiled {
+    std::shared_ptr<runtime::SizedPlans> plans;  // null: not yet, or it cannot be
+    bool tried = false;
+  };
+  Compiled forward, backward;
+  PyRef region;     // RegionPlace::like
   std::string why;  // there is none: the reason
   int tries = 0;
   bool again = false;  // nor can be told yet: other tensors may tell
 
   // Whether new sizes cost little: there is a program of it that numbers are put into.
-  bool serves() const { return why.empty() && forward; }
+  bool serves() const { return why.empty() && forward.plans; }
 
   SymbolicGraph() = default;
   SymbolicGraph(const SymbolicGraph&) = delete;

@@ -255,6 +255,10 @@ p = torch.zeros(64, requires_grad=True)
 loss(p).backward()
 for f in (lambda x: (x * 3 + 1).relu(), lambda x: (x - 2).exp() * x, lambda x: x.softmax(0) @ w + x.sin()):
     assert torch.allclose(vitrine.compile(f)(x), f(x), atol=1e-6), "a wrong result"
+g = vitrine.compile(lambda x: (x * 3 - 1).softmax(-1) @ x.t())
+for n in range(3, 12):
+    y = torch.randn(n, 6, requires_grad=n % 2 == 0)
+    assert torch.allclose(g(y), (y * 3 - 1).softmax(-1) @ y.t(), atol=1e-6), "a wrong result at another size"
 print("right")
 """
 
