@@ -91,9 +91,23 @@ class Plan {
   virtual GraphFacts graph_facts() const = 0;
 };
 
+// Memory of a program of expressions.
+struct SizedBuffer {
+  std::string name;
+  const char* kind;  // as session::BufferRow's
+  ir::TensorType type;
+  ir::Sym bytes, offset;  // offset: in the arena; -1: not there
+  int32_t first_step, last_step;
+};
+struct SizedMemory {
+  std::vector<SizedBuffer> buffers;
+  ir::Sym arena_bytes;
+};
+
 // Plans of one graph whose sizes are expressions, compiled once: for new sizes numbers are put in.
 class SizedPlans {
  public:
+  virtual const SizedMemory& memory() const = 0;
   virtual ~SizedPlans() = default;
   // values: by symbol. Null: what the compilation asked of the sizes does not hold for these. The GIL must be
   // held.

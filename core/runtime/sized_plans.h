@@ -21,6 +21,7 @@ class ProgramPlans : public SizedPlans, public std::enable_shared_from_this<Prog
   ~ProgramPlans() override;
   ProgramPlans(const ProgramPlans&) = delete;
 
+  const SizedMemory& memory() const override { return memory_; }
   std::shared_ptr<Plan> at(std::span<const int64_t> values) override;
 
   struct Kept {
@@ -37,6 +38,7 @@ class ProgramPlans : public SizedPlans, public std::enable_shared_from_this<Prog
   Result<std::shared_ptr<ProgramPlan>> make(std::span<const int64_t> values);
   void keep_arena(size_t bytes);
 
+  const SizedMemory memory_;
   codegen::Instances programs_;
   const ChangingParts changing_;
   const std::vector<LoadedKernel> kernels_;

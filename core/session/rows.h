@@ -203,13 +203,43 @@ struct SymbolRow {
 };
 
 // A question about symbols that the compilation relies on the answer of: "s0 <= 8", asked at a line of the
-// user's.
+// user's. asked_by: "" = capture; expressions: the program of expressions did, which then serves no other sizes.
 struct SymbolGuardRow {
   Id compilation = 0;
   int64_t ordinal = 0;
-  std::string text, place;
+  std::string text, place, asked_by;
   VITRINE_ROW("symbol_guard") {
     f("compilation", s.compilation); f("ordinal", s.ordinal); f("text", s.text); f("place", s.place);
+    f("asked_by", s.asked_by);
+  }
+};
+
+// What a compilation with symbols runs for one set of sizes. ordinal: from 1; sizes: "s0 = 5, s1 = 64"; how: compiled
+// (the sizes at capture) | instantiated (numbers were put into the program of expressions) | evaluated (into its graph,
+// which was then compiled) | recorded (the program was recorded again for these sizes); reason: why it was not
+// instantiated. buffer_bytes: by ordinal of `sized_buffer`, "512,2048"; arena_bytes: of the temporaries together.
+struct InstanceRow {
+  Id compilation = 0;
+  int64_t ordinal = 0;
+  std::string sizes, how, reason;
+  int64_t arena_bytes = 0;
+  std::string buffer_bytes;
+  VITRINE_ROW("instance") {
+    f("compilation", s.compilation); f("ordinal", s.ordinal); f("sizes", s.sizes); f("how", s.how);
+    f("reason", s.reason); f("arena_bytes", s.arena_bytes); f("buffer_bytes", s.buffer_bytes);
+  }
+};
+
+// A buffer of the program of expressions from which a compilation's instances are made: as `buffer`, with sizes as
+// expressions over the compilation's symbols. place: its offset in the arena, "" = it is not in it.
+struct SizedBufferRow {
+  Id compilation = 0;
+  int64_t ordinal = 0;
+  std::string name, kind, type, size, place;
+  int64_t first = 0, last = 0;
+  VITRINE_ROW("sized_buffer") {
+    f("compilation", s.compilation); f("ordinal", s.ordinal); f("name", s.name); f("kind", s.kind);
+    f("type", s.type); f("size", s.size); f("place", s.place); f("first", s.first); f("last", s.last);
   }
 };
 
@@ -246,16 +276,16 @@ struct RecompilationRow {
 };
 
 // One entry into a segment; the first calls of each compilation have rows, compilation.calls counts all. kind: hit | compile | sizes (it was made ready for sizes that it met for the first
-// time) | eager.
+// time) | eager. instance: of the compilation, from 1; 0: it has no symbols, or it was not recorded.
 struct CallRow {
   Id id = 0, run = 0;
   int64_t ordinal = 0;
   Id compilation = 0;
   std::string kind;
-  int64_t start_ns = 0, duration_ns = 0;
+  int64_t start_ns = 0, duration_ns = 0, instance = 0;
   VITRINE_ROW("call") {
     f("id", s.id); f("run", s.run); f("ordinal", s.ordinal); f("compilation", s.compilation);
-    f("kind", s.kind); f("start_ns", s.start_ns); f("duration_ns", s.duration_ns);
+    f("kind", s.kind); f("start_ns", s.start_ns); f("duration_ns", s.duration_ns); f("instance", s.instance);
   }
 };
 
@@ -655,7 +685,7 @@ struct LinkRow {
 // clang-format off
 #define VITRINE_TABLES(X) \
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
-  X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
+  X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(InstanceRow) X(SizedBufferRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
   X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(CounterRow) X(SampleRow) X(CudaGraphRow) X(KernelRangeRow) X(SassLinesRow) \
   X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) X(MeasurementRow) X(CeilingRow) \
   X(MessageRow) X(LinkRow)

@@ -156,6 +156,7 @@ void compile_once(const ir::GraphPtr& graph, const SymbolicGraph& of, const runt
   out.plans = runtime::compile_sized(graph, of.table, options, cancelled, problems);
   if (!out.plans && cancelled && cancelled()) out.tried = false;
   if (out.plans) return;  // they tell of their problems themselves
+  out.why = problems.empty() ? "it is not compiled for all sizes" : problems.back().text;
   for (runtime::Problem& problem : problems) {
     problem.hint = "Each size is compiled by itself instead; please report it with the reproducer.";
     tell(problem);

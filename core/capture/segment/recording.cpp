@@ -198,8 +198,79 @@ void SessionRecording::write_symbols(const CompilationRecord& record, const Trac
   for (size_t i = 0; i < table.guards().size(); ++i) {
     const ir::SymGuard& guard = table.guards()[i];
     writer_->put(
-        session::SymbolGuardRow{record.row.id, static_cast<int64_t>(i), table.text(guard), guard.place});
+        session::SymbolGuardRow{record.row.id, static_cast<int64_t>(i), table.text(guard), guard.place, ""});
   }
+}
+
+namespace {
+
+// How an instance was made, and why no numbers were put into a program of expressions.
+std::pair<const char*, std::string> how_made(const Segment& segment, const Instance& instance) {
+  if (const SymbolicGraph* graph = instance.evaluated.get()) {
+    if (!graph->forward.plans) return {"evaluated", graph->forward.why};
+    if (graph->table.holds(instance.values)) return {"instantiated", ""};
+    return {"evaluated", "what its program asks of sizes does not hold for these"};
+  }
+  const SymbolicGraph* graph = segment.symbolic();
+  if (!graph) return {"compiled", ""};
+  return {"recorded", !graph->why.empty() ? graph->why : "what it asks of sizes does not hold for these"};
+}
+
+std::string sizes_text(const ir::SymbolTable& table, const std::vector<int64_t>& values) {
+  std::string out;
+  for (size_t i = 0; i < std::min(values.size(), table.symbols().size()); ++i)
+    out += (out.empty() ? "" : ", ") + table.symbols()[i].name + " = " + std::to_string(values[i]);
+  return out;
+}
+
+void put_memory(const ir::SymbolTable& table, const runtime::SizedMemory& memory,
+                const std::vector<int64_t>& values, session::InstanceRow& row) {
+  row.arena_bytes = table.evaluate(memory.arena_bytes, values).value_or(0);
+  for (const runtime::SizedBuffer& b : memory.buffers)
+    row.buffer_bytes +=
+        (row.buffer_bytes.empty() ? "" : ",") + std::to_string(table.evaluate(b.bytes, values).value_or(0));
+}
+
+}  // namespace
+
+int64_t SessionRecording::instance(Segment& segment) {
+  const Trace& trace = segment.trace();
+  if (!trace.symbolic || !segment.compilation) return 0;
+  const Instance& instance = segment.instance();
+  auto& known = instances_[segment.compilation];
+  if (const auto found = known.find(instance.values); found != known.end()) return found->second;
+  if (static_cast<int64_t>(known.size()) >= kInstancesRecorded) return 0;
+  session::InstanceRow row;
+  row.compilation = segment.compilation;
+  row.ordinal = static_cast<int64_t>(known.size()) + 1;
+  row.sizes = sizes_text(trace.symbolic->table, instance.values);
+  std::tie(row.how, row.reason) = how_made(segment, instance);
+  if (row.how == "instantiated") {
+    const SymbolicGraph& graph = *instance.evaluated;
+    put_memory(graph.table, graph.forward.plans->memory(), instance.values, row);
+    write_expressions(row.compilation, segment);
+  }
+  writer_->put(row);
+  known.emplace(instance.values, row.ordinal);
+  return row.ordinal;
+}
+
+// The memory of the program that the segment's instances are made of, and what it asks of sizes.
+void SessionRecording::write_expressions(Id compilation, const Segment& segment) {
+  const SymbolicGraph* graph = segment.symbolic();
+  if (!graph || !graph->forward.plans || !expressions_.emplace(compilation, graph).second) return;
+  const auto& buffers = graph->forward.plans->memory().buffers;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const runtime::SizedBuffer& b = buffers[i];
+    const bool placed = b.offset.symbolic() || b.offset.hint() >= 0;
+    writer_->put(session::SizedBufferRow{compilation, static_cast<int64_t>(i), b.name, b.kind, b.type.text(),
+                                         ir::text(b.bytes), placed ? ir::text(b.offset) : "", b.first_step,
+                                         b.last_step});
+  }
+  const auto& guards = graph->table.guards();
+  for (size_t i = 0; i < guards.size(); ++i)
+    writer_->put(session::SymbolGuardRow{compilation, static_cast<int64_t>(i), graph->table.text(guards[i]),
+                                         guards[i].place, "expressions"});
 }
 
 void SessionRecording::write_break(CompilationRecord& record, const Trace& trace) {
@@ -436,12 +507,13 @@ void SessionRecording::tell(Interval interval) {
   told_.push_back(interval);
 }
 
-void SessionRecording::call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns) {
+void SessionRecording::call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns,
+                            int64_t instance) {
   tell({start_ns, duration_ns});
   ++calls_;
   if (++recorded_calls_[compilation] > kCallsRecorded) return;
-  writer_->put(
-      session::CallRow{writer_->next(Kind::Call), run_, calls_, compilation, kind, start_ns, duration_ns});
+  writer_->put(session::CallRow{writer_->next(Kind::Call), run_, calls_, compilation, kind, start_ns,
+                                duration_ns, instance});
 }
 
 void SessionRecording::break_begins(const Frame& frame, std::shared_ptr<Segment> segment, bool steady) {

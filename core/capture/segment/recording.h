@@ -38,7 +38,8 @@ struct BackwardOrigin {
 };
 
 constexpr size_t kIntervalsHeld = 1024;
-constexpr int64_t kCallsRecorded = 64;  // rows of `call` a compilation; further calls are only counted
+constexpr int64_t kInstancesRecorded = 256;  // rows of `instance` a compilation
+constexpr int64_t kCallsRecorded = 64;       // rows of `call` a compilation; further calls are only counted
 
 class SessionRecording {
  public:
@@ -84,7 +85,10 @@ class SessionRecording {
   // steady call: one that entered what was compiled before, and compiles nothing meanwhile.
   void break_begins(const Frame& frame, std::shared_ptr<Segment> segment, bool steady);
   void frame_asks(const Frame& frame, bool at_start);
-  void call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns);
+  void call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns, int64_t instance = 0);
+  // What a call of the segment that passed its check runs, by number (session::InstanceRow); 0: it has no
+  // symbols.
+  int64_t instance(Segment& segment);
   void message(const std::string& severity, const std::string& text, const std::string& hint,
                const std::string& detail, Id entity);
   // A code object that runs eagerly as a whole, and why.
@@ -118,6 +122,7 @@ class SessionRecording {
   Id frame(PyObject* code, const std::string& state, const std::string& reason);
   void write_guards(CompilationRecord& record, const Trace& trace);
   void write_symbols(const CompilationRecord& record, const Trace& trace);
+  void write_expressions(Id compilation, const Segment& segment);
   void write_break(CompilationRecord& record, const Trace& trace);
   void write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
                    const StepOrigins& origins);
@@ -140,11 +145,13 @@ class SessionRecording {
   std::map<Id, int64_t> segments_in_frame_;
   std::map<std::tuple<Id, int32_t>, session::BreakRow> open_breaks_;  // by frame and the pc behind the break
   std::vector<Watched> watched_;
-  std::map<const void*, RunningBreak> running_breaks_;    // by frame
-  std::map<Id, int64_t> recorded_calls_;                  // by compilation
-  std::map<Id, int64_t> backwards_;                       // by the compilation of the joint graph
-  std::map<std::pair<Id, std::string>, Id> backward_of_;  // by forward compilation and tangents
-  std::map<Id, session::CompilationRow> backward_rows_;   // whose calls are written at the end
+  std::map<const void*, RunningBreak> running_breaks_;               // by frame
+  std::map<Id, int64_t> recorded_calls_;                             // by compilation
+  std::map<Id, std::map<std::vector<int64_t>, int64_t>> instances_;  // by compilation and values of symbols
+  std::map<Id, const void*> expressions_;                            // by compilation: whose rows are written
+  std::map<Id, int64_t> backwards_;                                  // by the compilation of the joint graph
+  std::map<std::pair<Id, std::string>, Id> backward_of_;             // by forward compilation and tangents
+  std::map<Id, session::CompilationRow> backward_rows_;              // whose calls are written at the end
 };
 
 }  // namespace vitrine::capture

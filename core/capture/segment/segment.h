@@ -61,6 +61,7 @@ class Segment {
   void add_instance(std::shared_ptr<Instance> instance);
   Instance& instance() { return *now_; }
   size_t instances() const { return instances_.size(); }
+  const SymbolicGraph* symbolic() const { return symbolic_.get(); }  // null: no sizes have asked for it yet
   // What the kernels of its instances share; null where sizes are fixed.
   const std::shared_ptr<codegen::SizeMemory>& sizes() const { return sizes_; }
   // Why it does not fit.

@@ -216,6 +216,7 @@ SegmentOutcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segmen
     return only_compiled(*segment, outcome) ? SegmentOutcome::eager_throughout() : outcome;
   }
   const int64_t start = !recording ? 0 : compile_start >= 0 ? compile_start : recording->now();
+  const int64_t instance = recording ? recording->instance(*segment) : 0;
   std::vector<runtime::LaunchTime> times;
   Check check;
   if (checked) check.cache_dir = engine_.config.cache_dir;
@@ -228,7 +229,7 @@ SegmentOutcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segmen
   engine_.note_launches(segment->compilation, times);
   if (!recording) return outcome;
   const bool eager = outcome.kind == SegmentOutcome::Kind::None;
-  recording->call(segment->compilation, eager ? "eager" : how, start, recording->now() - start);
+  recording->call(segment->compilation, eager ? "eager" : how, start, recording->now() - start, instance);
   if (segment->trace().broke && (eager || outcome.kind == SegmentOutcome::Kind::Ran))
     recording->break_begins(frame, segment, std::string_view(how) == "hit");
   return outcome;

@@ -25,6 +25,7 @@ struct SymbolicGraph {
   struct Compiled {
     std::shared_ptr<runtime::SizedPlans> plans;  // null: not yet, or it cannot be
     bool tried = false;
+    std::string why;  // it cannot be: the reason
   };
   Compiled forward, backward;
   PyRef region;     // RegionPlace::like
