@@ -1,6 +1,8 @@
 // The command line: every command is one function, and a row of kCommands. Recording and measuring happen in
 // Python (the engine); what was recorded is printed from the session file.
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -31,7 +33,15 @@ void tell_of_recording_beside(const std::string& path) {
                path.c_str(), beside.c_str());
 }
 
-int show_command(const std::string& path, const std::string& stage, const ShowOptions& options) {
+// Columns of the terminal that is written to; 0: it is none.
+size_t terminal_width() {
+  winsize size{};
+  if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size)) return 0;
+  return size.ws_col;
+}
+
+int show_command(const std::string& path, const std::string& stage, ShowOptions options) {
+  options.width = options.wide ? 0 : terminal_width();
   session::close_if_abandoned(path);
   tell_of_recording_beside(path);
   auto opened = session::Reader::open(path);
@@ -121,12 +131,18 @@ void add_run(CLI::App& app, CommandLine& t) {
 }
 
 void add_show(CLI::App& app, CommandLine& t) {
-  CLI::App* c = app.add_subcommand("show", "Print a stage or table of a session");
+  CLI::App* c = app.add_subcommand("show", "Print a summary of a session, or one of its stages and tables");
   c->add_option("session", t.session, "session file")->required();
-  c->add_option("stage", t.stage, "what to show")->required();
+  c->add_option("stage", t.stage, "what to show (default: a summary, problems first)");
   c->add_flag("--json", t.show.json, "rows as JSON");
   c->add_flag("--passes", t.show.passes, "every snapshot of a graph stage");
   c->add_option("--compilation", t.show.compilation, "only this one, such as 0/1");
+  c->add_option("--kernel", t.show.kernel, "the text of this kernel alone, such as K3");
+  for (const auto& [flag, text] :
+       {std::pair{"--source", "kernels"}, {"--ir", "ir"}, {"--assembly", "assembly"}})
+    c->add_flag_callback(
+        flag, [&t, text = text] { t.show.text = text; }, "of --kernel: its " + std::string(flag).substr(2));
+  c->add_flag("--wide", t.show.wide, "on a terminal: elide, fold and leave out nothing");
   c->footer(stage_list());
   c->callback([&] { t.status = show_command(t.session, t.stage, t.show); });
 }

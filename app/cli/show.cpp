@@ -1,6 +1,11 @@
 #include "app/cli/show.h"
 
+#include <algorithm>
+#include <map>
+#include <optional>
+
 #include "app/cli/show_parts.h"
+#include "core/base/closest.h"
 
 namespace vitrine::cli {
 
@@ -46,25 +51,57 @@ const std::vector<ShowRow>& show_table() {
   return rows;
 }
 
+namespace {
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+std::optional<Error> unknown(const std::string& what, const std::string& word,
+                             const std::vector<std::string>& known, const std::string& none,
+                             const std::string& where) {
+  if (std::find(known.begin(), known.end(), word) != known.end()) return std::nullopt;
+  return Error{"There is no " + what + " " + word + " in this session." + did_you_mean(word, known),
+               known.empty() ? none : "It has: " + joined(known) + ".", where};
+}
+
+std::optional<Error> unknown_part(const session::Reader& s, const ShowOptions& options) {
+  std::vector<std::string> compilations, kernels;
+  std::map<Id, std::string> labels;
+  for (const auto& c : s.all<session::CompilationRow>()) {
+    labels[c.id] = c.label;
+    if (std::find(compilations.begin(), compilations.end(), c.label) == compilations.end())
+      compilations.push_back(c.label);
+  }
+  if (!options.compilation.empty())
+    if (auto error =
+            unknown("compilation", options.compilation, compilations, "Nothing was compiled.", s.path()))
+      return error;
+  if (options.kernel.empty()) return std::nullopt;
+  for (const auto& k : s.all<session::KernelRow>())
+    if ((options.compilation.empty() || labels[k.compilation] == options.compilation) &&
+        std::find(kernels.begin(), kernels.end(), k.label) == kernels.end())
+      kernels.push_back(k.label);
+  return unknown("kernel", options.kernel, kernels, "What was compiled launches none.", s.path());
+}
+
+}  // namespace
+
 Result<std::string> show(const session::Reader& s, const std::string& stage, const ShowOptions& options) {
-  if (!options.compilation.empty()) {
-    std::string known;
-    bool found = false;
-    for (const auto& c : s.all<session::CompilationRow>()) {
-      found = found || c.label == options.compilation;
-      known += (known.empty() ? "" : ", ") + c.label;
-    }
-    if (!found) {
-      return Error{"There is no compilation " + options.compilation + " in this session.",
-                   known.empty() ? "Nothing was compiled." : "It has: " + known + ".", s.path()};
-    }
-  }
-  std::string known;
+  if (auto error = unknown_part(s, options)) return *error;
+  if (stage.empty() && options.kernel.empty()) return show_summary(s, options);
+  const std::string asked = stage.empty() ? "kernels" : stage;
+  if (!options.kernel.empty() && asked != "kernels" && asked != "ir" && asked != "assembly")
+    return Error{"The stage " + asked + " has no text of one kernel.", "kernels, ir and assembly have.", ""};
+  std::vector<std::string> known;
   for (const ShowRow& row : show_table()) {
-    if (row.name == stage) return row.print(s, options, row.name);
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
+    if (row.name == asked) return row.print(s, options, row.name);
+    known.emplace_back(row.name);
   }
-  return Error{"There is no stage \"" + stage + "\".", "Stages: " + known + ".", ""};
+  return Error{"There is no stage \"" + stage + "\"." + did_you_mean(stage, known),
+               "Stages: " + joined(known) + ".", ""};
 }
 
 }  // namespace vitrine::cli

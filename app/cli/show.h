@@ -15,6 +15,10 @@ struct ShowOptions {
   bool json = false;
   bool passes = false;      // every snapshot of a graph stage, not only its last
   std::string compilation;  // label "0/1", or "" for all
+  std::string kernel;       // label "K3": its text alone; "" for all
+  std::string text;         // of the kernel: kernels | ir | assembly; "" = the stage says
+  size_t width = 0;         // columns of the terminal; 0: as wide as need be
+  bool wide = false;        // nothing is elided, folded or left out
 };
 
 struct ShowRow {
@@ -26,14 +30,16 @@ struct ShowRow {
 // Every stage and table that can be shown, in the order of the pipeline.
 const std::vector<ShowRow>& show_table();
 
-// Errors: an unknown stage (the hint lists the known ones), an unknown compilation.
+// Stage "": the summary. Errors: an unknown stage (the hint lists the known ones), compilation or kernel.
 Result<std::string> show(const session::Reader& session, const std::string& stage,
                          const ShowOptions& options);
 
 // One line a stage: what it held and how long it took, over all compilations of the session.
-std::string stage_summary(const session::Reader& session);
+std::string stage_summary(const session::Reader& session, size_t width = 0);
+// What ran, what is wrong with it, and totals.
+std::string show_summary(const session::Reader& session, const ShowOptions& options);
 // Runs with eager and compiled medians and the check of the outputs.
-std::string run_summary(const session::Reader& session);
+std::string run_summary(const session::Reader& session, size_t width = 0);
 // What was compared with eager, how many frames are one graph, what was not measured; a paragraph a run.
 std::string verdict_summary(const session::Reader& session);
 // Errors and warnings of the session, one paragraph each; "" when there are none.

@@ -147,7 +147,7 @@ std::string show_samples(const Reader& s, const ShowOptions& options, std::strin
       table.row({share(l.samples, all.samples), std::string(profiler::stall_label(l.reason)),
                  std::to_string(l.line), line.substr(std::min(line.find_first_not_of(' '), line.size()))});
     }
-    out += (table.empty() ? "" : table.text()) + "\n";
+    out += (table.empty() ? "" : table.text(options.width)) + "\n";
   }
   return out;
 }

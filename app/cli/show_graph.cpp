@@ -84,7 +84,7 @@ std::string show_decisions(const Reader& s, const ShowOptions& options, std::str
                d.verdict == "fused" ? "fused" : "not fused", d.kernel ? s.row<KernelRow>(d.kernel).label : "",
                bytes(d.bytes_saved), d.launches_saved ? std::to_string(d.launches_saved) : "–", reason});
   }
-  return table.empty() ? nothing("fusion decisions", why_none(s, "fused")) : table.text();
+  return table.empty() ? nothing("fusion decisions", why_none(s, "fused")) : table.text(options.width);
 }
 
 }  // namespace vitrine::cli

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "app/cli/json_rows.h"
@@ -28,8 +29,8 @@ std::string percent(double part) {
 }
 
 // What the kernels of a GPU take of it; "" where there are none.
-std::string gpu_table(const Reader& s, const std::vector<KernelRow>& kernels,
-                      const std::map<Id, GpuKernelRow>& gpu) {
+std::string gpu_table(const std::vector<KernelRow>& kernels, const std::map<Id, GpuKernelRow>& gpu,
+                      size_t width) {
   TextTable table(
       {"kernel", "arch", ">registers", ">spilled", ">shared", ">block", ">grid", ">occupancy", "limited by"});
   std::string notes;
@@ -41,7 +42,7 @@ std::string gpu_table(const Reader& s, const std::vector<KernelRow>& kernels,
                std::to_string(g.threads), std::to_string(g.blocks), percent(g.occupancy), g.limited_by});
     if (!g.note.empty() && notes.find(g.note) == std::string::npos) notes += g.note + "\n";
   }
-  return table.empty() ? "" : "\n" + table.text() + notes;
+  return table.empty() ? "" : "\n" + table.text(width) + notes;
 }
 
 // Of all launches of a kernel together.
@@ -69,6 +70,40 @@ std::string kernel_heading(const KernelRow& k, std::string_view stage) {
   return heading;
 }
 
+const std::string& text_of(const KernelRow& k, std::string_view stage, const Reader& s, std::string& room) {
+  return room = s.text(stage == "ir" ? k.ir : stage == "assembly" ? k.assembly : k.source);
+}
+
+// The lines between the comments that frame a generated text's prelude, as one.
+std::string without_prelude(const std::string& text) {
+  const size_t from = text.find("// prelude"), end = text.find("// end of prelude");
+  if (from == std::string::npos || end == std::string::npos || end < from) return text;
+  const size_t behind = std::min(text.size(), text.find('\n', end));
+  const auto lines = std::count(text.begin() + static_cast<std::ptrdiff_t>(from),
+                                text.begin() + static_cast<std::ptrdiff_t>(behind), '\n');
+  return text.substr(0, from) + "// prelude, " + std::to_string(lines + 1) + " lines: --wide prints them" +
+         text.substr(behind);
+}
+
+// The kernels of one label: the text alone, below a line that says which it is.
+std::string one_kernel(const Reader& s, const std::vector<KernelRow>& kernels, const ShowOptions& options,
+                       std::string_view stage) {
+  const EntityNames names(s);
+  const std::string_view of = options.text.empty() ? stage : std::string_view(options.text);
+  std::string out, room;
+  for (const KernelRow& k : kernels) {
+    if (k.label != options.kernel) continue;
+    out += (out.empty() ? "" : "\n") + kernel_heading(k, of) + ", " + names.compilation(k.compilation) +
+           (k.space.empty() ? "" : ", " + k.space) + "\n";
+    const std::string& text = text_of(k, of, s, room);
+    if (text.empty())
+      out += nothing(of, k.kind == "generated" ? "none was recorded" : "the kernel is PyTorch's");
+    else
+      out += options.wide || of != "kernels" ? text : without_prelude(text);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::string_view stage) {
@@ -76,12 +111,15 @@ std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::s
   std::map<Id, GpuKernelRow> gpu;
   for (GpuKernelRow& row : s.all<GpuKernelRow>()) gpu[row.kernel] = std::move(row);
   if (options.json) {
+    if (!options.kernel.empty())
+      std::erase_if(kernels, [&](const KernelRow& k) { return k.label != options.kernel; });
     auto json = json_rows(s, kernels);
     for (size_t i = 0; i < kernels.size(); ++i)
       if (auto found = gpu.find(kernels[i].id); found != gpu.end())
         json[i]["gpu"] = json_row(s, found->second);
     return json_text(json);
   }
+  if (!options.kernel.empty()) return one_kernel(s, kernels, options, stage);
   std::string out;
   const std::map<Id, KernelTime> times = kernel_times(s);
   TextTable table({"kernel", "name", "kind", "space", ">launches", ">time", ">half of the calls", ">bytes",
@@ -95,11 +133,12 @@ std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::s
                k.kind != "generated" ? "PyTorch"
                : k.cached            ? "cache"
                                      : "compiled"});
-    std::string text = s.text(stage == "ir" ? k.ir : stage == "assembly" ? k.assembly : k.source);
+    std::string text;
+    text_of(k, stage, s, text);
     if (!text.empty()) out += "\n" + kernel_heading(k, stage) + "\n" + text;
   }
   if (table.empty()) return nothing("kernels", why_nothing(s, "kernels", "what was compiled launches none"));
-  return table.text() + shown_call_notes(s) + gpu_table(s, kernels, gpu) + out;
+  return table.text(options.width) + shown_call_notes(s) + gpu_table(kernels, gpu, options.width) + out;
 }
 
 namespace {
@@ -122,7 +161,7 @@ std::string show_remarks(const Reader& s, const ShowOptions& options, std::strin
   TextTable table({"kernel", ">line", "kind", "remark"});
   for (const RemarkRow& r : remarks)
     table.row({s.row<KernelRow>(r.kernel).label, std::to_string(r.line), r.kind, r.text});
-  return table.empty() ? nothing("remarks", why_no_remarks(s)) : table.text();
+  return table.empty() ? nothing("remarks", why_no_remarks(s)) : table.text(options.width);
 }
 
 std::string show_choices(const Reader& s, const ShowOptions& options, std::string_view) {
@@ -145,7 +184,7 @@ std::string show_choices(const Reader& s, const ShowOptions& options, std::strin
   return table.empty()
              ? nothing("choices",
                        why_nothing(s, "kernels", "no product of this session was timed against others"))
-             : table.text();
+             : table.text(options.width);
 }
 
 std::string show_memory(const Reader& s, const ShowOptions& options, std::string_view) {
@@ -162,7 +201,7 @@ std::string show_memory(const Reader& s, const ShowOptions& options, std::string
                b.reuses ? s.row<BufferRow>(b.reuses).name : ""});
   }
   return table.empty() ? nothing("buffers", why_nothing(s, "memory", "what was compiled has no memory plan"))
-                       : table.text();
+                       : table.text(options.width);
 }
 
 // What stands between forward and backward of each graph that needs gradients.
@@ -179,7 +218,7 @@ std::string show_partition(const Reader& s, const ShowOptions& options, std::str
         table.row({c.name, c.type, c.kind, c.bytes ? bytes(c.bytes) : "–", c.reason});
     out += "# " + names.compilation(p.compilation) + ": " + std::to_string(p.saved) + " saved, " +
            bytes(p.saved_bytes) + " instead of " + bytes(p.eager_bytes) + "; " +
-           std::to_string(p.recomputed) + " computed again\n" + table.text() + "\n";
+           std::to_string(p.recomputed) + " computed again\n" + table.text(options.width) + "\n";
   }
   return out.empty() ? nothing("partition", why_no_halves(s)) : out;
 }
@@ -201,7 +240,7 @@ std::string show_launch(const Reader& s, const ShowOptions& options, std::string
                middle_half(l.lower_ns, l.upper_ns, l.calls), l.calls ? std::to_string(l.calls) : "–"});
   }
   return table.empty() ? nothing("launch plan", why_nothing(s, "launch", "what was compiled has none"))
-                       : table.text() + shown_call_notes(s);
+                       : table.text(options.width) + shown_call_notes(s);
 }
 
 }  // namespace vitrine::cli

@@ -101,7 +101,7 @@ std::string show_guards(const Reader& s, const ShowOptions& options, std::string
                names.place_of_instruction(g.instruction), std::to_string(g.checks), std::to_string(g.fails)});
   }
   return table.empty() ? nothing("guards", why_nothing(s, "captured", "what was compiled has none"))
-                       : table.text() + letters(guards);
+                       : table.text(options.width) + letters(guards);
 }
 
 namespace {
@@ -155,11 +155,11 @@ std::string show_symbols(const Reader& s, const ShowOptions& options, std::strin
                range_text(r.lo, r.hi), r.origin, r.fixed_by});
   if (table.empty())
     return nothing("symbols", why_nothing(s, "captured", "every size is fixed in what was compiled"));
-  std::string out = table.text();
+  std::string out = table.text(options.width);
   if (guards.empty()) return out;
   TextTable asked({"compilation", "holds while", "asked at"});
   for (const SymbolGuardRow& g : guards) asked.row({names.compilation(g.compilation), g.text, g.place});
-  return out + "\n" + asked.text();
+  return out + "\n" + asked.text(options.width);
 }
 
 namespace {

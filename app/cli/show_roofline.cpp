@@ -104,7 +104,7 @@ std::string show_roofline(const Reader& s, const ShowOptions& options, std::stri
                percent(roofs.of_product(p.work))});
   }
   if (table.empty()) return nothing("roofline", why_no_times(s));
-  std::string out = table.text();
+  std::string out = table.text(options.width);
   for (const CeilingRow& row : s.all<CeilingRow>())
     out += "ceiling: " + row.kind + " " + row.type + " " +
            scaled(row.rate, row.kind == "copy" ? "B/s" : "FLOP/s") + " (" + ceiling_words(row) + ")\n";

@@ -32,10 +32,10 @@ std::string or_dash(std::string text) {
 std::string show_runs(const Reader& s, const ShowOptions& options, std::string_view) {
   if (options.json) return json_table(s, s.all<RunRow>());
   const std::string verdict = verdict_summary(s);
-  return run_summary(s) + (verdict.empty() ? "" : "\n" + verdict);
+  return run_summary(s, options.width) + (verdict.empty() ? "" : "\n" + verdict);
 }
 
-std::string run_summary(const Reader& s) {
+std::string run_summary(const Reader& s, size_t width) {
   TextTable table(
       {"run", "entry", "inputs", "status", ">eager", ">compiled", ">speed-up", ">first call", "outputs"});
   for (const RunRow& run : s.all<RunRow>()) {
@@ -54,7 +54,7 @@ std::string run_summary(const Reader& s) {
   }
   if (table.empty()) return nothing("runs", "the session ended before one began");
   const std::string kept = kept_calls(s);
-  return table.text() + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
+  return table.text(width) + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
 }
 
 std::string verdict_summary(const Reader& s) {
@@ -67,7 +67,7 @@ std::string verdict_summary(const Reader& s) {
 
 std::string show_stages(const Reader& s, const ShowOptions& options, std::string_view) {
   if (options.json) return json_table(s, s.all<StageRow>());
-  return stage_summary(s);
+  return stage_summary(s, options.width);
 }
 
 namespace {
@@ -135,7 +135,7 @@ std::string graphs_text(const Reader& s) {
 
 }  // namespace
 
-std::string stage_summary(const Reader& s) {
+std::string stage_summary(const Reader& s, size_t width) {
   std::map<std::string, StageSum> sums;
   for (const StageRow& row : s.all<StageRow>()) {
     StageSum& sum = sums[row.name];
@@ -164,7 +164,7 @@ std::string stage_summary(const Reader& s) {
                                                    std::to_string(compilations) + " compilations.\n"
                                              : "";
   return table.empty() ? nothing("stages", why_nothing(s, "captured", "none was recorded"))
-                       : table.text() + total + graphs_text(s);
+                       : table.text(width) + total + graphs_text(s);
 }
 
 std::string why_no_times(const Reader& s) {
@@ -226,8 +226,8 @@ std::string show_timeline(const Reader& s, const ShowOptions& options, std::stri
     }
     if (options.json) continue;
     const std::string basis = times[lane.run].basis(lane.side);
-    out += "# " + lane.side + ", " + lane.label + (basis.empty() ? "" : ": " + basis) + "\n" + table.text() +
-           "\n";
+    out += "# " + lane.side + ", " + lane.label + (basis.empty() ? "" : ": " + basis) + "\n" +
+           table.text(options.width) + "\n";
   }
   if (options.json) return array_text(json);
   if (out.empty()) return nothing("timeline", why_no_times(s));
@@ -260,7 +260,7 @@ std::string show_accuracy(const Reader& s, const ShowOptions& options, std::stri
     table.row({a.output, a.type, a.verdict, number(a.max_abs), number(a.max_rel), std::to_string(a.max_ulp),
                a.message});
   }
-  return table.empty() ? nothing("differences", why_none_compared(s)) : table.text();
+  return table.empty() ? nothing("differences", why_none_compared(s)) : table.text(options.width);
 }
 
 namespace {
@@ -289,7 +289,7 @@ std::string show_calls(const Reader& s, const ShowOptions& options, std::string_
   if (table.empty())
     return nothing("calls", why_nothing(s, "captured", "no call of what was compiled was recorded"));
   const std::string kept = kept_calls(s);
-  return table.text() + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
+  return table.text(options.width) + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
 }
 
 }  // namespace vitrine::cli

@@ -41,7 +41,7 @@ std::string show_bytecode(const Reader& s, const ShowOptions& options, std::stri
       table.row({at != line && at ? std::to_string(at) : "", std::to_string(i.pc), i.op, argument(i)});
       if (at) line = at;
     }
-    out += "# " + code.qualname + "\n" + table.text() + "\n";
+    out += "# " + code.qualname + "\n" + table.text(options.width) + "\n";
   }
   return out.empty() ? nothing("bytecode", "no function was captured") : out;
 }
@@ -64,7 +64,7 @@ std::string show_steps(const Reader& s, const ShowOptions& options, std::string_
            std::string(2 * std::min<size_t>(static_cast<size_t>(step.depth), kDeepestShown), ' ') + i.op,
            argument(i), step.event.empty() ? "" : step.event + " " + step.text});
     }
-    if (!table.empty()) out += "# " + names.compilation(c.id) + "\n" + table.text() + "\n";
+    if (!table.empty()) out += "# " + names.compilation(c.id) + "\n" + table.text(options.width) + "\n";
   }
   if (options.json) return array_text(json);
   return out.empty() ? nothing("capture steps", "nothing was captured") : out;

@@ -10,7 +10,8 @@ namespace vitrine::cli {
 
 namespace {
 
-constexpr size_t kWidest = 200;  // a cell beyond that moves its own row only
+constexpr size_t kNarrowest = 10;  // a column of words is never cut below
+constexpr size_t kWidest = 200;    // a cell beyond that moves its own row only
 
 size_t width(const std::string& text) {
   return static_cast<size_t>(
@@ -46,12 +47,42 @@ void TextTable::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string TextTable::text() const {
+std::string elide_middle(const std::string& text, size_t most) {
+  if (width(text) <= most || most < 2) return text;
+  std::vector<size_t> starts;
+  for (size_t i = 0; i < text.size(); ++i)
+    if ((text[i] & 0xC0) != 0x80) starts.push_back(i);
+  const size_t tail = (most - 1) / 3, head = most - 1 - tail;
+  return text.substr(0, starts[head]) + "…" + (tail ? text.substr(starts[starts.size() - tail]) : "");
+}
+
+void TextTable::fit(std::vector<size_t>& widths, size_t line) const {
+  auto taken = [&](size_t most) {
+    size_t sum = 2 * (widths.size() - 1);
+    for (size_t i = 0; i < widths.size(); ++i)
+      sum += right_[i] ? widths[i] : std::min(widths[i], std::max(most, width(titles_[i])));
+    return sum;
+  };
+  size_t most = kWidest;
+  while (most > kNarrowest && taken(most) > line) --most;
+  // What is left of the line goes to the columns that were cut, the first ones first.
+  size_t left = line - std::min(line, taken(most));
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const size_t cut = std::max(most, width(titles_[i]));
+    if (right_[i] || widths[i] <= cut) continue;
+    const size_t more = std::min(left, widths[i] - cut);
+    widths[i] = cut + more;
+    left -= more;
+  }
+}
+
+std::string TextTable::text(size_t line_width) const {
   std::vector<size_t> widths;
   for (const std::string& title : titles_) widths.push_back(width(title));
   for (const auto& row : rows_) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::min(kWidest, std::max(widths[i], width(row[i])));
   }
+  if (line_width) fit(widths, line_width);
   std::string out;
   auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
@@ -63,7 +94,11 @@ std::string TextTable::text() const {
     out += text + "\n";
   };
   line(titles_);
-  for (const auto& row : rows_) line(row);
+  for (std::vector<std::string> row : rows_) {
+    for (size_t i = 0; line_width && i < row.size(); ++i)
+      if (!right_[i]) row[i] = elide_middle(row[i], widths[i]);
+    line(row);
+  }
   return out;
 }
 

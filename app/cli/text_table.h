@@ -13,13 +13,19 @@ class TextTable {
   explicit TextTable(std::vector<std::string> titles);
   void row(std::vector<std::string> cells);  // a cell is one line: what would break it is written out
   bool empty() const { return rows_.empty(); }
-  std::string text() const;
+  // width: what a line may take; where that is less than it needs, columns of words are elided in their
+  // middle. 0: any. Numbers are never elided.
+  std::string text(size_t width = 0) const;
 
  private:
+  void fit(std::vector<size_t>& widths, size_t line) const;
   std::vector<std::string> titles_;
   std::vector<bool> right_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+// Of more than `most` characters the ends, which tell most.
+std::string elide_middle(const std::string& text, size_t most);
 
 // "1.25 ms": three digits and a unit; "–" for 0 or less, which means not measured.
 std::string nanoseconds(double ns);

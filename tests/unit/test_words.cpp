@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/base/closest.h"
 #include "core/base/visible.h"
 #include "core/base/whole.h"
 #include "core/base/words.h"
@@ -41,4 +42,16 @@ TEST_CASE("a number beyond the whole ones is the last of them") {
   CHECK(vitrine::whole(-9223372036854775808.0) == Limits::min());
   CHECK(vitrine::whole(std::numeric_limits<double>::infinity()) == Limits::max());
   CHECK(vitrine::whole(std::numeric_limits<double>::quiet_NaN()) == 0);
+}
+
+TEST_CASE("what was meant is the nearest name, if one is near") {
+  const std::vector<std::string> known = {"kernels", "breaks", "guards", "recompilations"};
+  CHECK(vitrine::closest("kernals", known) == "kernels");
+  CHECK(vitrine::closest("KERNELS", known) == "kernels");
+  CHECK(vitrine::closest("braeks", known) == "breaks");
+  CHECK(vitrine::closest("recomp", known) == "recompilations");
+  CHECK(vitrine::closest("zzz", known).empty());
+  CHECK(vitrine::closest("", known).empty());
+  CHECK(vitrine::edit_distance("abcd", "abdc") == 1);
+  CHECK(vitrine::did_you_mean("guard", known) == " Did you mean \"guards\"?");
 }
