@@ -14,6 +14,7 @@
 #include <optional>
 #include <string_view>
 
+#include "app/cli/diff_command.h"
 #include "app/cli/python_process.h"
 #include "app/cli/run_command.h"
 #include "app/cli/show.h"
@@ -103,6 +104,7 @@ struct CommandLine {
   RunArguments run, explain;
   std::string session, stage, shared, copy, trusted;
   ShowOptions show;
+  DiffArguments diff;
   std::vector<std::string> files;
   int status = 0;
 };
@@ -145,6 +147,24 @@ void add_show(CLI::App& app, CommandLine& t) {
   c->add_flag("--wide", t.show.wide, "on a terminal: elide, fold and leave out nothing");
   c->footer(stage_list());
   c->callback([&] { t.status = show_command(t.session, t.stage, t.show); });
+}
+
+void add_diff(CLI::App& app, CommandLine& t) {
+  CLI::App* c = app.add_subcommand("diff", "What differs between two sessions, and whether it costs time");
+  c->add_option("before", t.diff.before, "session file")->required();
+  c->add_option("after", t.diff.after, "session file; none: two compilations of one session");
+  c->add_option("--compilation", t.diff.compilations, "only this one, such as 0/1; two: one of each side")
+      ->expected(1, 2);
+  c->add_option("--fail-if-slower", t.diff.slower,
+                "exit status 1 if a call takes so much longer, such as 5%");
+  c->add_flag("--json", t.diff.json, "as JSON");
+  c->add_flag("--wide", t.diff.wide, "leave out nothing");
+  c->footer(
+      "Times differ only where they are apart by more than the repeats of both sessions scatter.\n"
+      "Exit status: 0 no difference beyond the limit; 1 slower than the limit, or a session is at fault; 2 "
+      "wrong "
+      "arguments.");
+  c->callback([&] { t.status = diff_command(t.diff); });
 }
 
 void add_explain(CLI::App& app, CommandLine& t) {
@@ -200,8 +220,9 @@ void add_doctor(CLI::App& app, CommandLine& t) {
 }
 
 // In the order of --help.
-constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    add_run, add_show, add_explain, add_bench, add_open, add_share, add_trust, add_shot, add_doctor};
+constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {add_run,   add_show,  add_diff,  add_explain,
+                                                          add_bench, add_open,  add_share, add_trust,
+                                                          add_shot,  add_doctor};
 
 int commands(int argc, char** argv) {
   CLI::App app{"Vitrine: a compiler for PyTorch models that you can see through"};

@@ -17,7 +17,7 @@ using namespace session;
 
 namespace {
 
-using Kind = SessionProblem::Kind;
+using Urgency = SessionProblem::Urgency;
 using Problems = std::vector<SessionProblem>;
 
 std::string first_line(const std::string& text) {
@@ -31,34 +31,34 @@ std::string file_name(const std::string& path) {
 
 void add_messages(const Reader& s, const EntityNames& names, Problems& out) {
   for (const MessageRow& m : s.all<MessageRow>()) {
-    if (m.severity == "info" || kind_of(m.entity) == vitrine::Kind::Break) continue;
+    if (m.severity == "info" || kind_of(m.entity) == Kind::Break) continue;
     const bool fails = m.severity == "error";
-    const std::string place = kind_of(m.entity) == vitrine::Kind::Span ? names.place(m.entity) : "";
-    out.push_back(
-        {fails ? Kind::Failure : Kind::Fallback, first_line(m.text), place, first_line(m.hint), "messages"});
+    const std::string place = kind_of(m.entity) == Kind::Span ? names.place(m.entity) : "";
+    out.push_back({fails ? Urgency::Failure : Urgency::Fallback, first_line(m.text), place,
+                   first_line(m.hint), "messages"});
   }
 }
 
 void add_outputs(const Reader& s, Problems& out) {
   for (const AccuracyRow& a : s.all<AccuracyRow>())
     if (a.verdict == "differs")
-      out.push_back({Kind::Difference, a.output + " differs from eager", "", a.message, "accuracy"});
+      out.push_back({Urgency::Difference, a.output + " differs from eager", "", a.message, "accuracy"});
 }
 
 void add_fallbacks(const Reader& s, const EntityNames& names, Problems& out) {
   for (const CompilationRow& c : s.all<CompilationRow>())
     if (c.status == "failed" || c.status == "cancelled")
-      out.push_back({Kind::Fallback, names.compilation(c.id) + " " + c.status + ": eager's result is used",
+      out.push_back({Urgency::Fallback, names.compilation(c.id) + " " + c.status + ": eager's result is used",
                      "", first_line(c.message), "stages"});
   for (const KernelRow& k : s.all<KernelRow>())
     if (!k.error.empty())
-      out.push_back({Kind::Fallback,
+      out.push_back({Urgency::Fallback,
                      names.compilation(k.compilation) + ": kernel " + k.label + " " + k.name +
                          " did not compile: PyTorch computes it",
                      "", first_line(k.error), "kernels"});
   for (const FrameRow& f : s.all<FrameRow>())
     if (f.state != "captured")
-      out.push_back({Kind::Fallback,
+      out.push_back({Urgency::Fallback,
                      s.row<CodeRow>(f.code).qualname +
                          (f.state == "skipped" ? " was skipped: it runs as eager" : " runs as eager"),
                      "", first_line(f.reason), "bytecode"});
@@ -68,7 +68,7 @@ void add_breaks(const Reader& s, const EntityNames& names, Problems& out) {
   const auto breaks = s.all<BreakRow>();
   for (const BreakCause& cause : break_causes(s, breaks)) {
     const BreakRow& b = *cause.rows.front();
-    SessionProblem p{Kind::Break,
+    SessionProblem p{Urgency::Break,
                      b.expression.empty() ? b.kind : b.expression,
                      names.place_of_instruction(place_of(cause)),
                      b.reason,
@@ -90,7 +90,7 @@ void add_recompilations(const Reader& s, Problems& out) {
     const std::string asked = failed.substr(0, failed.find(" == "));
     const auto [at, fresh] = known.try_emplace({asked, r.call_site}, out.size());
     if (fresh) {
-      out.push_back({Kind::Recompilation, asked + ": " + r.old_value + " → " + r.new_value,
+      out.push_back({Urgency::Recompilation, asked + ": " + r.old_value + " → " + r.new_value,
                      file_name(r.call_site), r.hint, "recompilations", 0});
     }
     SessionProblem& p = out[at->second];
@@ -105,12 +105,12 @@ void add_times(const Reader& s, Problems& out) {
     const RunTimes times = times_of(s, run);
     if (times.speed_up.known() && times.speed_up.ratio < 1)
       out.push_back(
-          {Kind::Slower,
+          {Urgency::Slower,
            run.label + ": compiled " + nanoseconds(run.compiled_ns) + ", eager " + nanoseconds(run.eager_ns),
            "", "", "timeline", 1, run.compiled_ns - run.eager_ns,
            nanoseconds(run.compiled_ns - run.eager_ns) + " a call"});
     if (const std::string doubt = times.doubt(TimesOf::Both); !doubt.empty())
-      out.push_back({Kind::Hint, "times are doubtful", "", doubt, "runs"});
+      out.push_back({Urgency::Hint, "times are doubtful", "", doubt, "runs"});
   }
 }
 
@@ -130,30 +130,30 @@ void add_missed_fusions(const Reader& s, Problems& out) {
     m.ns += d.est_ns;
   }
   for (const auto& [reason, m] : missed)
-    out.push_back({Kind::Hint, "not fused: " + m.pair, "", reason, "decisions", m.times, m.ns,
+    out.push_back({Urgency::Hint, "not fused: " + m.pair, "", reason, "decisions", m.times, m.ns,
                    m.ns > 0 ? nanoseconds(m.ns) + " a call" : bytes(m.bytes) + " moved a call"});
 }
 
 void add_kernel_hints(const Reader& s, const EntityNames& names, Problems& out) {
   for (const KernelRow& k : s.all<KernelRow>())
     if (k.spills > 0)
-      out.push_back({Kind::Hint,
+      out.push_back({Urgency::Hint,
                      names.compilation(k.compilation) + ": kernel " + k.label + " " + k.name +
                          " does not fit into registers",
                      "", std::to_string(k.spills) + " spills", "kernels"});
-  std::map<std::string, std::pair<std::string, int64_t>> missed;
+  std::map<std::string, std::pair<std::string, int64_t>> missed;  // what is said of spills stands above
   for (const RemarkRow& r : s.all<RemarkRow>()) {
-    if (r.kind != "missed") continue;
+    if (r.kind != "missed" || r.text.find(" spills in the kernel") != std::string::npos) continue;
     auto& [label, times] = missed[r.text];
     if (!times++) label = s.row<KernelRow>(r.kernel).label;
   }
   for (const auto& [text, of] : missed)
-    out.push_back({Kind::Hint, "kernel " + of.first + ": " + text, "", "", "remarks", of.second});
+    out.push_back({Urgency::Hint, "kernel " + of.first + ": " + text, "", "", "remarks", of.second});
 }
 
 // Equal ones stand once, where the first stood.
 Problems grouped(Problems found) {
-  std::map<std::tuple<Kind, std::string, std::string, std::string>, size_t> known;
+  std::map<std::tuple<Urgency, std::string, std::string, std::string>, size_t> known;
   Problems out;
   for (SessionProblem& p : found) {
     const auto [at, fresh] = known.try_emplace({p.kind, p.text, p.place, p.more}, out.size());
@@ -167,7 +167,7 @@ Problems grouped(Problems found) {
 
 }  // namespace
 
-std::string_view word_of(SessionProblem::Kind kind) {
+std::string_view word_of(SessionProblem::Urgency kind) {
   static constexpr std::array<std::string_view, 7> kWords = {
       "failure", "differs", "fallback", "graph break", "recompilation", "slower than eager", "hint"};
   return kWords[static_cast<size_t>(kind)];

@@ -10,8 +10,8 @@ namespace vitrine::cli {
 
 struct SessionProblem {
   // In order of urgency.
-  enum class Kind { Failure, Difference, Fallback, Break, Recompilation, Slower, Hint };
-  Kind kind = Kind::Failure;
+  enum class Urgency { Failure, Difference, Fallback, Break, Recompilation, Slower, Hint };
+  Urgency kind = Urgency::Failure;
   std::string text, place;  // place: the user's line, "block.py:12:4"; "" where there is none
   std::string more;         // reason or what to do instead; ""
   std::string stage;        // of `show` that tells more; "": none does
@@ -20,7 +20,7 @@ struct SessionProblem {
   std::string price;       // in words; ""
 };
 
-std::string_view word_of(SessionProblem::Kind kind);  // "graph break"
+std::string_view word_of(SessionProblem::Urgency kind);  // "graph break"
 
 std::vector<SessionProblem> problems_of(const session::Reader& session);
 

@@ -173,7 +173,7 @@ def test_every_graph_is_compared_when_asked(tmp_path):
     assert result.returncode == 0 and re.search("(equal|close to) eager", result.stdout), said(result)
 
 
-@pytest.mark.parametrize("words", [["--help"], *[[c, "--help"] for c in ("run", "show", "explain", "bench", "open", "shot", "doctor")]])
+@pytest.mark.parametrize("words", [["--help"], *[[c, "--help"] for c in ("run", "show", "diff", "explain", "bench", "open", "shot", "doctor")]])
 def test_help(words):
     if words[0] == "shot" and not (Path(subprocess.getoutput("command -v vitrine")).parent / "vitrine-app").exists():
         pytest.skip("the application is not built")
@@ -190,7 +190,7 @@ def test_help_lists_what_there_is():
 @pytest.mark.parametrize(
     "words",
     [[], ["nonsense"], ["run"], ["run", "a.py", "--nonsense"], ["run", "a.py", "b.py"], ["run", "a.py", "--repeats"],
-     ["run", "a.py", "--repeats", "many"], ["run", "a.py", "--repeats", "-1"], ["show"], ["show", "a.vitrine"], ["explain"],
+     ["run", "a.py", "--repeats", "many"], ["run", "a.py", "--repeats", "-1"], ["show"], ["explain"],
      ["bench", "--nonsense"], ["bench", "--against", "nobody"], ["doctor", "--nonsense"]],
 )  # fmt: skip
 def test_wrong_arguments(words, tmp_path):

@@ -1,0 +1,167 @@
+// Graphs, fusion groups and kernels of a program that both sessions have.
+#include <algorithm>
+
+#include "core/session/compare/parts.h"
+#include "core/session/speed_up.h"
+
+namespace vitrine::session {
+
+namespace {
+
+using What = SessionChange::What;
+using Sign = SessionChange::Sign;
+
+constexpr size_t kNamed = 4;  // of a long list
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (size_t i = 0; i < std::min(kNamed, names.size()); ++i) out += (i ? ", " : "") + names[i];
+  return names.size() > kNamed ? out + " and " + std::to_string(names.size() - kNamed) + " more" : out;
+}
+
+std::map<std::string, const ComparedNode*> by_key(const ComparedProgram& p) {
+  std::map<std::string, const ComparedNode*> out;
+  for (const ComparedNode& node : p.nodes) out[node.key] = &node;
+  return out;
+}
+
+const ComparedKernel* kernel_of(const ComparedProgram& p, const std::string& label) {
+  for (const ComparedKernel& k : p.kernels)
+    if (k.label == label) return &k;
+  return nullptr;
+}
+
+std::string name_of(const ComparedProgram& p, const std::string& label) {
+  const ComparedKernel* k = kernel_of(p, label);
+  return k ? label + " " + k->name : label;
+}
+
+// Of two operators that are in one kernel in one program and in two in the other: why, as the other decided.
+std::string why_apart(const ComparedProgram& p, const std::vector<const ComparedNode*>& some,
+                      const std::vector<const ComparedNode*>& others) {
+  for (const ComparedNode* a : some)
+    for (const ComparedNode* b : others)
+      if (const auto at = p.rejected.find(std::minmax(a->key, b->key)); at != p.rejected.end())
+        return at->second;
+  return "";
+}
+
+// Groups of `from` whose operators stand in several groups of `to`.
+void add_parted(const ComparedProgram& from, const ComparedProgram& to, Sign sign, Changes& out) {
+  const auto there = by_key(to);
+  std::map<std::string, std::map<std::string, std::vector<const ComparedNode*>>> groups;  // here, there
+  for (const ComparedNode& node : from.nodes)
+    if (const auto at = there.find(node.key);
+        !node.group.empty() && at != there.end() && !at->second->group.empty())
+      groups[node.group][at->second->group].push_back(at->second);
+  for (const auto& [group, parts] : groups) {
+    if (parts.size() < 2) continue;
+    std::vector<std::string> names;
+    std::string why;
+    for (auto one = parts.begin(); one != parts.end(); ++one) {
+      names.push_back(name_of(to, one->first));
+      for (auto other = std::next(one); other != parts.end() && why.empty(); ++other)
+        why = why_apart(to, one->second, other->second);
+    }
+    SessionChange made{What::Fusion, sign, to.key, name_of(from, group), "", "", why, 0};
+    if (sign == Sign::Added && !why.empty()) made.reason = "before: " + why;
+    (sign == Sign::Removed ? made.before : made.after) = name_of(from, group);
+    (sign == Sign::Removed ? made.after : made.before) = listed(names);
+    out.push_back(std::move(made));
+  }
+}
+
+// The kernel of `p` that computes most of these operators; nullptr: none computes half of what either has.
+const ComparedKernel* counterpart(const ComparedKernel& k, const ComparedProgram& p,
+                                  const std::set<const ComparedKernel*>& taken) {
+  const ComparedKernel* best = nullptr;
+  size_t most = 0;
+  for (const ComparedKernel& other : p.kernels) {
+    if (taken.contains(&other)) continue;
+    size_t common = 0;
+    for (const std::string& key : k.nodes) common += other.nodes.contains(key);
+    if (2 * common > std::max(k.nodes.size(), other.nodes.size()) && common > most)
+      most = common, best = &other;
+    if (k.nodes.empty() && other.nodes.empty() && !best && k.name == other.name) best = &other;
+  }
+  return best;
+}
+
+bool apart(const ComparedKernel& a, const ComparedKernel& b) {
+  if (std::min(a.calls, b.calls) < kFewestCalls || a.lower_ns <= 0 || b.lower_ns <= 0) return false;
+  return a.lower_ns > b.upper_ns || b.lower_ns > a.upper_ns;
+}
+
+void compare_kernel(const ComparedProgram& p, const ComparedKernel& a, const ComparedKernel& b, bool busy,
+                    Changes& out) {
+  const bool texts = a.text != b.text;
+  // One text over one space is one kernel: where the machine was busy, its times tell of the machine.
+  const bool times = apart(a, b) && !(busy && !texts && a.space == b.space);
+  if (!times && !texts && a.kind == b.kind && a.spills == b.spills) return;
+  SessionChange made{What::Kernel, Sign::Changed, p.key, b.label + " " + b.name, "", "", "", 0};
+  if (times) {
+    made.before = time_text(a.ns), made.after = time_text(b.ns);
+    made.ns = b.ns - a.ns;
+  }
+  std::vector<std::string> why;
+  if (a.kind != b.kind) why.push_back(a.kind + ", now " + b.kind);
+  if (a.space != b.space) why.push_back("iterates over " + b.space + ", before " + a.space);
+  if (a.name != b.name) why.push_back("was " + a.label + " " + a.name);
+  if (texts) why.emplace_back("its text differs");
+  if (a.spills != b.spills)
+    why.push_back(std::to_string(b.spills) + " spills, before " + std::to_string(a.spills));
+  if (!times) why.emplace_back("no difference in time beyond the noise");
+  made.reason = listed(why);
+  out.push_back(std::move(made));
+}
+
+}  // namespace
+
+void compare_graphs(const ComparedProgram& before, const ComparedProgram& after, Changes& out) {
+  const auto a = by_key(before), b = by_key(after);
+  std::vector<std::string> removed, added, retyped;
+  for (const auto& [key, node] : a)
+    if (!b.contains(key)) removed.push_back(node->name + " (" + key.substr(0, key.rfind(" #")) + ")");
+  for (const auto& [key, node] : b) {
+    const auto at = a.find(key);
+    if (at == a.end())
+      added.push_back(node->name + " (" + key.substr(0, key.rfind(" #")) + ")");
+    else if (at->second->type != node->type)
+      retyped.push_back(node->name + " " + at->second->type + " → " + node->type);
+  }
+  auto count = [](size_t n) { return std::to_string(n) + (n == 1 ? " operator" : " operators"); };
+  if (!removed.empty())
+    out.push_back({What::Graph, Sign::Removed, after.key, count(removed.size()) + ": " + listed(removed), "",
+                   "", "", 0});
+  if (!added.empty())
+    out.push_back(
+        {What::Graph, Sign::Added, after.key, count(added.size()) + ": " + listed(added), "", "", "", 0});
+  if (!retyped.empty())
+    out.push_back({What::Graph, Sign::Changed, after.key,
+                   "types of " + count(retyped.size()) + ": " + listed(retyped), "", "", "", 0});
+}
+
+void compare_fusion(const ComparedProgram& before, const ComparedProgram& after, Changes& out) {
+  add_parted(before, after, Sign::Removed, out);
+  add_parted(after, before, Sign::Added, out);
+}
+
+void compare_kernels(const ComparedProgram& before, const ComparedProgram& after, Changes& out) {
+  std::set<const ComparedKernel*> taken;
+  for (const ComparedKernel& a : before.kernels) {
+    const ComparedKernel* b = counterpart(a, after, taken);
+    if (b) {
+      taken.insert(b);
+      compare_kernel(after, a, *b, before.busy || after.busy, out);
+    } else {
+      out.push_back({What::Kernel, Sign::Removed, after.key, a.label + " " + a.name,
+                     a.ns > 0 ? time_text(a.ns) : "", "", "", -a.ns});
+    }
+  }
+  for (const ComparedKernel& b : after.kernels)
+    if (!taken.contains(&b))
+      out.push_back({What::Kernel, Sign::Added, after.key, b.label + " " + b.name, "",
+                     b.ns > 0 ? time_text(b.ns) : "", "", b.ns});
+}
+
+}  // namespace vitrine::session

@@ -1,0 +1,183 @@
+// Two sessions side by side: matched by structure, told apart only beyond the noise, with the verdict's
+// reason.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "core/session/compare/difference.h"
+#include "core/session/writer.h"
+
+using namespace vitrine;
+using namespace vitrine::session;
+using What = SessionChange::What;
+using Sign = SessionChange::Sign;
+
+namespace {
+
+std::vector<double> around(double ns, int calls = 20) {
+  std::vector<double> out;
+  for (int i = 0; i < calls; ++i) out.push_back(ns * (1 + 0.01 * (i % 5 - 2)));
+  return out;
+}
+
+ComparedKernel kernel(const std::string& label, const std::string& name, std::set<std::string> nodes,
+                      double ns) {
+  ComparedKernel k{label, name, "generated", "8 × 64", "text of " + name, std::move(nodes)};
+  k.ns = ns, k.lower_ns = 0.98 * ns, k.upper_ns = 1.02 * ns, k.calls = 20;
+  return k;
+}
+
+// A model of two operators that one kernel computes, or two.
+ComparedSession session_of(bool fused, double call_ns) {
+  ComparedSession s;
+  s.status = "finished";
+  s.compiled_ns = around(call_ns);
+  ComparedProgram p{"Block.forward 0/0", "0/0", "ok", "return"};
+  p.nodes = {{"fc aten.add #0", "add", "f32[8,64]", "K0"},
+             {"aten.gelu #0", "gelu", "f32[8,64]", fused ? "K0" : "K1"}};
+  p.guards = {"L['x'], tensor: f32[8,64]"};
+  if (fused) {
+    p.kernels = {kernel("K0", "add_gelu", {"fc aten.add #0", "aten.gelu #0"}, 1e6)};
+  } else {
+    p.kernels = {kernel("K0", "add", {"fc aten.add #0"}, 0.8e6),
+                 kernel("K1", "gelu", {"aten.gelu #0"}, 0.7e6)};
+    p.rejected[std::minmax<std::string>("fc aten.add #0", "aten.gelu #0")] =
+        "another kernel writes between them";
+  }
+  s.programs = {p};
+  return s;
+}
+
+size_t count(const SessionDifference& d, What what, Sign sign) {
+  return static_cast<size_t>(std::count_if(d.changes.begin(), d.changes.end(), [&](const SessionChange& c) {
+    return c.what == what && c.sign == sign;
+  }));
+}
+
+}  // namespace
+
+TEST_CASE("a session is the same as itself") {
+  const ComparedSession s = session_of(true, 1e6);
+  const SessionDifference d = compare_sessions(s, s);
+  CHECK(d.same());
+  CHECK(d.verdict.starts_with("No difference in time beyond the noise"));
+  CHECK(d.verdict.ends_with("What was compiled is the same."));
+  CHECK_FALSE(is_slower(d, 0));
+}
+
+TEST_CASE("a kernel that came apart is the verdict, with the decision's reason") {
+  const SessionDifference d = compare_sessions(session_of(true, 1.0e6), session_of(false, 1.5e6));
+  CHECK(d.verdict.starts_with("500 µs slower: a compiled call took 1.00 ms, now 1.50 ms (1.50×"));
+  CHECK(d.verdict.find(
+            "Kernel K0 add_gelu is now K0 add, K1 gelu, because another kernel writes between them.") !=
+        std::string::npos);
+  CHECK(count(d, What::Fusion, Sign::Removed) == 1);
+  CHECK(count(d, What::Kernel, Sign::Removed) == 1);
+  CHECK(count(d, What::Kernel, Sign::Added) == 2);
+  CHECK(is_slower(d, 0.05));
+  CHECK_FALSE(is_slower(d, 0.6));
+  const SessionDifference back = compare_sessions(session_of(false, 1.5e6), session_of(true, 1.0e6));
+  CHECK(back.verdict.starts_with("500 µs faster"));
+  CHECK(back.verdict.find("What was K0 add, K1 gelu is now one kernel, K0 add_gelu.") != std::string::npos);
+}
+
+TEST_CASE("what lies within the scatter of the repeats is no difference") {
+  CHECK_FALSE(compare_times("", around(1e6), around(1.005e6)).differs);
+  CHECK(compare_times("", around(1e6), around(1.1e6)).differs);
+  CHECK_FALSE(compare_times("", around(1e6, 4), around(2e6, 4)).known);
+  CHECK_FALSE(compare_times("", {}, around(2e6)).known);
+}
+
+TEST_CASE("on a busy machine most calls must be apart, and equal texts are one kernel") {
+  std::vector<double> calm = around(1e6), busy = around(1.2e6);
+  for (size_t i = 0; i < 5; ++i) busy[i] = 0.9e6;
+  CHECK(compare_times("", calm, busy).differs);
+  CHECK_FALSE(compare_times("", calm, busy, true).differs);
+  ComparedSession a = session_of(true, 1e6), b = a;
+  b.programs[0].kernels[0] = kernel("K0", "add_gelu", {"fc aten.add #0", "aten.gelu #0"}, 3e6);
+  CHECK(count(compare_sessions(a, b), What::Kernel, Sign::Changed) == 1);
+  b.busy = b.programs[0].busy = true;
+  CHECK(count(compare_sessions(a, b), What::Kernel, Sign::Changed) == 0);
+}
+
+TEST_CASE("labels, ids and lines may be others") {
+  ComparedSession a = session_of(true, 1e6), b = a;
+  b.programs[0].kernels[0].label = "K4";
+  for (ComparedNode& node : b.programs[0].nodes) node.group = "K4", node.name += "_1";
+  CHECK(compare_sessions(a, b).changes.empty());
+}
+
+TEST_CASE("breaks, guards, settings and outputs are told apart by sign") {
+  ComparedSession a = session_of(true, 1e6), b = session_of(true, 2e6);
+  b.breaks["block.py side_effect print"] = {"print(x)", "block.py:7:4", "call of print()", 20, 5e5};
+  b.programs[0].guards = {"L['x'], tensor: f32[16,64]"};
+  a.settings["mode"] = "default", b.settings["mode"] = "max-autotune";
+  a.outputs["output"] = {"equal", "", 0}, b.outputs["output"] = {"differs", "max 0.5", 0.5};
+  const SessionDifference d = compare_sessions(a, b);
+  CHECK(count(d, What::Break, Sign::Added) == 1);
+  CHECK(count(d, What::Guard, Sign::Added) == 1);
+  CHECK(count(d, What::Guard, Sign::Removed) == 1);
+  CHECK(count(d, What::Setting, Sign::Changed) == 1);
+  CHECK(count(d, What::Output, Sign::Changed) == 1);
+  CHECK(d.verdict.find("A graph break was added at block.py:7:4, print(x): call of print().") !=
+        std::string::npos);
+}
+
+TEST_CASE("where eager differs the machine is named") {
+  ComparedSession a = session_of(true, 1e6), b = session_of(true, 2e6);
+  a.eager_ns = around(3e6), b.eager_ns = around(6e6);
+  const SessionDifference d = compare_sessions(a, b);
+  CHECK(d.verdict.find("Nothing that was recorded explains it.") != std::string::npos);
+  CHECK(d.verdict.find("Eager itself is slower there (2.00×)") != std::string::npos);
+}
+
+TEST_CASE("a hand-made session is read by names") {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("vitrine_compare_" + std::to_string(getpid()) + ".vitrine"))
+          .string();
+  {
+    auto made = Writer::create(path);
+    REQUIRE(made);
+    auto& w = *made.value();
+    const RunRow run{
+        .id = w.next(Kind::Run), .label = "m.py", .device = "cpu", .mode = "default", .status = "finished"};
+    const CodeRow code{.id = w.next(Kind::Code), .qualname = "M.forward"};
+    const FrameRow frame{w.next(Kind::Frame), run.id, code.id, "captured", ""};
+    SegmentRow segment;
+    segment.id = w.next(Kind::Segment), segment.frame = frame.id;
+    CompilationRow c;
+    c.id = w.next(Kind::Compilation), c.segment = segment.id, c.label = "0/0", c.status = "ok";
+    GraphRow graph;
+    graph.id = w.next(Kind::Graph), graph.compilation = c.id, graph.stage = "fused";
+    w.put(run), w.put(code), w.put(frame), w.put(segment), w.put(c), w.put(graph);
+    for (int i = 0; i < 2; ++i) {
+      NodeRow node;
+      node.id = w.next(Kind::Node), node.graph = graph.id, node.ordinal = node.stable = i;
+      node.kind = "op", node.op = "aten.add.Tensor", node.module = "fc", node.name = "add",
+      node.group_label = "K0";
+      w.put(node);
+    }
+    GuardRow guard;
+    guard.id = w.next(Kind::Guard), guard.compilation = c.id, guard.source = "G['f']",
+    guard.kind = "identity";
+    guard.expected = "is <function f at 0x7f81f5e2c040>";
+    w.put(guard);
+    for (int i = 0; i < 6; ++i) w.put(TimingRow{run.id, "compiled", i, 1000});
+    w.finish("finished");
+  }
+  auto opened = Reader::open(path);
+  REQUIRE(opened);
+  const ComparedSession s = compared_session(*opened.value());
+  REQUIRE(s.programs.size() == 1);
+  CHECK(s.programs[0].key == "M.forward 0/0");
+  REQUIRE(s.programs[0].nodes.size() == 2);
+  CHECK(s.programs[0].nodes[1].key == "fc aten.add.Tensor #1");
+  CHECK(s.programs[0].guards.count("G['f'], identity: is <function f>") == 1);
+  CHECK(s.compiled_ns.size() == 6);
+  CHECK(compared_session(*opened.value(), "0/0").programs[0].key == "M.forward");
+  CHECK(compared_session(*opened.value(), "0/9").programs.empty());
+  std::filesystem::remove(path);
+}
