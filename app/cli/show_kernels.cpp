@@ -7,6 +7,7 @@
 #include "app/cli/text_table.h"
 #include "core/base/whole.h"
 #include "core/session/launches.h"
+#include "core/session/sized_memory.h"
 
 namespace vitrine::cli {
 
@@ -187,6 +188,34 @@ std::string show_choices(const Reader& s, const ShowOptions& options, std::strin
              : table.text(options.width);
 }
 
+namespace {
+
+// The memory from which plans for new sizes are made, with what it takes in the last sizes that were met.
+std::string sized_memory(const Reader& s, const ShowOptions& options) {
+  const EntityNames names(s);
+  std::map<Id, InstanceRow> last;
+  for (const InstanceRow& row : s.all<InstanceRow>("ORDER BY compilation, ordinal"))
+    if (!row.buffer_bytes.empty()) last[row.compilation] = row;
+  std::string out;
+  for (const auto& [compilation, instance] : last) {
+    if (!names.shown(compilation, options)) continue;
+    const std::vector<int64_t> sizes = buffer_bytes(instance);
+    TextTable table({"buffer", "kind", "type", "size", ">" + instance.sizes, "offset"});
+    for (const SizedBufferRow& b :
+         s.rows<SizedBufferRow>("compilation = ?1", {compilation}, "ORDER BY ordinal")) {
+      const auto at = static_cast<size_t>(b.ordinal);
+      table.row({b.name, b.kind, b.type, b.kind == "view" ? "–" : b.size,
+                 at < sizes.size() ? bytes(sizes[at]) : "–", b.place.empty() ? "–" : b.place});
+    }
+    out += "\n# " + names.compilation(compilation) + " for any size; " + instance.sizes + " takes " +
+           (instance.arena_bytes ? bytes(instance.arena_bytes) : "0 B") + " of temporaries\n" +
+           table.text(options.width);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string show_memory(const Reader& s, const ShowOptions& options, std::string_view) {
   auto buffers = of_compilation<BufferRow>(s, options);
   if (options.json) return json_table(s, buffers);
@@ -201,7 +230,7 @@ std::string show_memory(const Reader& s, const ShowOptions& options, std::string
                b.reuses ? s.row<BufferRow>(b.reuses).name : ""});
   }
   return table.empty() ? nothing("buffers", why_nothing(s, "memory", "what was compiled has no memory plan"))
-                       : table.text(options.width);
+                       : table.text(options.width) + sized_memory(s, options);
 }
 
 // What stands between forward and backward of each graph that needs gradients.

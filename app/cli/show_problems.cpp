@@ -8,6 +8,8 @@
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/session/guard_groups.h"
+#include "core/session/sized_memory.h"
 #include "core/session/source_text.h"
 #include "core/session/verdict.h"
 
@@ -90,15 +92,35 @@ std::string letters(const std::vector<GuardRow>& guards) {
 
 }  // namespace
 
+namespace {
+
+std::vector<const GuardRow*> pointers_to(const std::vector<GuardRow>& guards) {
+  std::vector<const GuardRow*> out;
+  for (const GuardRow& g : guards) out.push_back(&g);
+  return out;
+}
+
+std::vector<GuardGroup> one_by_one(const std::vector<GuardRow>& guards) {
+  std::vector<GuardGroup> out;
+  for (const GuardRow& g : guards) out.push_back({GuardLikeness::None, {&g}, g.cost_ns, g.checks, g.fails});
+  return out;
+}
+
+}  // namespace
+
 std::string show_guards(const Reader& s, const ShowOptions& options, std::string_view) {
   EntityNames names(s);
   auto guards = s.all<GuardRow>("ORDER BY compilation, ordinal");
   std::erase_if(guards, [&](const GuardRow& g) { return !names.shown(g.compilation, options); });
   if (options.json) return json_table(s, guards);
   TextTable table({"compilation", "guard", "kind", "expected", "line", ">checks", ">fails"});
-  for (const GuardRow& g : guards) {
-    table.row({names.compilation(g.compilation), source_text(g.source), g.kind, elided(g.expected),
-               names.place_of_instruction(g.instruction), std::to_string(g.checks), std::to_string(g.fails)});
+  for (const GuardGroup& group : options.wide ? one_by_one(guards) : guard_groups(pointers_to(guards))) {
+    const GuardRow& g = *group.rows.front();
+    const std::string title = group_title(group);
+    table.row({names.compilation(g.compilation),
+               source_text(g.source) + (title.empty() ? "" : " and others: " + title), g.kind,
+               elided(group_expected(group)), title.empty() ? names.place_of_instruction(g.instruction) : "",
+               std::to_string(group.checks), std::to_string(group.fails)});
   }
   return table.empty() ? nothing("guards", why_nothing(s, "captured", "what was compiled has none"))
                        : table.text(options.width) + letters(guards);
@@ -132,6 +154,32 @@ bool asks_about(const std::string& text, const std::string& symbol) {
 
 }  // namespace
 
+namespace {
+
+// Below each first symbol of a compilation: what its instances are.
+nlohmann::ordered_json with_instances(const Reader& s, const std::vector<SymbolRow>& symbols,
+                                      nlohmann::ordered_json json) {
+  for (size_t i = 0; i < symbols.size(); ++i)
+    if (symbols[i].ordinal == 0)
+      json[i]["instances"] =
+          json_rows(s, s.rows<InstanceRow>("compilation = ?1", {symbols[i].compilation}, "ORDER BY ordinal"));
+  return json;
+}
+
+// The sizes that calls had, and how each got its plan.
+std::string instances_text(const Reader& s, const EntityNames& names, const ShowOptions& options) {
+  std::map<std::pair<Id, int64_t>, int64_t> calls;
+  for (const CallRow& c : s.all<CallRow>()) ++calls[{c.compilation, c.instance}];
+  TextTable table({"compilation", "sizes", ">calls", ">temporaries", "plan", "why"});
+  for (const InstanceRow& r : s.all<InstanceRow>("ORDER BY compilation, ordinal"))
+    if (names.shown(r.compilation, options))
+      table.row({names.compilation(r.compilation), r.sizes, std::to_string(calls[{r.compilation, r.ordinal}]),
+                 bytes(r.arena_bytes), how_words(r), r.reason});
+  return table.empty() ? "" : "\n" + table.text(options.width);
+}
+
+}  // namespace
+
 std::string show_symbols(const Reader& s, const ShowOptions& options, std::string_view) {
   EntityNames names(s);
   auto symbols = s.all<SymbolRow>("ORDER BY compilation, ordinal");
@@ -147,7 +195,7 @@ std::string show_symbols(const Reader& s, const ShowOptions& options, std::strin
           held.push_back({{"holds_while", g.text}, {"asked_at", g.place}});
       json[i]["guards"] = held;
     }
-    return json_text(json);
+    return json_text(with_instances(s, symbols, std::move(json)));
   }
   TextTable table({"compilation", "symbol", "stands for", ">first", "range", "because", "fixed by"});
   for (const SymbolRow& r : symbols)
@@ -156,10 +204,14 @@ std::string show_symbols(const Reader& s, const ShowOptions& options, std::strin
   if (table.empty())
     return nothing("symbols", why_nothing(s, "captured", "every size is fixed in what was compiled"));
   std::string out = table.text(options.width);
-  if (guards.empty()) return out;
-  TextTable asked({"compilation", "holds while", "asked at"});
-  for (const SymbolGuardRow& g : guards) asked.row({names.compilation(g.compilation), g.text, g.place});
-  return out + "\n" + asked.text(options.width);
+  if (!guards.empty()) {
+    TextTable asked({"compilation", "holds while", "asked at", "for"});
+    for (const SymbolGuardRow& g : guards)
+      asked.row({names.compilation(g.compilation), g.text, g.place,
+                 g.asked_by.empty() ? "" : "its program of expressions"});
+    out += "\n" + asked.text(options.width);
+  }
+  return out + instances_text(s, names, options);
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/session/guard_groups.h"
 #include "views/kit/session/labels.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/sources.h"
@@ -221,7 +222,13 @@ class GuardRows {
   std::vector<Item> run() {
     const auto all = scope_.data.guards.of(scope_.compilation);
     for (const GuardRow& g : all) dearest_ = std::max(dearest_, g.cost_ns);
-    for (const GuardRow& g : all) add(g);
+    std::vector<const GuardRow*> rows;
+    for (const GuardRow& g : all) rows.push_back(&g);
+    for (GuardGroup& group : guard_groups(rows))
+      if (group.likeness == GuardLikeness::Parameters || group.likeness == GuardLikeness::SameObject)
+        add(std::move(group));
+      else
+        for (const GuardRow* g : group.rows) add(*g);
     std::vector<Item> out;
     for (const std::string& root : roots_) out.push_back(item(root, "", all.size() <= kFewGuards));
     return out;
@@ -230,8 +237,15 @@ class GuardRows {
  private:
   struct Branch {
     std::vector<const GuardRow*> guards;
+    std::vector<GuardGroup> groups;
     std::vector<std::string> below;
   };
+
+  // Like guards stand together below their root.
+  void add(GuardGroup group) {
+    const std::string& root = group.rows.front()->root;
+    grow(root, root).groups.push_back(std::move(group));
+  }
 
   void add(const GuardRow& g) {
     const std::string root = g.root.empty() ? "global state" : g.root;
@@ -267,6 +281,7 @@ class GuardRows {
     double cost = 0;
     int64_t fails = 0;
     for (const GuardRow* g : branch.guards) out.children.push_back(leaf(*g, at));
+    for (const GuardGroup& group : branch.groups) out.children.push_back(together(group));
     for (const std::string& below : branch.below) out.children.push_back(item(below, at, open));
     sum(at, cost, fails);
     if (up.empty()) {
@@ -286,6 +301,7 @@ class GuardRows {
 
   void sum(const std::string& at, double& cost, int64_t& fails) const {
     for (const GuardRow* g : branches_.at(at).guards) cost += g->cost_ns, fails += g->fails;
+    for (const GuardGroup& group : branches_.at(at).groups) cost += group.cost_ns, fails += group.fails;
     for (const std::string& below : branches_.at(at).below) sum(below, cost, fails);
   }
 
@@ -313,6 +329,19 @@ class GuardRows {
       role.quiet = true;
       out.push_back({g.id, {name, role, Cell(), Cell(), Cell(), Cell()}, {}, {}, false, false});
     }
+    return out;
+  }
+
+  // One row for guards that are alike, each of them below it.
+  Item together(const GuardGroup& group) const {
+    Cell expected{shortened(q(group_expected(group)))},
+        cost = number(group.cost_ns, group.cost_ns > 0 ? fixed(group.cost_ns, 0) : unknown());
+    expected.quiet = true;
+    Item out{
+        0,     {{q(group_title(group))}, expected, {}, cost, count(group.checks), fails_cell(group.fails)},
+        {},    {},
+        false, false};
+    for (const GuardRow* g : group.rows) out.children.push_back(leaf(*g, g->root));
     return out;
   }
 

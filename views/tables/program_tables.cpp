@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/session/launches.h"
+#include "core/session/sized_memory.h"
 #include "views/kit/session/became.h"
 #include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
@@ -81,6 +82,49 @@ std::vector<Column> memory_columns(const TableScope& s) {
           {"offset, B", 100, true},           {"takes place of", 110, false, true}};
 }
 
+// What a buffer takes in the calls of each size: "s0 = 6: 768 B".
+QString values_of(const TableScope& s, const SizedBufferRow& buffer) {
+  constexpr qsizetype kMost = 12;
+  QStringList out;
+  for (const InstanceRow& row : s.data.instances.of(s.compilation)) {
+    const std::vector<int64_t> bytes = session::buffer_bytes(row);
+    const auto at = static_cast<size_t>(buffer.ordinal);
+    if (at >= bytes.size()) continue;
+    out << q(row.sizes) + ": " + bytesText(static_cast<double>(bytes[at]));
+    if (out.size() == kMost) break;
+  }
+  return out.join("<br>");
+}
+
+// The memory of the program from which plans for new sizes are made: sizes are expressions.
+Item sized_item(const TableScope& s) {
+  Item heading{0, {{QStringLiteral("for any size")}}, {}, {}, true, true};
+  const auto plan = s.data.launches.of(s.compilation);
+  const auto instances = s.data.instances.of(s.compilation);
+  for (const SizedBufferRow& b : s.data.sized_buffers.of(s.compilation)) {
+    const bool view = b.kind == "view";
+    Cell size{view ? unknown() : q(b.size)}, place{b.place.empty() ? unknown() : q(b.place)};
+    Item item{0,
+              {{q(b.name)},
+               {q(b.kind)},
+               {q(b.type)},
+               size,
+               number(launch_number(plan, b.first)),
+               number(launch_number(plan, b.last)),
+               place,
+               {}},
+              {},
+              {},
+              false,
+              false};
+    if (const QString values = values_of(s, b); !values.isEmpty() && !view)
+      item.detail = QStringLiteral("<p>%1</p>").arg(values);
+    heading.children.push_back(std::move(item));
+  }
+  heading.open = instances.size() > 1;
+  return heading;
+}
+
 std::vector<Item> memory_rows(const TableScope& s) {
   std::vector<Item> out;
   const auto plan = s.data.launches.of(s.compilation);
@@ -102,6 +146,7 @@ std::vector<Item> memory_rows(const TableScope& s) {
                    false,
                    false});
   }
+  if (Item any = sized_item(s); !any.children.empty()) out.push_back(std::move(any));
   return out;
 }
 

@@ -1,7 +1,9 @@
 // Sizes and ints that may be others in the next call, and what is asked of them.
 #include <QFileInfo>
+#include <array>
 #include <limits>
 
+#include "core/session/sized_memory.h"
 #include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
@@ -65,20 +67,48 @@ Item symbol_item(const TableScope& s, const SymbolRow& row) {
   return item;
 }
 
-std::vector<Item> symbol_rows(const TableScope& s) {
-  const Id compilation = s.data.forwardOf(s.compilation);
-  std::vector<Item> out;
-  for (const SymbolRow& row : s.data.symbols.of(compilation)) out.push_back(symbol_item(s, row));
-  const auto asked = s.data.symbol_guards.of(compilation);
-  if (asked.empty()) return out;
-  Item heading{0, {{QStringLiteral("holds while")}}, {}, {}, true, true};
-  for (const SymbolGuardRow& row : asked) {
+// What is asked of symbols, by capture or by the program of expressions.
+Item guards_item(const TableScope& s, Id compilation, const std::string& asked_by, const QString& title) {
+  Item heading{0, {{title}}, {}, {}, true, true};
+  for (const SymbolGuardRow& row : s.data.symbol_guards.of(compilation)) {
+    if (row.asked_by != asked_by) continue;
     const SymbolLine at = line_of(s.data, row.place);
     Cell text{q(row.text)}, where{at.text};
     where.quiet = true;
     heading.children.push_back({at.span, {text, where}, {}, {}, false, false});
   }
-  out.push_back(std::move(heading));
+  return heading;
+}
+
+// The sizes that calls had, and how each got its plan.
+Item instances_item(const TableScope& s, Id compilation) {
+  Item heading{0, {{QStringLiteral("sizes met")}}, {}, {}, true, true};
+  const auto rows = s.data.instances.of(compilation);
+  const bool any_instantiated =
+      std::any_of(rows.begin(), rows.end(), [](const InstanceRow& r) { return r.how == "instantiated"; });
+  for (const InstanceRow& row : rows) {
+    Cell sizes{q(row.sizes)}, how{q(how_words(row))}, why{q(row.reason)};
+    how.quiet = row.how == "instantiated" || row.how == "compiled";
+    if (!how.quiet) how.tone = Tone::Warn;
+    why.tooltip = q(row.reason);
+    Item item{0, {sizes, how, {}, {}, why}, {}, {}, false, false};
+    if (!row.reason.empty())
+      item.detail = QStringLiteral("<p>Not instantiated: %1.</p>").arg(q(row.reason).toHtmlEscaped());
+    heading.children.push_back(std::move(item));
+  }
+  heading.open = rows.size() <= 12 || !any_instantiated;
+  return heading;
+}
+
+std::vector<Item> symbol_rows(const TableScope& s) {
+  const Id compilation = s.data.forwardOf(s.compilation);
+  std::vector<Item> out;
+  for (const SymbolRow& row : s.data.symbols.of(compilation)) out.push_back(symbol_item(s, row));
+  for (Item& heading :
+       std::array{guards_item(s, compilation, "", QStringLiteral("holds while")),
+                  guards_item(s, compilation, "expressions", QStringLiteral("its program holds while")),
+                  instances_item(s, compilation)})
+    if (!heading.children.empty()) out.push_back(std::move(heading));
   return out;
 }
 

@@ -146,6 +146,38 @@ class TestTraining : public QObject {
     QVERIFY(rig.view.items()->items()->indexOf(ids_.line_6).isValid());  // a click goes to the expression
   }
 
+  void symbolsSayHowTheCallsOfEachSizeGotTheirPlan() {
+    Rig<TableView> rig(session_, "", {900, 400}, views::kSymbolsTable);
+    const QStringList rows = lines(rig);
+    const auto has = [&](const QString& line) {
+      return std::any_of(rows.begin(), rows.end(), [&](const QString& row) { return row.startsWith(line); });
+    };
+    QVERIFY2(has("its program holds while") && has("  s0 <= 65536"), qPrintable(rows.join('\n')));
+    QVERIFY2(has("sizes met") && has("  s0 = 64, s1 = 4 | compiled for these sizes"),
+             qPrintable(rows.join('\n')));
+    QVERIFY(has("  s0 = 96, s1 = 4 | numbers put into the program of expressions"));
+    const QStringList again = rows.filter("s0 = 1, s1 = 4");
+    QCOMPARE(again.size(), 1);
+    QVERIFY2(again[0].endsWith("what it asks of sizes does not hold for these"), qPrintable(again[0]));
+  }
+
+  void memoryHasExpressionsAndWhatTheyGave() {
+    Rig<TableView> rig(session_, "", {1000, 400}, views::kMemoryTable);
+    rig.film(filmAt(ids_.forward));
+    const QStringList rows = lines(rig);
+    QVERIFY2(rows.contains("for any size"), qPrintable(rows.join('\n')));
+    QVERIFY2(rows.filter("  x | input | f32[s0,64] | 256*s0").size() == 1, qPrintable(rows.join('\n')));
+    auto* model = rig.view.items()->items();
+    QString values;
+    for (int row = 0; row < model->rowCount(); ++row)
+      for (int below = 0; below < model->rowCount(model->index(row, 0)); ++below) {
+        const QModelIndex buffer = model->index(below, 0, model->index(row, 0));
+        if (buffer.data().toString() == "buf0")
+          values = model->index(0, 0, buffer).data(kit::DetailRole).toString();
+      }
+    QVERIFY2(plain(values).contains("s0 = 96, s1 = 4: 12.3 kB"), qPrintable(values));
+  }
+
  private:
   template <class R>
   static QStringList lines(R& rig) {

@@ -411,6 +411,39 @@ class TestTables : public QObject {
     QVERIFY(rig.view.items()->isVisible());
   }
 
+  void guardsOnParametersAreOneRowWithEachOfThemBelow() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("layers.vitrine").toStdString();
+    auto writer = Writer::create(path).take();
+    FrameRow frame;
+    frame.id = writer->next(Kind::Frame), frame.run = writer->next(Kind::Run);
+    writer->put(frame);
+    SegmentRow segment{writer->next(Kind::Segment), frame.id};
+    writer->put(segment);
+    const CompilationRow compilation{writer->next(Kind::Compilation), segment.id, 0, "0/0", "ok"};
+    writer->put(compilation);
+    for (int64_t i = 0; i < 4; ++i) {
+      GuardRow guard;
+      guard.id = writer->next(Kind::Guard), guard.compilation = compilation.id, guard.ordinal = i;
+      guard.root = "L['self']", guard.kind = "tensor", guard.expected = "f32[" + std::to_string(i) + "]";
+      guard.source = "L['self'].__dict__['_parameters']['w" + std::to_string(i) + "']";
+      guard.checks = 7;
+      writer->put(guard);
+    }
+    writer->finish("finished");
+    kit::Film film;
+    film.run = frame.run, film.compilation = compilation.id;
+    Rig<TableView> rig(kit::SessionData::load(path).value(), "", {900, 300}, views::kGuardsTable);
+    rig.film(film);
+    const QStringList lines = rig.view.items()->items()->lines();
+    const QStringList group = lines.filter("4 parameters");
+    QVERIFY2(group.size() == 1 && group[0].contains("each its own type | ") && group[0].contains(" | 7 | 0"),
+             qPrintable(lines.join('\n')));
+    QCOMPARE(lines.filter("w2").size(), 1);
+    QVERIFY(lines.indexOf(group[0]) < lines.indexOf(lines.filter("w2")[0]));
+  }
+
   void sizesAreNeverCut() {
     Rig<TableView> narrow(session(), "", {500, 300}, views::kKernelsTable);
     const auto& model = *narrow.view.items()->model();

@@ -95,10 +95,26 @@ def test_what_is_not_there_is_named_with_what_was_meant(session, words, meant):
 
 
 def test_a_table_fits_the_terminal_and_numbers_stay_whole(session):
-    full = vitrine("show", session, "guards").stdout
+    full, whole = (vitrine("show", session, "guards", *more).stdout for more in ((), ("--wide",)))
     narrow = on_terminal(90, "show", session, "guards")
     assert max(map(len, full.splitlines())) > 90
     table = narrow.split("\n\n")[0].splitlines()
     assert max(map(len, table)) <= 90 and "…" in narrow
-    assert on_terminal(90, "show", session, "guards", "--wide").strip() == full.strip()
+    assert on_terminal(90, "show", session, "guards", "--wide").strip() == whole.strip()
     assert [line.split()[-1] for line in table[1:]] == [line.split()[-1] for line in full.split("\n\n")[0].splitlines()[1:]]
+
+
+LAYERS = """
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(8, 8 + i % 2) if i % 2 == 0 else torch.nn.ReLU() for i in range(6)]).eval()
+inputs = (torch.randn(2, 8),)
+"""
+
+
+def test_like_guards_are_one_row(tmp_path):
+    path = tmp_path / "layers.vitrine"
+    assert vitrine("run", write(tmp_path, "layers.py", LAYERS), "-o", path, "--repeats", 0).returncode == 0
+    grouped, whole = (vitrine("show", path, "guards", *more).stdout.splitlines() for more in ((), ("--wide",)))
+    assert any("and others: 6 parameters" in line for line in grouped)
+    assert len(grouped) < len(whole) / 2 and len([line for line in whole if ".weight" in line and " tensor " in line]) == 3
+    assert len(json.loads(vitrine("show", path, "guards", "--json").stdout)) > len(grouped)

@@ -104,6 +104,8 @@ void loadCompiler(const Reader& r, SessionData& d) {
   d.backwards = table<BackwardRow>(r, "", &BackwardRow::compilation);
   d.symbols = table<SymbolRow>(r, "ORDER BY ordinal", &SymbolRow::compilation);
   d.symbol_guards = table<SymbolGuardRow>(r, "ORDER BY ordinal", &SymbolGuardRow::compilation);
+  d.instances = table<InstanceRow>(r, "ORDER BY ordinal", &InstanceRow::compilation);
+  d.sized_buffers = table<SizedBufferRow>(r, "ORDER BY ordinal", &SizedBufferRow::compilation);
   d.decisions = table<DecisionRow>(r, "ORDER BY ordinal", &DecisionRow::compilation);
   d.kernels = table<KernelRow>(r, "ORDER BY ordinal", &KernelRow::compilation);
   d.ranges = table<KernelRangeRow>(r, "ORDER BY text, line, col", &KernelRangeRow::kernel);

@@ -70,6 +70,8 @@ struct SessionData {
   Table<session::BackwardRow> backwards;         // of(compilation): its backward compilations
   Table<session::SymbolRow> symbols;             // of(compilation), in order
   Table<session::SymbolGuardRow> symbol_guards;  // of(compilation), in order
+  Table<session::InstanceRow> instances;         // of(compilation), in order
+  Table<session::SizedBufferRow> sized_buffers;  // of(compilation), in order
   Table<session::DecisionRow> decisions;         // of(compilation), in order
   Table<session::KernelRow> kernels;             // of(compilation), in order
   Table<session::KernelRangeRow> ranges;         // of(kernel)
