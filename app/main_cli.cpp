@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "app/cli/diff_command.h"
+#include "app/cli/export_command.h"
 #include "app/cli/python_process.h"
 #include "app/cli/run_command.h"
 #include "app/cli/show.h"
@@ -105,6 +106,7 @@ struct CommandLine {
   std::string session, stage, shared, copy, trusted;
   ShowOptions show;
   DiffArguments diff;
+  ExportArguments exported;
   std::vector<std::string> files;
   int status = 0;
 };
@@ -196,6 +198,18 @@ void add_share(CLI::App& app, CommandLine& t) {
   c->callback([&] { t.status = share_command(t.shared, t.copy); });
 }
 
+void add_export(CLI::App& app, CommandLine& t) {
+  CLI::App* c = app.add_subcommand("export", "Write timeline, graphs or kernels as other programs read them");
+  c->add_option("session", t.exported.session, "session file")->required();
+  c->add_option("--to", t.exported.format,
+                "perfetto (a trace for ui.perfetto.dev), dot, svg (by Graphviz), kernels (a folder of texts)")
+      ->required();
+  c->add_option("-o,--output", t.exported.output, "where to (default: NAME with the format's ending, here)");
+  c->add_option("--compilation", t.exported.compilation, "only this one, such as 0/1");
+  c->add_option("--stage", t.exported.stage, "of which stage the graphs are (default: fused)");
+  c->callback([&] { t.status = export_command(t.exported); });
+}
+
 void add_trust(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand(
       "trust", "Say that a session from elsewhere may be run again without asking, and written to");
@@ -220,9 +234,9 @@ void add_doctor(CLI::App& app, CommandLine& t) {
 }
 
 // In the order of --help.
-constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {add_run,   add_show,  add_diff,  add_explain,
-                                                          add_bench, add_open,  add_share, add_trust,
-                                                          add_shot,  add_doctor};
+constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {add_run,   add_show, add_diff,   add_explain,
+                                                          add_bench, add_open, add_export, add_share,
+                                                          add_trust, add_shot, add_doctor};
 
 int commands(int argc, char** argv) {
   CLI::App app{"Vitrine: a compiler for PyTorch models that you can see through"};
