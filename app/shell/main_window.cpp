@@ -65,6 +65,7 @@ void MainWindow::build() {
   pages_->addWidget(centre_ = new Centre(document_, pages_));
   setCentralWidget(middle);
   docks_ = new DockSet(document_, this);
+  Actions::addToMenu(row_->menus, "View", "Docks", docks_->toggles());
 
   chain_ = new ChainBar(this);
   auto* status = new QStatusBar(this);

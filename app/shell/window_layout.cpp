@@ -194,7 +194,7 @@ void MainWindow::showStage(const std::string& stage, bool other) {
 // In a pane that shows such a view already, else in pane B (A for the other).
 void MainWindow::openIn(Id id, const QString& view, bool other) {
   if (!document_->session()) return;
-  document_->activate(id);
+  if (id) document_->activate(id);
   const std::string what = view.isEmpty() ? naturalView(*document_->session(), id) : view.toStdString();
   const kit::ViewInfo* wanted = views::viewForStage(what);
   if (!wanted) wanted = views::viewInfo(what);
@@ -210,7 +210,7 @@ void MainWindow::openIn(Id id, const QString& view, bool other) {
     if (!target) target = centre_->current();
     if (target) target->show(views::viewForStage(what) ? what : "view:" + what);
   }
-  if (target && target->host()) target->host()->view()->reveal(id);
+  if (id && target && target->host()) target->host()->view()->reveal(id);
 }
 
 }  // namespace vitrine::app

@@ -81,6 +81,15 @@ void Actions::on(const QString& id, std::function<void()> act) {
   connect(action, &QAction::triggered, this, [act = std::move(act)] { act(); });
 }
 
+void Actions::addToMenu(QMenuBar* bar, const QString& menu, const QString& title,
+                        const QList<QAction*>& actions) {
+  for (QAction* action : bar->actions())
+    if (action->text() == menu && action->menu()) {
+      action->menu()->addSeparator();
+      action->menu()->addMenu(title)->addActions(actions);
+    }
+}
+
 void Actions::fill(QMenuBar* bar) const {
   QHash<QString, QMenu*> menus;
   for (const kit::CommandInfo& info : kit::commands()) {

@@ -9,6 +9,7 @@
 #include "views/kit/keys.h"
 #include "views/kit/painting/icons.h"
 #include "views/kit/painting/paint.h"
+#include "views/registry.h"
 
 namespace vitrine::app {
 
@@ -17,6 +18,36 @@ using kit::theme;
 namespace {
 
 constexpr size_t kRows = 12;
+
+// From here on a match is what was meant: at the beginning of a word.
+constexpr int kMeant = 55;
+// What is put first of equal matches, in steps that no bonus of an entity reaches.
+constexpr int kFirst = 500, kLast = -10'000;
+
+// Views stand first: a person who types "memory" wants to see it.
+void addViews(std::vector<std::pair<int, PaletteRow>>& out, const QString& text) {
+  for (const kit::ViewInfo& info : views::registry()) {
+    if (std::string_view(info.id) == "skeleton") continue;
+    PaletteRow row;
+    row.icon = QString::fromLatin1(info.icon);
+    row.name = QString::fromUtf8(info.title);
+    row.context = "view";
+    row.view = QString::fromLatin1(info.id);
+    const int score = std::max(matchScore(text, row.name), matchScore(text, row.view));
+    if (score) out.emplace_back(score * 10 + (score >= kMeant ? kFirst : 0), row);
+  }
+}
+
+// Below what was not found: what was looked at.
+PaletteRow nothingFound(const kit::SessionData* session, const QString& text) {
+  PaletteRow row;
+  row.icon = "info";
+  row.name = QStringLiteral("Nothing is called “%1”").arg(text);
+  row.context = session ? "views, commands, kernels, operators, breaks, guards, launches, lines"
+                        : "views and commands; no session is open";
+  row.enabled = false;
+  return row;
+}
 
 // explain: with what each is about, as help.
 void addCommands(std::vector<std::pair<int, PaletteRow>>& out, const Actions& actions, const QString& text,
@@ -36,7 +67,8 @@ void addCommands(std::vector<std::pair<int, PaletteRow>>& out, const Actions& ac
     row.key = QString::fromLatin1(info.keys).section(' ', 0, 0);
     row.enabled = action->isEnabled();
     row.command = QString::fromLatin1(info.id);
-    out.emplace_back(score * 10 + (row.enabled ? 5 : 0), row);
+    const bool settings = score >= kMeant && row.command.contains(QLatin1String("settings"));
+    out.emplace_back(score * 10 + (row.enabled ? 5 : 0) + (settings ? kFirst : 0), row);
   }
 }
 
@@ -58,19 +90,22 @@ std::vector<PaletteRow> paletteRows(const kit::SessionData* session, const Actio
              0,
              {},
              QStringLiteral("/%1/").arg(text)}};
+  if (session && !prefixed && !text.isEmpty()) addViews(found, text);
   if (session && sign != '>' && sign != '?' && (!text.isEmpty() || prefixed))
     for (const FoundEntity& f : findEntities(*session, text, stage, 200)) {
       const Kind kind = kind_of(f.id);
       if (sign == ':' && kind != Kind::Span) continue;
       if (sign == '#' && kind != Kind::Break && kind != Kind::Message && kind != Kind::Recompilation)
         continue;
-      found.emplace_back(f.score, PaletteRow{f.icon, f.label, f.context, {}, true, f.id, {}});
+      const int last = kind == Kind::Guard ? kLast : 0;
+      found.emplace_back(f.score + last, PaletteRow{f.icon, f.label, f.context, {}, true, f.id, {}});
     }
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<PaletteRow> out;
   for (auto& [score, row] : found)
     if (out.size() < most) out.push_back(std::move(row));
+  if (out.empty() && !text.isEmpty()) out.push_back(nothingFound(session, text));
   return out;
 }
 
@@ -113,6 +148,8 @@ void Palette::take(size_t row, bool other) {
   leave();
   if (!chosen.find.isEmpty())
     Q_EMIT findWanted(chosen.find);
+  else if (!chosen.view.isEmpty())
+    Q_EMIT openIn(0, chosen.view, other);
   else if (chosen.id && other)
     Q_EMIT openIn(chosen.id, {}, true);
   else if (chosen.id)

@@ -19,7 +19,8 @@ struct PaletteRow {
   bool enabled = true;
   Id id = 0;        // a thing of the session, or
   QString command;  // a command, or
-  QString find;     // what is looked for in the view
+  QString find;     // what is looked for in the view, or
+  QString view;     // a view
 };
 
 // The rows for a text, best first. A pure function of its arguments, for tests.
@@ -33,7 +34,7 @@ class Palette : public QFrame {
   void open(const QString& text = {}, const std::string& stage = {});
 
  Q_SIGNALS:
-  void openIn(vitrine::Id id, const QString& view, bool other);  // Ctrl+Enter
+  void openIn(vitrine::Id id, const QString& view, bool other);  // id 0: the view itself
   void findWanted(const QString& text);
 
  protected:

@@ -44,6 +44,18 @@ DockSet::DockSet(Document* document, QMainWindow* window) : QObject(window), win
   }
 }
 
+QList<QAction*> DockSet::toggles() const {
+  QList<QAction*> out;
+  for (const kit::ViewInfo& info : views::registry()) {
+    Dock* dock = docks_.value(QString::fromLatin1(info.id));
+    if (!dock) continue;
+    QAction* action = dock->toggleViewAction();
+    action->setText(QString::fromUtf8(info.title));
+    out << action;
+  }
+  return out;
+}
+
 void DockSet::hideAll() {
   for (Dock* dock : docks_) dock->hide();
 }

@@ -19,6 +19,7 @@ class DockSet : public QObject {
   const QMap<QString, Dock*>& all() const { return docks_; }
   QList<Dock*> shown() const;  // also those behind other tabs
   QList<Dock*> visible() const;
+  QList<QAction*> toggles() const;  // one a dock, in the order of the registry: shown or not
   void raise(const QString& view);
   void toggleArea(Qt::DockWidgetArea area);
   void setNarrow(bool narrow);  // the Inspector becomes a tab beside Runs
