@@ -8,6 +8,7 @@
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
 #include "core/session/launches.h"
+#include "core/session/sized_memory.h"
 #include "core/session/stages.h"
 #include "core/session/verdict.h"
 
@@ -281,10 +282,22 @@ std::string show_calls(const Reader& s, const ShowOptions& options, std::string_
   EntityNames names(s);
   std::erase_if(calls, [&](const CallRow& c) { return !names.shown(c.compilation, options); });
   if (options.json) return json_table(s, calls);
-  TextTable table({">#", "compilation", "what happened", ">time"});
+  std::map<std::pair<Id, int64_t>, InstanceRow> instances;
+  for (InstanceRow& row : s.all<InstanceRow>()) {
+    const std::pair key{row.compilation, row.ordinal};
+    instances[key] = std::move(row);
+  }
+  std::vector<std::string> titles = {">#", "compilation", "what happened", ">time"};
+  if (!instances.empty()) titles.insert(titles.end(), {"sizes", "plan"});
+  TextTable table(std::move(titles));
   for (const CallRow& c : calls) {
-    table.row({std::to_string(c.ordinal), names.compilation(c.compilation), what_happened(c.kind),
-               nanoseconds(static_cast<double>(c.duration_ns))});
+    std::vector<std::string> cells = {std::to_string(c.ordinal), names.compilation(c.compilation),
+                                      what_happened(c.kind), nanoseconds(static_cast<double>(c.duration_ns))};
+    if (!instances.empty()) {
+      const InstanceRow& instance = instances[{c.compilation, c.instance}];
+      cells.insert(cells.end(), {instance.sizes, c.kind == "eager" ? "" : how_words(instance)});
+    }
+    table.row(std::move(cells));
   }
   if (table.empty())
     return nothing("calls", why_nothing(s, "captured", "no call of what was compiled was recorded"));

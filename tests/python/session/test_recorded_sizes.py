@@ -40,6 +40,8 @@ def test_new_sizes_are_instantiated_from_one_program(tmp_path):
     assert [i["ordinal"] for i in made] == [1, 2, 3, 4]
     calls = [c for c in json.loads(vitrine("show", path, "calls", "--json").stdout) if c["compilation"] == made[0]["compilation"]]
     assert [c["instance"] for c in calls] == [1, 2, 3, 4, 2]
+    listed = vitrine("show", path, "calls").stdout
+    assert any("s0 = 6" in line and "numbers put into the program of expressions" in line for line in listed.splitlines())
     text = vitrine("show", path, "symbols").stdout
     assert "numbers put into the program of expressions" in text and "s0 <= 100" in text and "loop.py:8" in text
 
