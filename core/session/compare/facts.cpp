@@ -1,5 +1,7 @@
 // Settings, environment, memory and outputs.
-#include <cmath>
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <set>
 
 #include "core/session/compare/parts.h"
@@ -31,8 +33,13 @@ std::string bytes_text(int64_t n) {
   double value = static_cast<double>(n) / 1000;
   size_t unit = 0;
   for (; unit < 3 && value >= 999.5; ++unit) value /= 1000;
-  std::string text = std::to_string(value);
-  return text.substr(0, text.find('.') + (value < 99.95 ? 3 : 0)) + " " + kUnits[unit];
+  std::array<char, 32> out{};
+  std::snprintf(out.data(), out.size(), "%.*f %s",
+                value >= 99.95   ? 0
+                : value >= 9.995 ? 1
+                                 : 2,
+                value, kUnits[unit]);
+  return out.data();
 }
 
 void compare_bytes(const char* text, int64_t before, int64_t after, Changes& out) {
