@@ -33,6 +33,7 @@ MainWindow::MainWindow(QWidget* parent, JobRunner::Mode jobs)
   connectRun();
   addCommands();
   actions_->fill(row_->menus);
+  Actions::addToMenu(row_->menus, "View", "Docks", docks_->toggles());
   sessionChanged();
 }
 
@@ -65,7 +66,6 @@ void MainWindow::build() {
   pages_->addWidget(centre_ = new Centre(document_, pages_));
   setCentralWidget(middle);
   docks_ = new DockSet(document_, this);
-  Actions::addToMenu(row_->menus, "View", "Docks", docks_->toggles());
 
   chain_ = new ChainBar(this);
   auto* status = new QStatusBar(this);
