@@ -337,10 +337,12 @@ class GuardRows {
     Cell expected{shortened(q(group_expected(group)))},
         cost = number(group.cost_ns, group.cost_ns > 0 ? fixed(group.cost_ns, 0) : unknown());
     expected.quiet = true;
-    Item out{
-        0,     {{q(group_title(group))}, expected, {}, cost, count(group.checks), fails_cell(group.fails)},
-        {},    {},
-        false, false};
+    Item out{group.rows.front()->id,
+             {{q(group_title(group))}, expected, {}, cost, count(group.checks), fails_cell(group.fails)},
+             {},
+             {},
+             false,
+             false};
     for (const GuardRow* g : group.rows) out.children.push_back(leaf(*g, g->root));
     return out;
   }

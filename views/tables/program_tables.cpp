@@ -82,28 +82,24 @@ std::vector<Column> memory_columns(const TableScope& s) {
           {"offset, B", 100, true},           {"takes place of", 110, false, true}};
 }
 
-// What a buffer takes in the calls of each size: "s0 = 6: 768 B".
-QString values_of(const TableScope& s, const SizedBufferRow& buffer) {
-  constexpr qsizetype kMost = 12;
-  QStringList out;
-  for (const InstanceRow& row : s.data.instances.of(s.compilation)) {
-    const std::vector<int64_t> bytes = session::buffer_bytes(row);
-    const auto at = static_cast<size_t>(buffer.ordinal);
-    if (at >= bytes.size()) continue;
-    out << q(row.sizes) + ": " + bytesText(static_cast<double>(bytes[at]));
-    if (out.size() == kMost) break;
-  }
-  return out.join("<br>");
-}
-
-// The memory of the program from which plans for new sizes are made: sizes are expressions.
+// The memory of the program from which plans for new sizes are made: sizes are expressions, in bytes, and
+// what the last sizes that were met gave stands behind them.
 Item sized_item(const TableScope& s) {
   Item heading{0, {{QStringLiteral("for any size")}}, {}, {}, true, true};
   const auto plan = s.data.launches.of(s.compilation);
-  const auto instances = s.data.instances.of(s.compilation);
+  const MeasureUnit unit = buffer_unit(s);
+  const InstanceRow* last = nullptr;
+  for (const InstanceRow& row : s.data.instances.of(s.compilation))
+    if (!row.buffer_bytes.empty()) last = &row;
+  const std::vector<int64_t> bytes = last ? session::buffer_bytes(*last) : std::vector<int64_t>();
   for (const SizedBufferRow& b : s.data.sized_buffers.of(s.compilation)) {
-    const bool view = b.kind == "view";
-    Cell size{view ? unknown() : q(b.size)}, place{b.place.empty() ? unknown() : q(b.place)};
+    const auto at = static_cast<size_t>(b.ordinal);
+    const bool view = b.kind == "view", changes = b.size.find('s') != std::string::npos;
+    const double value = at < bytes.size() ? static_cast<double>(bytes[at]) : 0;
+    const Cell size = view || !changes ? number(value, unit) : Cell{q(b.size) + " B", value};
+    Cell now{changes && value > 0 ? bytesText(value) + QStringLiteral(" at ") + q(last->sizes) : QString()};
+    now.quiet = true;
+    const Cell place{b.place.empty() ? unknown() : q(b.place)};
     Item item{0,
               {{q(b.name)},
                {q(b.kind)},
@@ -112,16 +108,13 @@ Item sized_item(const TableScope& s) {
                number(launch_number(plan, b.first)),
                number(launch_number(plan, b.last)),
                place,
-               {}},
+               now},
               {},
               {},
               false,
               false};
-    if (const QString values = values_of(s, b); !values.isEmpty() && !view)
-      item.detail = QStringLiteral("<p>%1</p>").arg(values);
     heading.children.push_back(std::move(item));
   }
-  heading.open = instances.size() > 1;
   return heading;
 }
 
