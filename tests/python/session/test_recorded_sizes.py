@@ -43,7 +43,7 @@ def test_new_sizes_are_instantiated_from_one_program(tmp_path):
     listed = vitrine("show", path, "calls").stdout
     assert any("s0 = 6" in line and "numbers put into the program of expressions" in line for line in listed.splitlines())
     text = vitrine("show", path, "symbols").stdout
-    assert "numbers put into the program of expressions" in text and "s0 <= 100" in text and "loop.py:8" in text
+    assert "numbers put into the program of expressions" in text and "s0 <= 100" in text and "loop.py:9" in text
 
 
 def test_memory_has_expressions_beside_the_last_sizes(tmp_path):
