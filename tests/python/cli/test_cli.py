@@ -207,9 +207,9 @@ def test_wrong_arguments_leave_the_session_that_was_there(tmp_path):
 
 
 def test_an_unknown_command_names_the_known_ones():
-    result = vitrine("diff", "a", "b")
+    result = vitrine("compare", "a", "b")
     assert result.returncode == 2
-    assert 'There is no command "diff"' in result.stderr and "run, show, explain" in result.stderr
+    assert 'There is no command "compare"' in result.stderr and "run, show, diff, explain" in result.stderr
 
 
 RAISING = {
