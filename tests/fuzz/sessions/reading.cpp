@@ -2,10 +2,23 @@
 
 #include "app/cli/show.h"
 #include "core/session/abandoned.h"
+#include "core/session/compare/difference.h"
 #include "core/session/reader.h"
 #include "core/session/shared_copy.h"
 
 namespace vitrine::fuzz {
+
+namespace {
+
+// Compared with itself and with an empty session.
+size_t difference_from_nothing(const session::Reader& reader) {
+  const session::ComparedSession read = session::compared_session(reader), none;
+  return session::compare_sessions(read, none).verdict.size() +
+         session::compare_sessions(none, read).changes.size() +
+         session::compare_sessions(read, read).verdict.size();
+}
+
+}  // namespace
 
 size_t print_part(const std::string& path, uint64_t part, uint64_t parts) {
   session::close_if_abandoned(path);
@@ -22,8 +35,18 @@ size_t print_part(const std::string& path, uint64_t part, uint64_t parts) {
       if (auto text = cli::show(reader, std::string(row.name), options); text) printed += text.value().size();
     }
   }
-  for (auto* summary : {cli::stage_summary, cli::run_summary, cli::problem_summary, cli::explain})
-    if (wanted()) printed += summary(reader).size();
+  using Read = const session::Reader&;
+  static constexpr size_t (*kWhole[])(Read) = {
+      [](Read r) { return cli::stage_summary(r).size(); },
+      [](Read r) { return cli::run_summary(r).size(); },
+      [](Read r) { return cli::problem_summary(r).size(); },
+      [](Read r) { return cli::explain(r).size(); },
+      [](Read r) { return cli::show_summary(r, {.width = 40}).size(); },
+      [](Read r) { return cli::show_summary(r, {.json = true}).size(); },
+      [](Read r) { return difference_from_nothing(r); },
+  };
+  for (const auto& whole : kWhole)
+    if (wanted()) printed += whole(reader);
   return printed;
 }
 
