@@ -35,7 +35,8 @@ inline void need(bool condition, const char* why) {
 
 class Call {
  public:
-  explicit Call(const ShapeCall& call) : call_(call), default_dtype(call.default_dtype) {}
+  explicit Call(const ShapeCall& call)
+      : call_(call), default_dtype(call.default_dtype), grad_enabled(call.grad_enabled) {}
   size_t size() const { return call_.args.size(); }
 
   bool none(size_t i) const {
@@ -71,6 +72,7 @@ class Call {
 
  public:
   const DType default_dtype;
+  const bool grad_enabled;
 };
 
 template <auto Rule>

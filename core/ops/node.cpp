@@ -222,6 +222,11 @@ bool asks_grad_mode(const ir::Node& node) {
          node.outputs[row->workspace].numel() > 0;
 }
 
+std::optional<size_t> workspace(const ir::Node& node) {
+  const unlisted::Recurrent* row = unlisted::recurrent(node.op);
+  return row && node.op == row->op ? std::optional(row->workspace) : std::nullopt;
+}
+
 std::span<const size_t> optional_gradients(const ir::Node& node) {
   const unlisted::Recurrent* row = unlisted::recurrent(node.op);
   if (row && node.op == row->backward) return row->gradients;

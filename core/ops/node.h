@@ -2,6 +2,7 @@
 // it may return a view, the type in which it computes. An operator without a row gets the safe answer.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "core/ir/graph.h"
@@ -55,6 +56,8 @@ bool is_attention(const ir::Node& node);
 bool drops_out(const ir::Node& node);
 // It makes what its backward needs only while grad mode is on, and did so when it was recorded.
 bool asks_grad_mode(const ir::Node& node);
+// Which of its outputs is memory for its backward alone, whose size only the operator knows.
+std::optional<size_t> workspace(const ir::Node& node);
 // Positions of the gradients that a backward operator takes, where each may be None if another is given.
 std::span<const size_t> optional_gradients(const ir::Node& node);
 

@@ -44,6 +44,7 @@ struct ShapeArg {
 struct ShapeCall {
   std::vector<ShapeArg> args;                // in schema order (keyword-only ones last), defaults filled in
   ir::DType default_dtype = ir::DType::f32;  // torch.get_default_dtype(): what an integer becomes in sqrt
+  bool grad_enabled = false;                 // torch.is_grad_enabled()
 };
 // Types (with exact strides and offsets, as PyTorch's CPU kernels give them) of the outputs. Error: the call
 // is one that the rule does not cover; PyTorch's meta kernel is asked instead. A rule never guesses.

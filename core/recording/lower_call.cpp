@@ -218,8 +218,10 @@ bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, PyRef&
            *run_kwargs = is_attention ? attention_call.kwargs.get() : kwargs;
   const PyRef run_callable =
       for_absent_gpu() ? chosen_for(architecture, name, callable) : PyRef::borrow(callable);
-  PyRef result =
-      run_in_modes(run_callable.get(), {name, callable, run_args, run_kwargs, origin}, once, warned);
+  const Asked run_asked{name, callable, run_args, run_kwargs, origin};
+  const bool of_expressions = is_recurrence_of_expressions(whole, args);
+  PyRef result = of_expressions ? recurrence_of_expressions(*whole, run_asked, once, warned)
+                                : run_in_modes(run_callable.get(), run_asked, once, warned);
   if (result && warned && !dispatch.stopped)
     stop("warning", name + " warns: " + text_of_warning(warned.get()));
   if (!result || dispatch.stopped) {
@@ -229,7 +231,7 @@ bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, PyRef&
   refuse_inference_inputs(name, args, result.get());
   refuse_unwritten(name, outs);
   count_bias(recording, name, result.get(), mark);
-  if (whole) collapse(*whole, run_args, run_kwargs, result.get(), mark);
+  if (whole && !of_expressions) collapse(*whole, run_args, run_kwargs, result.get(), mark);
   if (is_attention && is_tensor(result.get()) && requires_grad(result.get()) && for_absent_gpu() &&
       !has_attention(recording, mark))
     recording.effects.chosen_on_gpu = python_name(whole->function).attribute;

@@ -108,6 +108,10 @@ struct Lowering::State {
   };
   Modes modes() const { return {grad_mode, autocast, attention}; }
   PyRef run(PyObject* callable, PyObject* args, PyObject* kwargs);
+  // symbolic_recurrent.cpp
+  bool is_recurrence_of_expressions(const PreservedComposite* whole, PyObject* args);
+  PyRef recurrence_of_expressions(const PreservedComposite& whole, const Asked& asked,
+                                  WarningWatch::Once once, PyRef& warned);
   bool for_absent_gpu() const;
   void copy_requires_grad(int index, PyObject* real);
   int leaf_slot(PyObject* tensor);

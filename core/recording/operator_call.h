@@ -76,6 +76,7 @@ class OperatorCall {
   PyRef by_rule();
   PyRef results(const std::vector<ir::TensorType>& types);
   ops::ShapeCall shape_call() const;
+  PyRef recurrent_layer();
   static PyRef listed(const std::vector<PyRef>& made);
   static PyRef packed(const std::vector<PyRef>& made);
   bool fits(int param, const ir::TensorType& type) const;

@@ -62,6 +62,7 @@ std::vector<FallbackArg> OperatorCall::fallback_args() const {
 ops::ShapeCall OperatorCall::shape_call() const {
   ops::ShapeCall call;
   call.default_dtype = ir::dtype_from_scalar_type(api().symbols.default_dtype());
+  call.grad_enabled = api().symbols.grad_enabled();
   call.args.reserve(bound_.size());
   for (const BoundArg& b : bound_) {
     size_t next = 0;
@@ -70,7 +71,25 @@ ops::ShapeCall OperatorCall::shape_call() const {
   return call;
 }
 
+// PyTorch's recurrent layers have a rule, but no row. What a layer makes for its backward alone is undefined
+// where no gradient is wanted.
+PyRef OperatorCall::recurrent_layer() {
+  const ops::ShapeRule rule = ops::unlisted::recurrent_types(op_.name);
+  if (!rule) return PyRef();
+  const Result<std::vector<ir::TensorType>> types = rule(shape_call());
+  if (!types) return PyRef();
+  const ops::unlisted::Recurrent* row = ops::unlisted::recurrent(op_.name);
+  std::vector<PyRef> made;
+  for (const ir::TensorType& type : types.value()) {
+    const bool undefined = row && row->op == op_.name && made.size() == row->workspace && type.numel() == 0;
+    if (undefined) node_.outputs.push_back(type);
+    made.push_back(undefined ? PyRef::borrow(Py_None) : fresh(type));
+  }
+  return packed(made);
+}
+
 PyRef OperatorCall::by_rule() {
+  if (!op_.row) return recurrent_layer();
   if (!op_.row || !op_.row->shape || writes_overlap() || refuses_devices()) return PyRef();
   Result<std::vector<ir::TensorType>> types = ops::types_of(*op_.row, shape_call());
   if (!types) return PyRef();

@@ -159,6 +159,8 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     step.op = op.take();
     step.asks_grad_mode = ops::asks_grad_mode(from.node);
     step.makes_new = from.node.makes_new;
+    if (const auto workspace = ops::workspace(from.node); workspace && *workspace < from.outs.size())
+      table_.rows.at(static_cast<size_t>(from.outs[*workspace])).any_size = true;
     ++python_calls_;
   }
   // Memory of its own for what a kernel or a library call writes, where the arena holds none.

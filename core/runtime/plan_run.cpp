@@ -418,7 +418,7 @@ bool ProgramPlan::take_made(int32_t out, bridge::Handle made, CallState& state) 
 ProgramPlan::Made ProgramPlan::judge(int32_t out, bridge::Handle made) const {
   const auto& row = table_.rows[static_cast<size_t>(out)];
   const bridge::TensorView view = bridge::view(made);
-  if (!row.read) return Made::as_planned;
+  if (!row.read || row.any_size) return Made::as_planned;
   if (has_sizes(view, row.type)) {
     const bool same_type = ir::dtype_from_scalar_type(view.scalar_type) == row.type.dtype;
     return same_type && lies_as(view, row.type) ? Made::as_planned : Made::elsewhere;

@@ -140,6 +140,7 @@
   X(GraphBuilder, "vitrine._fx", "GraphBuilder", required)                                              \
   X(is_consumed, "vitrine._autograd.training", "is_consumed", required)                                 \
   X(leaves_behind, "vitrine._autograd.training", "leaves_behind", required)                             \
+  X(lstm_of_expressions, "vitrine._polyfills.recurrent", "lstm", required)                              \
   X(loses_infinity, "vitrine._library_gelu", "loses_infinity", required)                                \
   X(not_followed, "vitrine._controls", "not_followed", required)                                        \
   X(outputs_behind, "vitrine._autograd.training", "outputs_behind", required)                           \
