@@ -265,9 +265,9 @@ const char* crossing_name(Crossing::Kind kind) {
 }
 
 size_t Partition::handed_over() const {
-  return static_cast<size_t>(std::count_if(crossings.begin(), crossings.end(), [](const Crossing& c) {
-    return c.kind != Crossing::Kind::recomputed;
-  }));
+  const auto is_handed = [](const Crossing& c) { return c.kind != Crossing::Kind::recomputed; };
+  const auto behind = std::partition_point(crossings.begin(), crossings.end(), is_handed);
+  return static_cast<size_t>(behind - crossings.begin());
 }
 
 Partition partition(const JointGraph& joint, const std::shared_ptr<ir::NodeIds>& ids) {

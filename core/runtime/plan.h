@@ -161,6 +161,7 @@ class ProgramPlan : public Plan {
   void give_back(std::unique_ptr<CallState> state);
 
   BufferTable table_;
+  std::vector<std::vector<int32_t>> of_input_;  // by input: the buffers that lie in its memory
   std::unordered_map<int64_t, int32_t>
       slots_;  // (node, output) in one number -> buffer; only while it is built
   codegen::Program program_;

@@ -174,6 +174,12 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
 }
 
 void ProgramPlan::find_last_reads() {
+  of_input_.resize(program_.input_buffer.size());
+  std::unordered_map<int32_t, size_t> inputs;  // by buffer
+  for (size_t i = 0; i < program_.input_buffer.size(); ++i) inputs.emplace(program_.input_buffer[i], i);
+  for (size_t b = 0; b < table_.rows.size(); ++b)
+    if (const auto of = inputs.find(root(static_cast<int32_t>(b))); of != inputs.end())
+      of_input_[of->second].push_back(static_cast<int32_t>(b));
   for (size_t i = 0; i < program_.input_buffer.size(); ++i) {
     const int32_t last = program_.buffers[static_cast<size_t>(program_.input_buffer[i])].last_step;
     if (last >= 0 && last < static_cast<int32_t>(steps_.size()))

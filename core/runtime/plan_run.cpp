@@ -214,9 +214,7 @@ bool ProgramPlan::starts_as_compiled(CallState& state) {
 void ProgramPlan::give_up(CallState& state, int32_t input) const {
   _object*& own = (*state.given_up)[static_cast<size_t>(input)];
   if (!own) return;
-  const int32_t buffer = program_.input_buffer[static_cast<size_t>(input)];
-  for (size_t b = 0; b < table_.rows.size(); ++b)
-    if (root(static_cast<int32_t>(b)) == buffer) state.release(static_cast<int32_t>(b));
+  for (const int32_t b : of_input_[static_cast<size_t>(input)]) state.release(b);
   bridge::drop(std::exchange(own, nullptr));
 }
 

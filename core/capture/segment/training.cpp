@@ -120,7 +120,7 @@ std::vector<std::string> changes(const torch_api::JointAtSizes& joint, PyObject*
   const std::vector<const ir::Node*> inputs = any.halves.backward->inputs();
   std::vector<std::string> out(any.halves.handed_over());
   for (size_t i = 0; i < out.size(); ++i) {
-    if (any.halves.crossings[i].kind != Crossing::Kind::input) continue;
+    if (any.halves.crossings[i].kind != Crossing::Kind::input || !torch_api::is_tensor(given[i])) continue;
     const ir::TensorType is = torch_api::type_of(given[i]);
     if (!joint.lies_as(is, inputs[i]->type()))
       out[i] = inputs[i]->name + " was " + inputs[i]->type().text() + " in forward and is " + is.text() +
@@ -210,8 +210,8 @@ Backward compile_backward(const Plans& plans, const BackwardVariant& asked) {
 std::vector<bool> used_up(const Joint& joint, PyObject* given, bool keep) {
   if (keep || !PyList_CheckExact(given)) return {};
   std::vector<bool> own;
-  for (size_t i = 0; i < joint.halves.handed_over(); ++i)
-    own.push_back(joint.halves.crossings[i].kind == Crossing::Kind::saved);
+  const size_t saved = joint.halves.handed_over();
+  for (size_t i = 0; i < saved; ++i) own.push_back(joint.halves.crossings[i].kind == Crossing::Kind::saved);
   return own;
 }
 
