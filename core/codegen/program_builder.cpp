@@ -292,7 +292,8 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const Schedul
   const bool gpu = type(schedule.arguments.front().root).device.is_cuda(), joined = unit.product >= 0;
   // One number is computed as one.
   const bool one = (schedule.row_count() * schedule.columns()).same(1);
-  const cpp::Target cpu{one && !joined ? 1 : options_.lanes, options_.stream_bytes, options_.sizes.get()};
+  const cpp::Target cpu{one && !joined ? 1 : options_.lanes, options_.stream_bytes, options_.sizes.get(),
+                        !joined};
   if (schedule.leaves_sums())
     for (int i : schedule.sums()) {
       const int32_t partial = partial_sums(schedule, schedule.values[static_cast<size_t>(i)]);

@@ -31,9 +31,9 @@ struct Recurrent {
 };
 const Recurrent* recurrent(std::string_view op);  // of either of the two
 
-// What PyTorch's recurrent layers give, each as one operator (core/ops/recurrent.cpp); their backward as well.
-// nullptr: another operator. The memory that a layer makes for its backward alone has a size that only its
-// library knows: the rule gives one of about that many bytes, and what comes is handed on as it is.
+// What PyTorch's recurrent layers give, each as one operator; their backward as
+// well. nullptr: another operator. The memory that a layer makes for its backward alone has a size that only
+// its library knows: the rule gives one of about that many bytes, and what comes is handed on as it is.
 ShapeRule recurrent_types(std::string_view op);
 
 // What the node writes. An operator that is not PyTorch's may write every tensor that it gets.

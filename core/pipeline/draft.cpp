@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/clock.h"
+#include "core/codegen/schedule/shared_offsets.h"
 
 namespace vitrine::pipeline {
 
@@ -49,6 +50,7 @@ void Draft::lay_out() {
     if (row.stage == "kernels") times_.fused = monotonic_ns();
     run(row);
   }
+  codegen::share_offsets(program());
   if (options_.edited)
     for (codegen::Kernel& kernel : program().kernels) use_edited_text(kernel, *options_.edited);
   times_.program = monotonic_ns();

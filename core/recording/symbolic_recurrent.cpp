@@ -1,6 +1,6 @@
-// Recurrent layers of sizes that are expressions. PyTorch's functions write such a layer out for a length that
-// is a number; here the operators that are chosen for every length are recorded at once. What is recorded
-// must be what PyTorch recorded for the first sizes, so nothing here needs to be certain.
+// Recurrent layers of sizes that are expressions. PyTorch's functions write such a layer out for a length
+// that is a number; here the operators that are chosen for every length are recorded at once. What is
+// recorded must be what PyTorch recorded for the first sizes, so nothing here needs to be certain.
 #include <algorithm>
 
 #include "core/ir/each_integer.h"
@@ -19,7 +19,8 @@ constexpr Py_ssize_t kInput = 0, kStates = 1, kWeights = 2, kArguments = 9;
 std::vector<PyObject*> tensors_of(PyObject* value) {
   if (is_tensor(value)) return {value};
   std::vector<PyObject*> out;
-  for (Py_ssize_t i = 0; (PyTuple_Check(value) || PyList_Check(value)) && i < PySequence_Fast_GET_SIZE(value); ++i)
+  for (Py_ssize_t i = 0; (PyTuple_Check(value) || PyList_Check(value)) && i < PySequence_Fast_GET_SIZE(value);
+       ++i)
     out.push_back(PySequence_Fast_GET_ITEM(value, i));
   return out;
 }
@@ -54,8 +55,10 @@ PyRef Lowering::State::recurrence_of_expressions(const PreservedComposite& whole
     return run_in_modes(kept(Name::lstm_of_expressions), asked, once, warned);
   bool differentiates = false;
   for (const Py_ssize_t i : {kInput, kStates, kWeights})
-    for (PyObject* t : tensors_of(PyTuple_GET_ITEM(asked.args, i))) differentiates |= grad_mode && requires_grad(t);
-  if (differentiates) stop("unsupported_operator", asked.name + " of sizes that are expressions has no derivative");
+    for (PyObject* t : tensors_of(PyTuple_GET_ITEM(asked.args, i)))
+      differentiates |= grad_mode && requires_grad(t);
+  if (differentiates)
+    stop("unsupported_operator", asked.name + " of sizes that are expressions has no derivative");
   const Result<OpCall> found = find_op(whole.op);
   const Overload* op = found ? overload_of(found.value().overload) : nullptr;
   if (!op) stop("unsupported_operator", std::string("PyTorch lacks ") + whole.op);

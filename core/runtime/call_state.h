@@ -27,7 +27,7 @@ struct BufferTable {
     ir::TensorType type;
     int32_t input = -1, view_of = -1;
     int64_t arena_offset = -1;
-    int64_t shift = 0;  // view: elements from the first of view_of's to the first of its own
+    int64_t shift = 0;      // view: elements from the first of view_of's to the first of its own
     bool read = false;      // by a step or as a result, itself or a view of it
     bool any_size = false;  // an operator's memory for its backward, which nobody else looks at
     bool in_arena() const { return arena_offset >= 0 && view_of < 0; }

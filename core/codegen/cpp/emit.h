@@ -12,6 +12,7 @@ struct Target {
   int lanes = 16;               // f32 values of a vector: 16 for AVX-512, 8 for AVX2
   int64_t stream_bytes = 0;     // codegen::CodegenOptions
   SizeMemory* sizes = nullptr;  // the same
+  bool marks_offsets = false;   // the caller resolves mark_offset()
 };
 
 // Fills text, lines, name, space, work, grain, bytes, flops of a kernel. Its arguments are

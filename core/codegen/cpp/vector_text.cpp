@@ -5,6 +5,7 @@
 
 #include "core/codegen/cpp/prelude.h"
 #include "core/codegen/schedule/naming.h"
+#include "core/codegen/schedule/shared_offsets.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cpp {
@@ -27,7 +28,11 @@ VectorText::VectorText(const fusion::LoopProgram& program, const fusion::Unit& u
       target_(target),
       lanes_(target.lanes),
       launch_(launch),
-      index_(s, [this](const ir::Sym& n) { return size(n); }),
+      index_(
+          s, [this](const ir::Sym& n) { return size(n); },
+          [this](const ir::Sym& n) {
+            return target_.marks_offsets && !target_.sizes ? mark_offset(static_cast<int64_t>(n)) : size(n);
+          }),
       loads_(s, index_, [this](const OperandSource& from) { return named(from); }) {}
 
 void VectorText::begin_kernel() {

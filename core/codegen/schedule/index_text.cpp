@@ -12,7 +12,7 @@ std::string IndexText::term(const std::string& variable, const ir::Sym& stride) 
 std::string IndexText::row(const ir::Dims& strides, const ir::Sym& offset) const {
   std::string out;
   for (size_t k = 0; k < s_.rows; ++k) out += term(s_.rows == 1 ? "r" : "i" + std::to_string(k), strides[k]);
-  return offset.same(0) ? out : out + " + " + number_(offset);
+  return offset.same(0) ? out : out + " + " + offset_(offset);
 }
 
 std::string IndexText::column(const ir::Dims& strides, bool last_too) const {

@@ -11,9 +11,10 @@ namespace vitrine::codegen {
 
 class IndexText {
  public:
-  // number: how a size is written.
-  IndexText(const Schedule& schedule, std::function<std::string(const ir::Sym&)> number)
-      : s_(schedule), number_(std::move(number)) {}
+  // number: how a size is written; offset: where a tensor is read from, where that is another way.
+  IndexText(const Schedule& schedule, std::function<std::string(const ir::Sym&)> number,
+            std::function<std::string(const ir::Sym&)> offset = {})
+      : s_(schedule), number_(std::move(number)), offset_(offset ? std::move(offset) : number_) {}
 
   // " + r * 768" or " + i0 * 98304 + i1 * 64", then the offset.
   std::string row(const ir::Dims& strides, const ir::Sym& offset) const;
@@ -28,7 +29,7 @@ class IndexText {
 
  private:
   const Schedule& s_;
-  std::function<std::string(const ir::Sym&)> number_;
+  std::function<std::string(const ir::Sym&)> number_, offset_;
 };
 
 // Bytes of the argument that a call moves: all of it, or what it is gathered from at most.
