@@ -25,6 +25,7 @@
 #include "core/passes/library_calls/linear_activation.h"
 #include "core/passes/library_calls/pad_products.h"
 #include "core/passes/library_calls/split_addmm_bias.h"
+#include "core/passes/library_calls/sums_of_products.h"
 
 namespace vitrine::pipeline {
 
@@ -106,6 +107,8 @@ constexpr Row kRows[] = {
      "what lies transposed after a convolution and is added to rows lies as rows"},
     {"fold_views", "optimised", passes::fold_views, nullptr, nullptr, "passes/fold_views.txt",
      "chains of views shortened"},
+    {"sums_of_products", "optimised", passes::sums_of_products, nullptr, nullptr,
+     "passes/sums_of_products.txt", "the gradient of a weight used in many steps is a few products"},
     // Views must be short by now: the pass looks through them for a loop to fuse with.
     {"split_addmm_bias", "optimised", passes::split_addmm_bias, nullptr, nullptr,
      "passes/split_addmm_bias.txt", "the bias moves out of the library call, so that it can fuse"},

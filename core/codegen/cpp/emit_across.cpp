@@ -99,7 +99,7 @@ class Across : VectorText {
     for (size_t k = 0; k < lane_dim_; ++k)
       if (!strides[k].same(0)) out += " + " + times("i" + num(static_cast<int64_t>(k)), strides[k]);
     if (in_tiles_ && !strides[lane_dim_].same(0)) out += " + " + times("j0", strides[lane_dim_]);
-    return out + (offset.same(0) ? "" : " + " + size(offset));
+    return out + (offset.same(0) ? "" : " + " + index_.offset(offset));
   }
   std::string column_offset(const Dims& strides) const {
     std::string out;

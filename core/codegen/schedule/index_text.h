@@ -26,6 +26,7 @@ class IndexText {
   // A sum without its leading sign: "0" if there is none.
   static std::string trimmed(const std::string& sum) { return sum.empty() ? "0" : sum.substr(3); }
   std::string number(const ir::Sym& n) const { return number_(n); }
+  std::string offset(const ir::Sym& n) const { return offset_(n); }
 
  private:
   const Schedule& s_;

@@ -1,5 +1,6 @@
-"""Recurrent layers on the CPU: where autograd is off each is one operator, at any length of the sequence; with gradients one of few
-steps is written out, and a long one, or one of changing length, is left to eager, which runs it as one call."""
+"""Recurrent layers on the CPU: where autograd is off each is one operator, at any length of the sequence, and so is an LSTM's layer
+with gradients. Of others with gradients one of few steps is written out, and a long one, or one of changing length, is left to
+eager, which runs it as one call."""
 
 import pytest
 import torch
@@ -98,3 +99,99 @@ def test_a_long_one_is_left_to_eager(tmp_path):
         torch.testing.assert_close(gradients(vitrine.compile(function), model, x), gradients(function, model, x))
     breaks = session.rows("graph_break")
     assert breaks and all(b["kind"] == "limit" and b["reason"].startswith("torch.gru is written out step by step") for b in breaks)
+
+
+def compilations(session):
+    return len(session.rows("compilation", status="ok"))
+
+
+@pytest.mark.parametrize("how", [{}, {"batch_first": True, "num_layers": 2}, {"bidirectional": True}, {"bias": False}], ids=str)
+def test_an_lstm_of_any_length_is_compiled_for_two(how, tmp_path):
+    model = layers(nn.LSTM, **how).train()
+    function = program(model)
+    compiled = vitrine.compile(function, fullgraph=True)
+    with recorded(tmp_path) as session:
+        for n in LENGTHS + [33, 17, 40]:
+            x = torch.randn(3, n, 4) if how.get("batch_first") else torch.randn(n, 3, 4)
+            expected, found = gradients(function, model, x), gradients(compiled, model, x)
+            torch.testing.assert_close(found, expected)
+            assert found[1].stride() == expected[1].stride()
+    assert compilations(session) == 4  # forward and backward: for the first length, and for all others
+    graphs = session.rows("graph")
+    assert graphs and not operators(session, "aten.sigmoid")
+
+
+def test_a_changing_batch_and_a_state_that_is_given():
+    lstm = nn.LSTM(6, 5)
+    compiled = vitrine.compile(lambda x, h, c: lstm(x.exp(), (h, c)), fullgraph=True)
+    for n, batch in ((5, 3), (7, 4), (9, 2), (4, 6)):
+        state = [torch.randn(1, batch, 5, requires_grad=True) for _ in range(2)]
+        x = torch.randn(n, batch, 6)
+        found = []
+        for run in (compiled, lambda x, h, c: lstm(x.exp(), (h, c))):
+            output, (hidden, cell) = run(x, *state)
+            found.append([output, hidden, cell, *torch.autograd.grad((output * output).sum() + cell.sum(), [*state, *lstm.parameters()])])
+        torch.testing.assert_close(*found)
+
+
+def test_projections_at_changing_lengths():
+    lstm = nn.LSTM(6, 5, proj_size=3).eval()
+    compiled = vitrine.compile(lambda x: lstm(x)[0].tanh())
+    with torch.no_grad():
+        for n in LENGTHS:
+            x = torch.randn(n, 3, 6)
+            torch.testing.assert_close(compiled(x), lstm(x)[0].tanh())
+
+
+def test_dropout_between_layers_draws_as_eager_does_at_changing_lengths():
+    lstm = nn.LSTM(6, 5, 2, dropout=0.5).train()
+    compiled = vitrine.compile(lambda x: lstm(x)[0].tanh())
+    for n in LENGTHS:
+        x, found = torch.randn(n, 3, 6), []
+        for run in (compiled, lambda x: lstm(x)[0].tanh()):
+            lstm.zero_grad()
+            torch.manual_seed(n)
+            y = run(x)
+            y.sum().backward()
+            found.append([y.detach(), *(p.grad for p in lstm.parameters())])
+        torch.testing.assert_close(*found)
+
+
+def test_an_empty_sequence_is_eagers_error():
+    lstm = nn.LSTM(6, 5)
+    compiled = vitrine.compile(lambda x: lstm(x.exp())[0])
+    for n in LENGTHS:
+        compiled(torch.randn(n, 3, 6))
+    with pytest.raises(RuntimeError) as expected:
+        lstm(torch.randn(0, 3, 6))
+    with pytest.raises(RuntimeError) as found:
+        compiled(torch.randn(0, 3, 6))
+    assert str(found.value) == str(expected.value)
+
+
+class Loop(nn.Module):
+    def __init__(self, cell):
+        super().__init__()
+        self.cell = cell
+
+    def forward(self, x):
+        state, out = x.new_zeros(x.shape[1], 5), []
+        cell = state
+        for step in x:
+            if isinstance(self.cell, nn.LSTMCell):
+                state, cell = self.cell(step, (state, cell))
+            else:
+                state = self.cell(step, state)
+            out.append(state * step.mean())
+        return torch.stack(out)
+
+
+@pytest.mark.parametrize("cell", [nn.LSTMCell, nn.GRUCell, nn.RNNCell])
+@pytest.mark.parametrize("steps", [3, 40])
+def test_a_loop_of_cells(cell, steps, tmp_path):
+    model, x = Loop(cell(6, 5)).train(), torch.randn(steps, 4, 6)
+    compiled = vitrine.compile(model, fullgraph=True)
+    with recorded(tmp_path) as session:
+        torch.testing.assert_close(gradients(compiled, model, x), gradients(model, model, x), atol=2e-5, rtol=2e-4)
+    texts = {row["source"] for row in session.rows("kernel") if row["kind"] == "generated"}
+    assert len(texts) <= 30  # however many steps there are
