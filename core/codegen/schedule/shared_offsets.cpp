@@ -50,7 +50,7 @@ void declare(std::string& text, const std::vector<std::string>& names, size_t ar
 }
 
 // Kernels of one text but for these numbers.
-class Alike {
+class SameText {
  public:
   void add(Kernel& kernel, Marked marked) {
     kernels_.push_back(&kernel);
@@ -92,7 +92,7 @@ std::string mark_offset(int64_t offset) {
 }
 
 void share_offsets(Program& program) {
-  std::map<std::string, Alike> alike;
+  std::map<std::string, SameText> alike;
   std::set<int32_t> shared;
   for (Kernel& kernel : program.kernels) {
     Marked marked(kernel.text);
