@@ -78,14 +78,15 @@ PyObject* tensor_facts(PyObject*, PyObject* tensor) {
   if (!ready_tensor(tensor)) return nullptr;
   tb::Handle handle = tb::handle_of(tensor);
   const tb::TensorView v = tb::view(handle);
-  return Py_BuildValue("{s:N,s:N,s:L,s:i,s:i,s:i,s:K,s:O,s:O,s:K}", "sizes", tuple_of(v.sizes, v.ndim),
-                       "strides", tuple_of(v.strides, v.ndim), "offset",
-                       static_cast<long long>(v.storage_offset), "scalar_type", v.scalar_type, "device_type",
-                       v.device_type, "device_index", v.device_index, "keys",
-                       static_cast<unsigned long long>(tb::dispatch_keys(handle)), "requires_grad",
-                       tb::requires_grad(tensor) ? Py_True : Py_False, "plain",
-                       tb::is_plain_tensor(tensor) ? Py_True : Py_False, "storage",
-                       static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(tb::storage_id(handle))));
+  return Py_BuildValue(
+      "{s:N,s:N,s:L,s:i,s:i,s:i,s:K,s:O,s:O,s:K,s:K}", "sizes", tuple_of(v.sizes, v.ndim), "strides",
+      tuple_of(v.strides, v.ndim), "offset", static_cast<long long>(v.storage_offset), "scalar_type",
+      v.scalar_type, "device_type", v.device_type, "device_index", v.device_index, "keys",
+      static_cast<unsigned long long>(tb::dispatch_keys(handle)), "requires_grad",
+      tb::requires_grad(tensor) ? Py_True : Py_False, "plain",
+      tb::is_plain_tensor(tensor) ? Py_True : Py_False, "storage",
+      static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(tb::storage_id(handle))), "data",
+      static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(tb::data(handle))));
 }
 
 // tensor_view(tensor, sizes, strides, offset) -> tensor on the same storage, outside autograd.

@@ -3,6 +3,7 @@
 #include <Python.h>
 #include <dlfcn.h>
 
+#include <cstring>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -239,7 +240,27 @@ PyObject* wrap(Handle owned) {
   return out;
 }
 
-TensorView view(Handle t) {
+namespace {
+
+template <class T>
+T field(const void* object, int64_t bytes) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(object) + bytes, sizeof value);
+  return value;
+}
+
+// Whether the fields of a tensor are what PyTorch's functions tell: no class answers in Python or by others.
+bool tells_by_fields(const void* impl) {
+  const Api& a = api();
+  if (a.layout.dims_word < 0 || a.layout.dtype_offset < 0 || a.layout.device_offset < 0 ||
+      a.layout.keys_word < 0 || a.layout.data_word < 0 || a.layout.offset_word < 0 || a.layout.numel_word < 0)
+    return false;
+  const auto keys = field<uint64_t>(impl, 8 * a.layout.keys_word);
+  return keys != 0 && (keys == a.plain_keys || keys == a.inference_keys || keys == a.cuda_keys ||
+                       keys == a.cuda_inference_keys);
+}
+
+TensorView view_by_calls(Handle t) {
   const Symbols& s = api().symbols;
   TensorView v;
   int64_t *sizes = nullptr, *strides = nullptr;
@@ -252,7 +273,41 @@ TensorView view(Handle t) {
   return v;
 }
 
+// nullptr: to be asked for. PyTorch may copy a storage before it gives an address, or refuse: three flags say
+// so. An empty tensor has none.
+char* data_by_fields(const void* impl) {
+  const ObjectLayout& l = api().layout;
+  const void* storage = word_at(impl, l.storage_word);
+  if (!storage || field<int64_t>(impl, 8 * l.numel_word) == 0) return nullptr;
+  for (int flag = l.data_guard_offset - 2; flag <= l.data_guard_offset; ++flag)
+    if (field<char>(storage, flag) != 0) return nullptr;
+  auto* begin = static_cast<char*>(word_at(storage, l.data_word));
+  const int64_t offset = field<int64_t>(impl, 8 * l.offset_word);
+  if (!begin || offset == 0) return begin;
+  const ir::DType type = ir::dtype_from_scalar_type(field<uint16_t>(impl, l.dtype_offset));
+  return type == ir::DType::other ? nullptr : begin + offset * ir::dtype_bytes(type);
+}
+
+}  // namespace
+
+TensorView view(Handle t) {
+  const void* impl = impl_of(t);
+  const ObjectLayout& l = api().layout;
+  if (!tells_by_fields(impl)) return view_by_calls(t);
+  const auto* dims = static_cast<const int64_t*>(impl) + l.dims_word;
+  if (dims[0] > ObjectLayout::kInlineDims) return view_by_calls(t);
+  return {dims[0],
+          dims + 1,
+          dims + 1 + ObjectLayout::kInlineDims,
+          field<int64_t>(impl, 8 * l.offset_word),
+          field<uint16_t>(impl, l.dtype_offset),
+          field<int8_t>(impl, l.device_offset),
+          field<int8_t>(impl, l.device_offset + 1)};
+}
+
 void* data(Handle t) {
+  if (const void* impl = impl_of(t); tells_by_fields(impl))
+    if (char* found = data_by_fields(impl)) return found;
   void* out = nullptr;
   check(api().symbols.get_data_ptr(t, &out), "reading a tensor's address");
   return out;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 
+#include "core/ir/types.h"
 #include "core/torch_api/python_ref.h"
 
 namespace vitrine::torch_api {
@@ -31,6 +32,8 @@ def samples():
              torch.zeros(0, 3, dtype=torch.int64, device='cpu')]
     with torch.no_grad():
         plain.append(leaf[1])
+    plain += [torch.zeros(2, 1, 3, 1, 2, dtype=torch.int8, device='cpu').transpose(0, 2),
+              torch.zeros(1, 2, 1, 3, 1, 2, dtype=torch.bfloat16, device='cpu')]
     other = [torch.ones(2, dtype=torch.complex64, device='cpu').conj(), torch.ones(2, 3, device='meta')]
     return plain, other
 def answer(t):
@@ -85,6 +88,9 @@ class Prober {
           "storage", [&] { return find_word(&ObjectLayout::storage_word, &ProbedTensor::storage, true); });
       test("version counter", [&] { return find_version(); });
       test("requires_grad", [&] { return find_autograd(); });
+      test("sizes and strides", [&] { return find_dims(); });
+      test("element type", [&] { return find_dtype(); });
+      if (storage) test("element address", [&] { return find_address(); });
       if (storage) test("storage owners", [&] { return find_owners(); });
       if (storage) test("device", [&] { return find_device(); });
       report_.ready = storage && test("storage guard", [&] { return find_guard(); });
@@ -189,6 +195,75 @@ class Prober {
       if (all(same, with_other)) return report_.layout.*slot = w, true;
     }
     return false;
+  }
+
+  bool has_dims_at(const ProbedTensor& a, int word) const {
+    const auto* words = static_cast<int64_t*>(impl(a)) + word;
+    const auto n = static_cast<int64_t>(a.sizes.size());
+    if (words[0] != n || n > ObjectLayout::kInlineDims) return words[0] == n;
+    return std::equal(a.sizes.begin(), a.sizes.end(), words + 1) &&
+           std::equal(a.strides.begin(), a.strides.end(), words + 1 + ObjectLayout::kInlineDims);
+  }
+
+  bool find_dims() {
+    const auto words = static_cast<int>(words_in(impl(plain_[0])));
+    for (int w = 1; w + 2 * ObjectLayout::kInlineDims < words; ++w)
+      if (all([&](const ProbedTensor& a) { return has_dims_at(a, w); }, false))
+        return report_.layout.dims_word = w, true;
+    return false;
+  }
+
+  bool find_dtype() {
+    const size_t bytes = 8 * words_in(impl(plain_[0]));
+    for (size_t at = 8; at + sizeof(uint16_t) <= bytes; at += sizeof(uint16_t)) {
+      auto same = [&](const ProbedTensor& a) {
+        int32_t official = -1;
+        uint16_t found = 0;
+        std::memcpy(&found, static_cast<char*>(impl(a)) + at, sizeof found);
+        return !symbols_.get_dtype(handle(a), &official) && found == official;
+      };
+      if (!all(same, true)) continue;
+      if (report_.layout.dtype_offset >= 0) return report_.layout.dtype_offset = -1, false;
+      report_.layout.dtype_offset = static_cast<int>(at);
+    }
+    return report_.layout.dtype_offset >= 0;
+  }
+
+  static uint64_t count(const ProbedTensor& a) {
+    uint64_t n = 1;
+    for (int64_t size : a.sizes) n *= static_cast<uint64_t>(size);
+    return n;
+  }
+
+  // The first word of the object that every CPU sample has as expected; -1: none.
+  template <class Object, class Expected>
+  int first_word(Object&& object, Expected&& expected) const {
+    const auto words = static_cast<int>(words_in(object(plain_[0])));
+    for (int w = 1; w < words; ++w) {
+      auto same = [&](const ProbedTensor& a) {
+        return expected(a, reinterpret_cast<uint64_t>(word_at(object(a), w)));
+      };
+      if (all(same, false)) return w;
+    }
+    return -1;
+  }
+
+  // Offset and count, and where the storage begins: what an element's address is made of. PyTorch gives an
+  // empty tensor none.
+  bool find_address() {
+    ObjectLayout& layout = report_.layout;
+    auto tensor = [&](const ProbedTensor& a) { return impl(a); };
+    auto storage = [&](const ProbedTensor& a) { return word_at(impl(a), layout.storage_word); };
+    auto begins_at = [&](const ProbedTensor& a, uint64_t word) {
+      int32_t dtype = 0;
+      if (symbols_.get_dtype(handle(a), &dtype)) return false;
+      const int64_t item = ir::dtype_bytes(ir::dtype_from_scalar_type(dtype));
+      return count(a) == 0 || word == a.data - a.offset * static_cast<uint64_t>(item);
+    };
+    layout.offset_word = first_word(tensor, [](const ProbedTensor& a, uint64_t w) { return w == a.offset; });
+    layout.numel_word = first_word(tensor, [](const ProbedTensor& a, uint64_t w) { return w == count(a); });
+    layout.data_word = first_word(storage, begins_at);
+    return layout.offset_word >= 0 && layout.numel_word >= 0 && layout.data_word >= 0;
   }
 
   // A counter object {vtable, reference counts, version}: the word whose target holds the version of every

@@ -27,6 +27,13 @@ struct ObjectLayout {
   int device_offset = -1;          // in TensorImpl: bytes to its device's type, index, and a set flag
   int storage_device_offset = -1;  // in StorageImpl: bytes to its device's type and index
   int data_guard_offset = -1;      // in StorageImpl: bytes to the flag that makes every data access raise
+  int dims_word = -1;              // in TensorImpl: how many dims; kInlineDims sizes, as many strides
+  int dtype_offset = -1;           // in TensorImpl: bytes to its 16-bit type
+  int offset_word = -1;            // in TensorImpl: the storage offset, in elements
+  int numel_word = -1;             // in TensorImpl: how many elements
+  int data_word = -1;              // in StorageImpl: the address of its first byte
+
+  static constexpr int kInlineDims = 5;  // of more dims, sizes and strides lie elsewhere
 };
 
 struct LayoutReport {

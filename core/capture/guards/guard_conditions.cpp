@@ -420,6 +420,7 @@ GuardFailure GuardTree::explain(const Frame& frame, const torch_api::GlobalState
   temporaries_.clear();
   if (lifeline_->is_over()) return kGone;
   globals_ = frame.globals();
+  fast_path_.has_values = false;
   for (int32_t i = 0; i < static_cast<int32_t>(nodes_.size()); ++i) {
     const Node& node = nodes_[i];
     PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;

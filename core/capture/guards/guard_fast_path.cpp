@@ -1,10 +1,12 @@
 #include "core/capture/guards/guard_fast_path.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
 #include "core/capture/guards/guard_tree.h"
 #include "core/capture/objects/thread_locals.h"
+#include "core/capture/trace/sizes.h"
 
 namespace vitrine::capture {
 
@@ -13,8 +15,8 @@ namespace {
 // CPython 3.12 means to take it away one day, and keeps it up to date until then.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-uint64_t version_of(PyObject* dict) {
-  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+const uint64_t* version_of(PyObject* dict) {
+  return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
 }
 #pragma GCC diagnostic pop
 
@@ -26,16 +28,13 @@ const char* const kMembers[] = {"_parameters", "_buffers", "_modules"};
 
 }  // namespace
 
-bool Watch::holds() const {
-  switch (kind) {
-    case Kind::Object:
-      return Py_TYPE(object) == type && *slot == dict && version_of(dict) == version;
-    case Kind::Dict:
-      return version_of(dict) == version;
-    case Kind::Type:
-      return has_valid_version(type) && type->tp_version_tag == version;
-  }
-  return false;
+bool WatchedType::holds() const {
+  return has_valid_version(type) && type->tp_version_tag == version;
+}
+
+void Watches::word(const void* at, uint64_t expected, int32_t node) {
+  all_.words.push_back({at, expected});
+  all_.word_nodes.push_back(node);
 }
 
 bool Watches::object(PyObject* base, int32_t node) {
@@ -44,15 +43,17 @@ bool Watches::object(PyObject* base, int32_t node) {
   if (Py_TYPE(base)->tp_itemsize != 0) return false;  // where its dict lies depends on more than its type
   PyObject** slot = _PyObject_GetDictPtr(base);
   if (!slot || !*slot || !PyDict_CheckExact(*slot)) return false;
-  all_.push_back({Watch::Kind::Object, node, base, Py_TYPE(base), slot, *slot, version_of(*slot)});
+  word(&base->ob_type, reinterpret_cast<uintptr_t>(Py_TYPE(base)), node);
+  all_.classes.insert(Py_TYPE(base));
+  word(slot, reinterpret_cast<uintptr_t>(*slot), node);
+  word(version_of(*slot), *version_of(*slot), node);
   objects_.insert(base);
   return true;
 }
 
 bool Watches::dict(PyObject* base, int32_t node) {
   if (!base || !PyDict_Check(base)) return false;
-  if (dicts_.insert(base).second)
-    all_.push_back({Watch::Kind::Dict, node, nullptr, nullptr, nullptr, base, version_of(base)});
+  if (dicts_.insert(base).second) word(version_of(base), *version_of(base), node);
   return true;
 }
 
@@ -60,8 +61,10 @@ bool Watches::type(PyTypeObject* base, int32_t node) {
   static PyObject* const any = PyUnicode_InternFromString("__dict__");
   if (!has_valid_version(base)) (void)_PyType_Lookup(base, any);  // gives it one
   if (!has_valid_version(base)) return false;
-  if (types_.insert(base).second)
-    all_.push_back({Watch::Kind::Type, node, nullptr, base, nullptr, nullptr, base->tp_version_tag});
+  if (!types_.insert(base).second) return true;
+  all_.classes.insert(base);
+  all_.types.push_back({base, base->tp_version_tag});
+  all_.type_nodes.push_back(node);
   return true;
 }
 
@@ -127,6 +130,13 @@ bool Watches::hooks(PyObject* module, int32_t node) {
   return true;
 }
 
+// Its class is asked for with all else of it, at each check.
+bool GuardTree::is_matched_tensor(int32_t node) const {
+  const auto all = std::span(conditions_).subspan(nodes_[node].first, nodes_[node].last - nodes_[node].first);
+  return std::any_of(all.begin(), all.end(),
+                     [](const Condition& c) { return c.kind == GuardKind::TensorMatch; });
+}
+
 // Whether a condition that holds goes on holding while the watches do. The node's value is known to be the
 // same.
 bool GuardTree::stays(const Condition& c, const std::vector<bool>& same, Watches& watches) const {
@@ -141,7 +151,8 @@ bool GuardTree::stays(const Condition& c, const std::vector<bool>& same, Watches
     case GuardKind::Bound:
       return o != nullptr;
     case GuardKind::TypeIs:
-      return !PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) || watches.object(o, c.node);
+      return !PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) || is_matched_tensor(c.node) ||
+             watches.object(o, c.node);
     case GuardKind::Length:
     case GuardKind::LengthAtLeast:
     case GuardKind::LengthBelow:
@@ -194,24 +205,41 @@ bool GuardTree::anchored(PyObject* o, int32_t node, Watches& watches) {
   return true;
 }
 
+// As the tensor of a condition that holds is now; -1: it must be asked.
+int32_t GuardTree::fields_of(const Condition& c, FieldRows& rows) {
+  torch_api::TensorFields now;
+  if (has_any_dim(tensors_[c.tensor]) || !fast_path_.reader.read(values_[c.node], now)) return -1;
+  const auto [row, is_new] = rows.try_emplace(now, static_cast<int32_t>(fast_path_.fields.size()));
+  if (is_new) fast_path_.fields.push_back(now);
+  return row->second;
+}
+
+bool GuardTree::has_any_dim(const TensorExpected& t) const {
+  const auto dims = std::span(dims_).subspan(t.dims, 2 * static_cast<size_t>(t.ndim));
+  return std::find(dims.begin(), dims.end(), kAny) != dims.end();
+}
+
 // Right after a walk in which all held.
 void GuardTree::build_fast_path() {
   GuardFastPath& s = fast_path_;
-  s.ops.clear(), s.watches.clear(), s.tensors.clear(), s.apart.clear();
+  s.ops.clear(), s.tensors.clear(), s.fields.clear(), s.apart.clear();
+  s.watched = {};
   s.kept = std::make_unique<Lifeline>([&s] { s.ready = false; });
   s.misses.resize(nodes_.size());
   s.values = values_;
+  s.has_values = true;
   ++s.built;
   s.walks = 0;
-  Watches watches(s.watches);
+  Watches watches(s.watched);
+  FieldRows rows;
   std::vector<bool> same(nodes_.size(), false);  // the value is known to be the same, once so much has held
   using Op = GuardFastPath::Op;
   auto emit = [&](Op::Kind kind, int32_t first, int32_t last) { s.ops.push_back({kind, first, last}); };
   size_t watched = 0;
   auto emit_watches = [&] {
-    if (watched == s.watches.size()) return;
-    const auto first = static_cast<int32_t>(watched), last = static_cast<int32_t>(s.watches.size());
-    watched = s.watches.size();
+    if (watched == s.watched.words.size()) return;
+    const auto first = static_cast<int32_t>(watched), last = static_cast<int32_t>(s.watched.words.size());
+    watched = s.watched.words.size();
     if (!s.ops.empty() && s.ops.back().kind == Op::Kind::Watch)
       s.ops.back().last = last;
     else
@@ -236,15 +264,15 @@ void GuardTree::build_fast_path() {
       emit_watches();
       if (stay) continue;
       if (conditions_[c].kind == GuardKind::TensorMatch)
-        s.tensors.push_back(c);
+        s.tensors.push_back(
+            {i, c, fields_of(conditions_[c], rows), same[i], tensors_[conditions_[c].tensor].heeds_marks});
       else if (conditions_[c].kind == GuardKind::Apart)
         s.apart.push_back(c);
       else
         emit(Op::Kind::Condition, c, c);
     }
   }
-  for (const Watch& watch : s.watches)
-    if (watch.type) keep_for_shortcut(reinterpret_cast<PyObject*>(watch.type));
+  for (PyTypeObject* type : s.watched.classes) keep_for_shortcut(reinterpret_cast<PyObject*>(type));
   s.ready = !s.kept->is_over();
 }
 
@@ -258,14 +286,17 @@ GuardTree::Shortened GuardTree::missed(int32_t node) {
 }
 
 GuardTree::Shortened GuardTree::check_shortened(const Frame& frame) {
-  const GuardFastPath& s = fast_path_;
+  GuardFastPath& s = fast_path_;
   using Kind = GuardFastPath::Op::Kind;
-  std::memcpy(values_.data(), s.values.data(), values_.size() * sizeof(PyObject*));
+  if (!s.has_values) std::memcpy(values_.data(), s.values.data(), values_.size() * sizeof(PyObject*));
+  s.has_values = true;
+  for (size_t t = 0; t < s.watched.types.size(); ++t)
+    if (!s.watched.types[t].holds()) return missed(s.watched.type_nodes[t]);
   for (const GuardFastPath::Op& op : s.ops) {
     switch (op.kind) {
       case Kind::Watch:
         for (int32_t w = op.first; w < op.last; ++w)
-          if (!s.watches[w].holds()) return missed(s.watches[w].node);
+          if (!s.watched.words[w].holds()) return missed(s.watched.word_nodes[w]);
         break;
       case Kind::Read:
       case Kind::Anchor: {
@@ -284,11 +315,26 @@ GuardTree::Shortened GuardTree::check_shortened(const Frame& frame) {
         break;
     }
   }
-  for (int32_t c : s.tensors)
-    if (!holds(conditions_[c])) return fail(conditions_[c].node, c), Shortened::Fails;
-  for (int32_t c : s.apart)
-    if (!holds(conditions_[c])) return fail(conditions_[c].node, c), Shortened::Fails;
-  return Shortened::Holds;
+  return check_tensors() ? Shortened::Holds : Shortened::Fails;
+}
+
+// A tensor's fields lie where no other tensor's do: memory is asked for them while those before are compared.
+bool GuardTree::check_tensors() {
+  const GuardFastPath& s = fast_path_;
+  constexpr size_t kAhead = 8;
+  for (size_t i = 0; i < s.tensors.size(); ++i) {
+    const WatchedTensor& t = s.tensors[i];
+    if (i + 2 * kAhead < s.tensors.size()) {
+      s.reader.prefetch(values_[s.tensors[i + 2 * kAhead].node]);
+      const WatchedTensor& soon = s.tensors[i + kAhead];
+      if (soon.is_same && soon.fields >= 0) s.reader.prefetch_fields(values_[soon.node]);
+    }
+    PyObject* o = values_[t.node];
+    if (t.fields >= 0 && s.reader.equal(s.fields[t.fields], o) && (!t.heeds_marks || !has_marks(o))) continue;
+    if (!holds(conditions_[t.condition])) return fail(t.node, t.condition);
+  }
+  return std::all_of(s.apart.begin(), s.apart.end(),
+                     [&](int32_t c) { return holds(conditions_[c]) || fail(conditions_[c].node, c); });
 }
 
 }  // namespace vitrine::capture

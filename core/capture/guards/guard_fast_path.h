@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <unordered_set>
@@ -14,25 +15,38 @@
 #include "core/capture/guards/lifeline.h"
 #include "core/capture/guards/source_reader.h"
 #include "core/capture/objects/owned.h"
+#include "core/torch_api/tensor_fields.h"
 
 namespace vitrine::capture {
 
-// One thing that must be as it was.
-struct Watch {
-  enum class Kind : uint8_t {
-    Object,  // `object` is of `type`, and the dict of its attributes is `dict`, with this version
-    Dict,    // `dict` has this version
-    Type,    // `type` has this version tag
-  };
-  Kind kind = Kind::Dict;
-  int32_t node = -1;  // of the guard tree: whom it belongs to
-  PyObject* object = nullptr;
-  PyTypeObject* type = nullptr;
-  PyObject** slot = nullptr;  // where the object keeps its dict
-  PyObject* dict = nullptr;
-  uint64_t version = 0;
+// One word of memory that must be as it was: the version of a dict, the class of an object, the dict of its
+// attributes.
+struct WatchedWord {
+  const void* at = nullptr;
+  uint64_t expected = 0;
 
+  bool holds() const {
+    uint64_t now;
+    std::memcpy(&now, at, sizeof now);
+    return now == expected;
+  }
+};
+
+// A class must have this version tag.
+struct WatchedType {
+  PyTypeObject* type = nullptr;
+  unsigned version = 0;
   bool holds() const;
+};
+
+// All that must be as it was, and of each the node of the guard tree that it belongs to. Words are in the
+// order in which they may be read; a class lives as long as the fast path.
+struct WatchedState {
+  std::vector<WatchedWord> words;
+  std::vector<int32_t> word_nodes;
+  std::vector<WatchedType> types;
+  std::vector<int32_t> type_nodes;
+  std::unordered_set<PyTypeObject*> classes;  // whose addresses are among these
 };
 
 // The names of an nn.Module's dicts of hooks, and the dicts of those for all modules.
@@ -43,7 +57,7 @@ std::span<const PyRef> global_hooks();
 // function returns false, and adds nothing, where that cannot be had. `base` is known to be the same object.
 class Watches {
  public:
-  explicit Watches(std::vector<Watch>& all) : all_(all) {}
+  explicit Watches(WatchedState& all) : all_(all) {}
 
   bool object(PyObject* base, int32_t node);
   bool dict(PyObject* base, int32_t node);
@@ -56,8 +70,16 @@ class Watches {
 
  private:
   bool own_dict(PyObject* base, PyObject* name, int32_t node);
-  std::vector<Watch>& all_;
+  void word(const void* at, uint64_t expected, int32_t node);
+  WatchedState& all_;
   std::unordered_set<const void*> objects_, dicts_, types_;
+};
+
+// A condition on a tensor, and its fields as they were; fields: -1 where these do not tell all.
+struct WatchedTensor {
+  int32_t node, condition, fields;
+  bool is_same;  // the object that it was
+  bool heeds_marks;
 };
 
 // The program of a shortened check, in the order of the tree's nodes.
@@ -70,12 +92,15 @@ struct GuardFastPath {
       Condition
     };  // Anchor: read, and it must be the same object
     Kind kind;
-    int32_t first, last;  // a node; watches; a condition
+    int32_t first, last;  // a node; words; a condition
   };
   bool ready = false;
+  bool has_values = false;  // the tree's values are these, but for those that are read
   std::vector<Op> ops;
-  std::vector<Watch> watches;
-  std::vector<int32_t> tensors;    // conditions on tensors: asked late, all of them at each check
+  WatchedState watched;
+  std::vector<WatchedTensor> tensors;           // asked late, all of them at each check
+  std::vector<torch_api::TensorFields> fields;  // each once
+  torch_api::TensorFieldReader reader;
   std::vector<int32_t> apart;      // conditions on what tensors share: asked last, of tensors that match
   std::vector<PyObject*> values;   // by node; never looked at before they are known to be alive
   std::unique_ptr<Lifeline> kept;  // what the addresses are of, but for what the segment itself holds

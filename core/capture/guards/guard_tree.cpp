@@ -206,6 +206,7 @@ bool GuardTree::check_hint(const Frame& frame, const GlobalState& state) {
     if (depth == 16) return true;
     path[depth++] = n;
   }
+  fast_path_.has_values = false;
   while (depth-- > 0) {
     const Node& node = nodes_[path[depth]];
     PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;
@@ -231,6 +232,7 @@ bool GuardTree::check(const Frame& frame, const GlobalState& state) {
     if (found != Shortened::Unknown) return found == Shortened::Holds;
     temporaries_.clear();
   }
+  fast_path_.has_values = false;
   for (int32_t i = 0; i < static_cast<int32_t>(nodes_.size()); ++i)
     if (!check_node(i, frame)) return false;
   // The more often something has changed, the longer it waits.

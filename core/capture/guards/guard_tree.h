@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -117,10 +118,15 @@ class GuardTree {
   // guard_fast_path.cpp
   enum class Shortened : uint8_t { Holds, Fails, Unknown };
   Shortened check_shortened(const Frame& frame);
+  bool check_tensors();
   Shortened missed(int32_t node);
   void build_fast_path();
   bool anchored(PyObject* o, int32_t node, Watches& watches);
   void keep_for_shortcut(PyObject* o);
+  using FieldRows = std::map<torch_api::TensorFields, int32_t>;
+  int32_t fields_of(const Condition& condition, FieldRows& rows);
+  bool has_any_dim(const TensorExpected& expected) const;
+  bool is_matched_tensor(int32_t node) const;
   bool stays(const Condition& condition, const std::vector<bool>& same, Watches& watches) const;
   bool tensor_matches(const TensorExpected& expected, PyObject* o) const;
   bool heeds_marks(const TensorExpected& expected, PyObject* o) const;

@@ -34,6 +34,11 @@ def tensors():
     yield from (torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last), inference)
     yield torch.randn(3, dtype=torch.complex64).conj()
     yield torch.randn(2, 3, device="meta")
+    yield base[1:, 1:][:0]
+    yield torch.zeros(2, 1, 3, 1, 2).transpose(0, 2)
+    yield torch.zeros(1, 2, 1, 3, 1, 2, dtype=torch.float16)
+    yield torch.zeros(8, dtype=torch.uint8).view(torch.float64)
+    yield torch.zeros(16, dtype=torch.float8_e5m2)[3:]
     yield type("Sub", (torch.Tensor,), {})(torch.randn(2))
 
 
@@ -46,7 +51,29 @@ def test_facts_are_pytorchs(tensor):
     assert facts["keys"] == torch._C._dispatch_keys(tensor).raw_repr()
     assert facts["requires_grad"] == tensor.requires_grad
     assert facts["storage"] == tensor.untyped_storage()._cdata
+    assert facts["data"] == tensor.data_ptr()
     assert facts["plain"] == (type(tensor) in (torch.Tensor, torch.nn.Parameter))
+
+
+def test_a_lazy_copy_has_memory_of_its_own():
+    base = torch.randn(3, 4)
+    copy = torch._lazy_clone(base)
+    assert _engine.tensor_facts(copy)["data"] not in (0, _engine.tensor_facts(base)["data"])
+
+
+def test_facts_follow_changes_in_place():
+    tensor = torch.arange(12.0)
+    for change in (
+        lambda: tensor.resize_(3, 4),
+        lambda: tensor.t_(),
+        lambda: tensor.set_(torch.ones(7)[2:]),
+        lambda: setattr(tensor, "data", torch.ones(2, 2, dtype=torch.int8)),
+        lambda: tensor.resize_(1, 1, 1, 1, 1, 2),
+        lambda: tensor.resize_(1),
+        lambda: tensor.resize_(0),
+    ):
+        change()
+        test_facts_are_pytorchs(tensor)
 
 
 def test_requires_grad_follows_changes():
