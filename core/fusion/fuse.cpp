@@ -75,6 +75,7 @@ class Fuser {
   // Loops that must run before each loop: producers of what it reads; random operators keep their order.
   void dependencies() {
     before_.resize(program_.loops.size());
+    behind_.resize(program_.loops.size());
     int last_random = -1;
     std::vector<size_t> draws;  // since then
     for (size_t l = 0; l < program_.loops.size(); ++l) {
@@ -95,6 +96,7 @@ class Fuser {
         }
       }
       before_[l].assign(set.begin(), set.end());
+      for (size_t p : set) behind_[p].push_back(l);
     }
   }
 
@@ -290,10 +292,9 @@ class Fuser {
   int stands_between(int a, int b) {
     for (auto [from, to] : {std::pair(a, b), std::pair(b, a)}) {
       if (const int c = known_between(from, to); c >= 0) return c;
+      if (leads_nowhere(from, to)) continue;
       first_ = border(clusters_[static_cast<size_t>(from)].loops.front());
-      seen_in_.resize(clusters_.size(), 0);
-      ++search_;
-      seen_ = 0;
+      begin_search();
       for (size_t l : clusters_[static_cast<size_t>(to)].loops) {
         for (size_t p : before_[l]) {
           int c = cluster_of_[p];
@@ -302,6 +303,35 @@ class Fuser {
       }
     }
     return -1;
+  }
+  // Whether a look at the few clusters behind the one shows that no way leads from there to the other. An
+  // update of a parameter has nothing behind it, and half of the program before it.
+  bool leads_nowhere(int from, int to) {
+    constexpr int kNear = 64;  // clusters
+    open_.clear();
+    begin_search();
+    const auto look_behind = [&](int cluster) {
+      for (size_t l : clusters_[static_cast<size_t>(cluster)].loops)
+        for (size_t n : behind_[l])
+          if (const int c = cluster_of_[n]; c >= 0 && c != from) open_.push_back(c);
+    };
+    look_behind(from);
+    std::erase(open_, to);  // at once: nothing stands between
+    while (!open_.empty()) {
+      const int c = open_.back();
+      open_.pop_back();
+      if (c == to || seen_ > kNear) return false;
+      if (seen_in_[static_cast<size_t>(c)] == search_) continue;
+      seen_in_[static_cast<size_t>(c)] = search_;
+      ++seen_;
+      look_behind(c);
+    }
+    return true;
+  }
+  void begin_search() {
+    seen_in_.resize(clusters_.size(), 0);
+    ++search_;
+    seen_ = 0;
   }
   // A search that goes on for too long counts as found: without a limit, time grows with the square of a deep
   // model's loops.
@@ -385,7 +415,7 @@ class Fuser {
   FusedProgram out_;
   std::vector<Cluster> clusters_;
   std::vector<int> cluster_of_;
-  std::vector<std::vector<size_t>> before_;
+  std::vector<std::vector<size_t>> before_, behind_;
   std::vector<size_t> below_;            // by loop: itself if it is a border, else one before it
   std::vector<size_t> waypoints_;        // of a long program
   std::vector<uint64_t> after_, ahead_;  // by loop: waypoints that run before it, and that run behind it
