@@ -1,6 +1,8 @@
 #include "core/ir/graph.h"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 
 #include "core/base/result.h"
 #include "core/ir/each_integer.h"
@@ -84,25 +86,70 @@ std::vector<std::vector<NodeId>> Graph::users() const {
   return out;
 }
 
+namespace {
+
+uint64_t hash_of(const std::string& name) {
+  const uint64_t hash = std::hash<std::string>()(name);
+  return hash ? hash : 1;
+}
+
+}  // namespace
+
+// The slot that has it, or would.
+size_t Builder::Names::place(uint64_t hash) const {
+  const size_t last = slots_.size() - 1;
+  size_t at = hash & last;
+  while (slots_[at].hash && slots_[at].hash != hash) at = (at + 1) & last;
+  return at;
+}
+
+void Builder::Names::grow(size_t slots) {
+  std::vector<Name> old(slots);
+  std::swap(old, slots_);
+  for (const Name& name : old)
+    if (name.hash) slots_[place(name.hash)] = name;
+}
+
+void Builder::Names::expect(size_t more) {
+  if (const size_t needed = std::bit_ceil(2 * (used_ + more) + 16); needed > slots_.size()) grow(needed);
+}
+
+Builder::Name& Builder::Names::at(const std::string& name) {
+  expect(1);
+  const uint64_t hash = hash_of(name);
+  Name& slot = slots_[place(hash)];
+  if (!slot.hash) {
+    slot.hash = hash;
+    ++used_;
+  }
+  return slot;
+}
+
+Builder::Name* Builder::Names::find(const std::string& name) {
+  if (slots_.empty()) return nullptr;
+  Name& slot = slots_[place(hash_of(name))];
+  return slot.hash ? &slot : nullptr;
+}
+
 std::string Builder::unique_name(const std::string& wanted) {
-  auto taken = names_.find(wanted);
-  if (taken == names_.end()) return wanted;
+  Name* const taken = names_.find(wanted);
+  if (!taken) return wanted;
   std::string name;
-  do name = wanted + "_" + std::to_string(++taken->second.asked);
-  while (names_.contains(name));
+  do name = wanted + "_" + std::to_string(++taken->asked);
+  while (names_.find(name));
   return name;
 }
 
 void Builder::expect(size_t nodes) {
   graph_->body_->nodes.reserve(size() + nodes);
-  names_.reserve(names_.size() + nodes);
+  names_.expect(nodes);
 }
 
 Ref Builder::add(Node node) {
   if (node.id < 0) node.id = ids_->next++;
   if (node.name.empty()) node.name = unique_name(short_op(node.op));
-  Name* name = &names_[node.name];
-  if (name->added) name = &names_[node.name = unique_name(node.name)];
+  Name* name = &names_.at(node.name);
+  if (name->added) name = &names_.at(node.name = unique_name(node.name));
   name->added = true;
   Graph::Body& body = *graph_->body_;
   auto& position = body.position;

@@ -13,10 +13,10 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -165,7 +165,7 @@ class Builder {
   // Inserts a constant-time copy of a node of another graph (same id, same name).
   Ref keep(const Node& node) { return add(node); }
   // Keeps fresh nodes from taking this name: a node that is kept later has it.
-  void reserve(const std::string& name) { names_.try_emplace(name); }
+  void reserve(const std::string& name) { names_.at(name); }
   // So many nodes are about to be added.
   void expect(size_t nodes);
   const Node& node(NodeId id) const { return graph_->node(id); }
@@ -180,10 +180,24 @@ class Builder {
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<NodeIds> ids_;
   struct Name {
+    uint64_t hash = 0;   // 0: of no name
     int asked = 0;       // how often it was asked for
     bool added = false;  // a node has it
   };
-  std::unordered_map<std::string, Name> names_;
+  // Names by their hash alone: of two names with one hash the second counts as taken, and is numbered.
+  class Names {
+   public:
+    Name& at(const std::string& name);  // added where it is not there
+    Name* find(const std::string& name);
+    void expect(size_t more);
+
+   private:
+    size_t place(uint64_t hash) const;
+    void grow(size_t slots);
+    std::vector<Name> slots_;  // a power of two of them
+    size_t used_ = 0;
+  };
+  Names names_;
 };
 
 // The table of the first symbolic size or number; nullptr: all are plain.
