@@ -4,12 +4,22 @@
 
 namespace vitrine::passes {
 
+namespace {
+
+void set(std::vector<bool>& by_node, NodeId node, bool value) {
+  const auto at = static_cast<size_t>(node);
+  if (by_node.size() <= at) by_node.resize(std::max(at + 1, by_node.size() * 2));
+  by_node[at] = value;
+}
+
+}  // namespace
+
 Rewriter::Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string rule, bool decomposes)
     : old_(std::move(old)),
       rule_(std::move(rule)),
       decomposes_(decomposes),
       builder_(old_->stage, std::move(ids)) {
-  for (const Arg& r : old_->results()) ir::each_ref(r, [&](Ref ref) { results_.insert(ref.node); });
+  for (const Arg& r : old_->results()) ir::each_ref(r, [&](Ref ref) { set(results_, ref.node, true); });
 }
 
 void Rewriter::build() {
@@ -21,9 +31,7 @@ void Rewriter::build() {
 }
 
 Ref Rewriter::add(const Node& kept, Node fresh) {
-  const auto id = static_cast<size_t>(kept.id);
-  if (own_.size() <= id) own_.resize(std::max(id + 1, own_.size() * 2));
-  own_[id] = true;
+  set(own_, kept.id, !values_.contains(kept.id));
   return builder_.add(std::move(fresh));
 }
 
@@ -39,13 +47,11 @@ Arg value_at(const std::vector<Arg>& values, const ir::Graph& old, Ref r) {
 
 Arg Rewriter::mapped(const Arg& arg) const {
   return ir::map_refs(arg, [&](Ref r) -> Arg {
-    if (const auto other = values_.find(r.node); other != values_.end())
-      return value_at(other->second, *old_, r);
-    const bool known = building_
-                           ? static_cast<size_t>(r.node) < own_.size() && own_[static_cast<size_t>(r.node)]
-                           : old_->position(r.node) < same_;
-    VITRINE_CHECK(known, "%" + old_->node(r.node).name + " is used before it is there");
-    return r;
+    const auto at = static_cast<size_t>(r.node);
+    if (building_ ? at < own_.size() && own_[at] : old_->position(r.node) < same_) return r;
+    const auto other = values_.find(r.node);
+    VITRINE_CHECK(other != values_.end(), "%" + old_->node(r.node).name + " is used before it is there");
+    return value_at(other->second, *old_, r);
   });
 }
 
@@ -60,8 +66,13 @@ Ref Rewriter::keep(const Node& node) {
   }
   build();
   Node copy = node;
-  for (Arg& a : copy.args) a = mapped(a);
-  for (auto& [key, a] : copy.kwargs) a = mapped(a);
+  const auto map = [&](Arg& a) {
+    bool reads = false;
+    ir::each_ref(a, [&](Ref) { reads = true; });
+    if (reads) a = mapped(a);
+  };
+  for (Arg& a : copy.args) map(a);
+  for (auto& [key, a] : copy.kwargs) map(a);
   return add(node, std::move(copy));
 }
 
@@ -88,6 +99,7 @@ void Rewriter::replace(const Node& node, std::vector<Arg> values) {
   changed_ = true;
   values.resize(node.outputs.size());
   values_[node.id] = std::move(values);
+  set(own_, node.id, false);
 }
 
 void Rewriter::rename(Ref old, Arg value) {
@@ -98,6 +110,7 @@ void Rewriter::rename(Ref old, Arg value) {
     for (size_t i = 0; i < old_->node(old.node).outputs.size(); ++i)
       values->second.emplace_back(Ref{old.node, static_cast<int32_t>(i)});
   values->second.at(static_cast<size_t>(old.output)) = std::move(value);
+  set(own_, old.node, false);
 }
 
 Result<std::vector<TensorType>> Rewriter::types(const std::string& op, const std::vector<Arg>& args,

@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "core/ir/graph.h"
@@ -29,7 +28,9 @@ class Rewriter {
   Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string rule, bool decomposes = false);
 
   const ir::Graph& old() const { return *old_; }
-  bool is_result(NodeId old) const { return results_.contains(old); }
+  bool is_result(NodeId old) const {
+    return static_cast<size_t>(old) < results_.size() && results_[static_cast<size_t>(old)];
+  }
   // The new value of an old argument.
   Arg mapped(const Arg& arg) const;
   const TensorType& type(Ref fresh) const;  // of a value of the new graph
@@ -77,10 +78,10 @@ class Rewriter {
   std::string rule_;
   bool decomposes_;
   ir::Builder builder_;
-  std::unordered_set<NodeId> results_;  // of the old graph
-  size_t same_ = 0;                     // not building_: nodes of the old graph that were kept
+  std::vector<bool> results_;  // of the old graph, by node
+  size_t same_ = 0;            // not building_: nodes of the old graph that were kept
   bool building_ = false;
-  std::vector<bool> own_;                                // by old node: its values are its own
+  std::vector<bool> own_;  // by old node, once building_: its values are its own
   std::unordered_map<NodeId, std::vector<Arg>> values_;  // of the others: new value of each output
   bool changed_ = false;
 };
