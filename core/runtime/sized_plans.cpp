@@ -9,6 +9,17 @@ namespace vitrine::runtime {
 
 namespace {
 
+// Until it ends no other numbers are put into the plan.
+class Running {
+ public:
+  explicit Running(ProgramPlans::Kept& kept) : kept_(kept) { ++kept_.running; }
+  ~Running() { --kept_.running; }
+  Running(const Running&) = delete;
+
+ private:
+  ProgramPlans::Kept& kept_;
+};
+
 // The plan of some sizes, as who holds it sees it.
 class PlanAtSizes : public Plan {
  public:
@@ -26,10 +37,8 @@ class PlanAtSizes : public Plan {
     } catch (const std::exception& error) {
       return torch_api::set_python_error(error.what()), false;
     }
-    ++kept->running;
-    const bool ok = kept->plan->run(inputs, n_inputs, outputs, times, given_up);
-    --kept->running;
-    return ok;
+    const Running running(*kept);
+    return kept->plan->run(inputs, n_inputs, outputs, times, given_up);
   }
   int launches() const override { return any_->launches(); }
   int generated_kernels() const override { return any_->generated_kernels(); }
