@@ -17,6 +17,7 @@ from tests.fuzz.programs import MOST_SECONDS, TooLong, Tree, main, within
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 130)
 # Which set of sizes each call has; the second call has other numbers, the last ones come back.
 CALLS = (0, 0, 1, 2, 0)
+SETS = 3
 MOST_ELEMENTS = 200_000
 LARGEST = 1e4
 LAYOUTS = ["plain"] * 5 + ["turned", "holes", "shifted", "channels_last", "expanded"]
@@ -122,10 +123,10 @@ def inputs(rng, grad):
 
 
 def sizes(rng):
-    """Three sets of sizes, products bounded; rarely with a 0."""
-    sets = [[rng.choice(SIZES[:-1] if i else SIZES) for i in range(3)] for _ in range(3)]
+    """Sets of three sizes, products bounded; rarely with a 0."""
+    sets = [[rng.choice(SIZES[:-1] if i else SIZES) for i in range(3)] for _ in range(SETS)]
     if rng.random() < 0.15:
-        sets[rng.randrange(3)][rng.randrange(3)] = 0
+        sets[rng.randrange(SETS)][rng.randrange(3)] = 0
     return repr(sets)
 
 
