@@ -43,3 +43,7 @@ __all__ = [
     "maybe_mark_dynamic",
     "reset",
 ]
+
+from vitrine import _trace as _trace  # noqa: E402 (all that it records with is there by now)
+
+_trace.start()

@@ -1,0 +1,78 @@
+"""`VITRINE_TRACE=FILE.vitrine python script.py`: what the script compiles is recorded, as `vitrine run` records a script."""
+
+import atexit
+import os
+import sys
+import warnings
+
+from vitrine._errors import VitrineWarning
+
+# Which process records into a file that is named without %p: its children inherit the environment.
+_OWNER = "VITRINE_TRACE_PROCESS"
+
+
+def start() -> None:
+    """Opens the session that the environment names. One that cannot be written is one warning, and the script goes on."""
+    name = os.environ.get("VITRINE_TRACE")
+    if not name or _is_own_tool() or ("%p" not in name and _is_another_s()):
+        return
+    path = os.path.abspath(name.replace("%p", str(os.getpid())))
+    try:
+        _record(path)
+    except (OSError, RuntimeError) as error:
+        _lost(path, error)
+
+
+def _is_own_tool() -> bool:
+    """`vitrine run` and its like have a session of their own, or need none."""
+    words = sys.orig_argv
+    return any(one == "-m" and other.startswith("vitrine.") for one, other in zip(words, words[1:]))
+
+
+def _is_another_s() -> bool:
+    return os.environ.setdefault(_OWNER, str(os.getpid())) != str(os.getpid())
+
+
+def _lost(path: str, error: Exception) -> None:
+    what = str(error).partition("\n")[0]
+    warnings.warn(f"vitrine: VITRINE_TRACE={path}: nothing more is recorded: {what}", VitrineWarning, stacklevel=2)
+
+
+def _record(path: str) -> None:
+    # All at once: what is imported while the interpreter ends may fail.
+    from vitrine import _engine
+    from vitrine._tools.evidence import Watch
+    from vitrine._tools.loading import raised
+    from vitrine._tools.recording import Recording, settle
+    from vitrine._tools.timeline import record_script_timeline
+
+    settle(path)
+    recording = Recording(path, 0)
+    script = getattr(sys.modules["__main__"], "__file__", None) or sys.argv[0]
+    recording.put("meta", key="file", value=os.path.abspath(script))
+    run = recording.start_run(os.path.basename(script), "script", "", "default")
+    _engine.profile(_engine.CALLS_RECORDED)
+    watch, owner = Watch(), os.getpid()
+
+    def finish() -> None:
+        error = getattr(sys, "last_value", None)  # what ended the script; SystemExit is not kept there
+        status = "cancelled" if isinstance(error, KeyboardInterrupt) else "failed" if error else "finished"
+        recording.put("measurement", run=run["id"], kind="script", side="compiled", **watch.evidence())
+        record_script_timeline(recording, run, _engine.profile_take())
+        if status == "failed":
+            told = raised(error)
+            recording.message("error", "user", told.what, told.hint, told.detail, run=run["id"])
+        elif not recording.compilations():
+            recording.message("warning", "user", "Nothing was compiled.", run=run["id"])
+        recording.end_run(run, status)
+        recording.close(status)
+
+    def at_exit() -> None:
+        if os.getpid() != owner:  # a forked child: the session is its parent's
+            return
+        try:
+            finish()
+        except Exception as error:  # the script's own end stays as it is
+            _lost(path, error)
+
+    atexit.register(at_exit)

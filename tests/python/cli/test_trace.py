@@ -1,0 +1,60 @@
+"""VITRINE_TRACE: a plain script is recorded, and is as it is without."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.python.support.command_line import said, vitrine, write
+
+SCRIPT = """
+import sys, torch, vitrine
+@vitrine.compile
+def f(x): return (x * 2).relu() + 1
+print(f(torch.ones(3)).tolist())
+"""
+FORKS = """
+import os
+child = os.fork()
+if child == 0:
+    f(torch.ones(2, 3, 4))
+    sys.exit(0)  # runs what the parent registered with atexit
+os.waitpid(child, 0)
+"""
+SPAWNS = """
+import subprocess
+if len(sys.argv) == 1:
+    sys.exit(subprocess.run([sys.executable, __file__, "child"]).returncode)
+"""
+ENDS = [("", 0, "finished"), ("sys.exit(5)\n", 5, "finished"), ("raise ValueError('too cold')\n", 1, "failed"), (FORKS, 0, "finished"), (SPAWNS, 0, "finished")]
+
+
+def python(script, **environment):
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("VITRINE_TRACE")}
+    return subprocess.run([sys.executable, script], env={**inherited, **environment}, capture_output=True, text=True, timeout=240)
+
+
+@pytest.mark.parametrize("end, code, status", ENDS, ids=["ends", "exits", "raises", "forks", "spawns"])
+def test_a_traced_script_is_recorded_and_is_as_without(tmp_path, end, code, status):
+    script, session = write(tmp_path, "s.py", SCRIPT + end), tmp_path / "s.vitrine"
+    plain, traced = python(script), python(script, VITRINE_TRACE=str(session))
+    assert (traced.returncode, traced.stdout, traced.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert traced.returncode == code
+    shown = vitrine("show", session)
+    assert shown.returncode == 0, said(shown)
+    assert status in vitrine("show", session, "runs").stdout
+    assert [path.name for path in tmp_path.glob("*.vitrine*")] == ["s.vitrine"]
+
+
+def test_each_process_has_a_file_where_the_name_says_so(tmp_path):
+    script = write(tmp_path, "s.py", SCRIPT + SPAWNS)
+    assert python(script, VITRINE_TRACE=str(tmp_path / "s-%p.vitrine")).returncode == 0
+    found = list(tmp_path.glob("s-*.vitrine"))
+    assert len(found) == 2 and all(vitrine("show", path).returncode == 0 for path in found)
+
+
+def test_a_file_that_cannot_be_written_is_one_warning(tmp_path):
+    script = write(tmp_path, "s.py", SCRIPT)
+    traced = python(script, VITRINE_TRACE=str(tmp_path / "none" / "s.vitrine"))
+    assert traced.returncode == 0 and traced.stdout == "[3.0, 3.0, 3.0]\n"
+    assert traced.stderr.count("VITRINE_TRACE") == 1 and "VitrineWarning" in traced.stderr
