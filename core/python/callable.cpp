@@ -50,9 +50,10 @@ PyObject* call_compiled(PyObject* self, PyObject* const* args, size_t n, PyObjec
     return PyObject_Vectorcall(c->wrapped, args, n, names);
   }
   // vitrine.explain is told of all that it runs, whoever had it compiled.
-  if (engine().observing && !c->handler->settings().observer)
-    return PyObject_Vectorcall(c->wrapped, args, n, names);
-  Observing observing(static_cast<bool>(c->handler->settings().observer));
+  PyObject* observer = c->handler->settings().observer.get();
+  const bool explains = observer && PyList_Check(observer);  // a function only logs
+  if (engine().observing && !explains) return PyObject_Vectorcall(c->wrapped, args, n, names);
+  Observing observing(explains);
   capture::ActiveCapture on(*c->handler);
   return PyObject_Vectorcall(c->wrapped, args, n, names);
 }

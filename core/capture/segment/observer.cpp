@@ -50,6 +50,19 @@ std::string cause_text(const BreakInfo& broke) {
          std::to_string(cause->pc) + " " + text_of(code->co_qualname);
 }
 
+// Whoever listens: a list keeps what it hears, a function is called with it. What that raises is nobody's.
+void hand_over(PyObject* observer, const PyRef& facts) {
+  if (facts && PyList_Check(observer))
+    PyList_Append(observer, facts.get());
+  else if (facts)
+    PyRef(PyObject_CallOneArg(observer, facts.get()));
+  PyErr_Clear();
+}
+
+bool listens(PyObject* observer) {
+  return observer && (PyList_Check(observer) || PyCallable_Check(observer));
+}
+
 PyRef break_dict(const Trace& trace) {
   if (!trace.broke) return share(Py_None);
   const BreakInfo& b = *trace.broke;
@@ -81,8 +94,8 @@ std::string gradients_sentence(const torch_api::Joint& joint) {
 }
 
 void observe(const CallSettings& settings, const Trace& trace, const std::string& message) {
-  PyObject* list = settings.observer.get();
-  if (!list || !PyList_Check(list)) return;
+  PyObject* observer = settings.observer.get();
+  if (!listens(observer)) return;
   ErrorAside aside;
   PyRef facts(PyDict_New());
   auto set = [&](const char* name, const PyRef& value) {
@@ -94,8 +107,23 @@ void observe(const CallSettings& settings, const Trace& trace, const std::string
   set("break", break_dict(trace));
   set("message", text_object(message));
   if (trace.joint) set("gradients", text_object(gradients_sentence(*trace.joint)));
-  if (facts) PyList_Append(list, facts.get());
-  PyErr_Clear();
+  hand_over(observer, facts);
+}
+
+bool hears_recompilations(const CallSettings& settings) {
+  return settings.observer && PyCallable_Check(settings.observer.get());
+}
+
+void observe_recompilation(const CallSettings& settings, PyCodeObject* code, int line,
+                           const RecompilationCause& cause) {
+  ErrorAside aside;
+  const GuardFailure& failure = cause.failure;
+  const std::string place =
+      text_of(code->co_filename) + ":" + std::to_string(line) + " " + text_of(code->co_qualname);
+  const PyRef facts(Py_BuildValue("{s{ss,ss,ss,ss,ss}}", "recompilation", "place", place.c_str(), "failed",
+                                  failure.condition().c_str(), "old", failure.expected.c_str(), "new",
+                                  failure.actual.c_str(), "hint", recompilation_hint(cause).c_str()));
+  hand_over(settings.observer.get(), facts);
 }
 
 }  // namespace vitrine::capture

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/autograd/joint.h"
+#include "core/capture/segment/recompilation_hint.h"
 #include "core/capture/segment/settings.h"
 #include "core/capture/trace/trace.h"
 
@@ -16,8 +17,14 @@ std::string gradients_sentence(const torch_api::Joint& joint);
 // calls, or the deepest where none is the user's. nullptr: not known.
 const BreakInfo::At* cause_of(const BreakInfo& broke);
 
-// Appends a dict about the trace to the settings' observer, if there is one: graph, ops, guards, break,
+// Gives a dict about the trace to the settings' observer, if there is one: graph, ops, guards, break,
 // message, gradients.
 void observe(const CallSettings& settings, const Trace& trace, const std::string& message);
+
+// Whether the observer is a function, which hears of recompilations, too: {"recompilation": {place, failed,
+// old, new, hint}}.
+bool hears_recompilations(const CallSettings& settings);
+void observe_recompilation(const CallSettings& settings, PyCodeObject* code, int line,
+                           const RecompilationCause& cause);
 
 }  // namespace vitrine::capture

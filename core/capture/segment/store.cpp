@@ -5,6 +5,7 @@
 #include "core/capture/objects/torch_names.h"
 #include "core/capture/objects/values.h"
 #include "core/capture/segment/code_rows.h"
+#include "core/capture/segment/observer.h"
 #include "core/capture/signals_aside.h"
 #include "core/capture/trace/break_kinds.h"
 
@@ -348,6 +349,11 @@ SegmentOutcome Store::miss(Frame& frame, CodeSegments& code, Place& place,
   const int64_t start = recording ? recording->now() : 0;
   std::unique_ptr<CompilationRecord> record;
   if (recording) record = recording->begin(frame.code(), frame.pc(), frame.depth());
+  if (previous && hears_recompilations(*settings_)) {
+    auto* function = reinterpret_cast<PyCodeObject*>(frame.code());
+    observe_recompilation(*settings_, function, function->co_firstlineno,
+                          cause_of(frame, code, place, *previous, state));
+  }
   if (record && previous) {
     const RecompilationCause cause = cause_of(frame, code, place, *previous, state);
     recording->recompilation(*record, previous->compilation, cause.failure, recompilation_hint(cause),
