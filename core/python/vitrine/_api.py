@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from vitrine import _controls, _engine
+from vitrine import _logs
 from vitrine._explain import Explanation
 from vitrine._module import OptimizedModule, leads_on
 
@@ -87,6 +88,8 @@ def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit, isola
     settings["fullgraph"] = bool(fullgraph)
     settings["mode"] = mode or "default"
     settings["dynamic"] = dynamic
+    if _logs.observer:
+        settings["observer"] = _logs.observer
     if recompile_limit is not None:
         if not isinstance(recompile_limit, int) or isinstance(recompile_limit, bool) or recompile_limit < 1:
             raise TypeError(f"vitrine.compile: recompile_limit takes a positive int, not {recompile_limit!r}")
