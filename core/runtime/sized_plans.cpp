@@ -10,11 +10,11 @@ namespace vitrine::runtime {
 namespace {
 
 // Until it ends no other numbers are put into the plan.
-class Running {
+class InUse {
  public:
-  explicit Running(ProgramPlans::Kept& kept) : kept_(kept) { ++kept_.running; }
-  ~Running() { --kept_.running; }
-  Running(const Running&) = delete;
+  explicit InUse(ProgramPlans::Kept& kept) : kept_(kept) { ++kept_.running; }
+  ~InUse() { --kept_.running; }
+  InUse(const InUse&) = delete;
 
  private:
   ProgramPlans::Kept& kept_;
@@ -37,7 +37,7 @@ class PlanAtSizes : public Plan {
     } catch (const std::exception& error) {
       return torch_api::set_python_error(error.what()), false;
     }
-    const Running running(*kept);
+    const InUse in_use(*kept);
     return kept->plan->run(inputs, n_inputs, outputs, times, given_up);
   }
   int launches() const override { return any_->launches(); }

@@ -25,8 +25,8 @@ def start() -> None:
 
 def _is_own_tool() -> bool:
     """`vitrine run` and its like have a session of their own, or need none."""
-    words = sys.orig_argv
-    return any(one == "-m" and other.startswith("vitrine.") for one, other in zip(words, words[1:]))
+    as_module = sys.argv[:1] == ["-m"] and any(word.startswith("vitrine._tools.") for word in sys.orig_argv)
+    return as_module or os.path.dirname(os.path.abspath(sys.argv[0])) == os.path.join(os.path.dirname(__file__), "_tools")
 
 
 def _is_another_s() -> bool:

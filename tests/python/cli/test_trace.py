@@ -58,3 +58,11 @@ def test_a_file_that_cannot_be_written_is_one_warning(tmp_path):
     traced = python(script, VITRINE_TRACE=str(tmp_path / "none" / "s.vitrine"))
     assert traced.returncode == 0 and traced.stdout == "[3.0, 3.0, 3.0]\n"
     assert traced.stderr.count("VITRINE_TRACE") == 1 and "VitrineWarning" in traced.stderr
+
+
+def test_a_run_has_a_session_of_its_own(tmp_path, monkeypatch):
+    script = write(tmp_path, "s.py", SCRIPT)
+    monkeypatch.setenv("VITRINE_TRACE", str(tmp_path / "traced.vitrine"))
+    result = vitrine("run", script, "-o", tmp_path / "run.vitrine")
+    assert result.returncode == 0, said(result)
+    assert [path.name for path in tmp_path.glob("*.vitrine*")] == ["run.vitrine"]
