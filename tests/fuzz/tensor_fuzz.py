@@ -123,8 +123,8 @@ def inputs(rng, grad):
 
 
 def sizes(rng):
-    """Sets of three sizes, products bounded; rarely with a 0."""
-    sets = [[rng.choice(SIZES[:-1] if i else SIZES) for i in range(3)] for _ in range(SETS)]
+    """Sets of three sizes, products bounded; rarely with a 0. A program is tried with three of them; others are small."""
+    sets = [[rng.choice((SIZES[:-1] if i else SIZES)[: 12 if k > 2 else None]) for i in range(3)] for k in range(SETS)]
     if rng.random() < 0.15:
         sets[rng.randrange(SETS)][rng.randrange(3)] = 0
     return repr(sets)
