@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/ir/each_integer.h"
 #include "core/ir/substitute.h"
 
 namespace vitrine::torch_api {
@@ -73,11 +72,9 @@ const Joint& JointAtSizes::whole() {
 
 void JointAtSizes::put_in(ir::Node& node) const {
   if (!table_) return;
-  ir::each_integer(node, [&](ir::Sym& expression) {
-    const auto value = number(expression);
-    if (!value) throw InternalError("a size has no value");
-    expression = *value;
-  });
+  auto known = ir::at_sizes(node, *table_, values_);
+  if (!known) throw InternalError(known.error().what);
+  node = known.take();
 }
 
 std::vector<int64_t> JointAtSizes::viewed_sizes(const autodiff::Crossing& crossing) const {

@@ -4,36 +4,61 @@
 
 namespace vitrine::ir {
 
+namespace {
+
+// Puts the numbers into arguments, types and nodes, and knows an expression that has none.
+class Substitution {
+ public:
+  Substitution(const SymbolTable& table, std::span<const int64_t> values) : table_(table), values_(values) {}
+
+  template <class T>
+  void put_into(T& whole) {
+    each_integer(whole, [&](Sym& number) {
+      if (!number.symbolic()) return;
+      const auto known = table_.evaluate(number, values_);
+      if (!known) failed_ = table_.text(number);
+      number = known.value_or(0);
+    });
+  }
+  template <class T>
+  Result<T> given(T whole) const {
+    if (!failed_.empty()) return Error{failed_ + " has no value for these sizes", ""};
+    return whole;
+  }
+
+ private:
+  const SymbolTable& table_;
+  std::span<const int64_t> values_;
+  std::string failed_;
+};
+
+template <class T>
+Result<T> one_at_sizes(T whole, Substitution values) {
+  values.put_into(whole);
+  return values.given(std::move(whole));
+}
+
+}  // namespace
+
 Result<TensorType> at_sizes(const TensorType& type, const SymbolTable& table,
                             std::span<const int64_t> values) {
-  TensorType out = type;
-  bool all = true;
-  each_integer(out, [&](Sym& value) {
-    const auto known = table.evaluate(value, values);
-    all = all && known;
-    value = known.value_or(0);
-  });
-  if (!all) return Error{"a size has no value", ""};
-  return out;
+  return one_at_sizes(type, {table, values});
+}
+
+Result<Node> at_sizes(const Node& node, const SymbolTable& table, std::span<const int64_t> values) {
+  return one_at_sizes(node, {table, values});
 }
 
 Result<GraphPtr> at_sizes(const Graph& graph, const SymbolTable& table, std::span<const int64_t> values) {
-  std::string failed;
-  const auto put = [&](Sym& value) {
-    if (!value.symbolic()) return;
-    const auto known = table.evaluate(value, values);
-    if (!known) failed = table.text(value);
-    value = known.value_or(0);
-  };
+  Substitution put(table, values);
   Builder out(graph.stage, nullptr);
   for (Node node : graph.nodes()) {
-    each_integer(node, put);
+    put.put_into(node);
     out.add(std::move(node));
   }
   std::vector<Arg> results = graph.results();
-  for (Arg& result : results) each_integer(result, put);
-  if (!failed.empty()) return Error{failed + " has no value for these sizes", ""};
-  return out.finish(std::move(results));
+  for (Arg& result : results) put.put_into(result);
+  return put.given(out.finish(std::move(results)));
 }
 
 }  // namespace vitrine::ir

@@ -14,5 +14,6 @@ Result<GraphPtr> at_sizes(const Graph& graph, const SymbolTable& table, std::spa
 
 Result<TensorType> at_sizes(const TensorType& type, const SymbolTable& table,
                             std::span<const int64_t> values);
+Result<Node> at_sizes(const Node& node, const SymbolTable& table, std::span<const int64_t> values);
 
 }  // namespace vitrine::ir

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/ir/each_integer.h"
+#include "core/ir/substitute.h"
 #include "core/torch_api/bridge.h"
 
 namespace vitrine::torch_api {
@@ -47,15 +48,9 @@ Result<std::shared_ptr<const ViewProgram>> ViewProgram::at_sizes(const ir::Symbo
   auto out = std::make_shared<ViewProgram>(*this);
   for (Step& step : out->steps_) {
     if (step.op) continue;
-    ir::Node known = *step.node;
-    bool all = true;
-    ir::each_integer(known, [&](ir::Sym& number) {
-      const auto value = table.evaluate(number, values);
-      all = all && value;
-      number = value.value_or(0);
-    });
-    if (!all) return Error{"the size of a view has no value"};
-    step.node = std::make_shared<const ir::Node>(std::move(known));
+    auto known = ir::at_sizes(*step.node, table, values);
+    if (!known) return known.error();
+    step.node = std::make_shared<const ir::Node>(known.take());
     if (Status failed = step.prepare()) return *failed;
   }
   return std::shared_ptr<const ViewProgram>(std::move(out));
