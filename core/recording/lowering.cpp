@@ -20,10 +20,7 @@ std::string why_not_input(PyObject* tensor) {
   if (!is_tensor(tensor)) return "not a tensor";
   if (!is_plain_tensor(tensor)) return std::string("a tensor of class ") + Py_TYPE(tensor)->tp_name;
   Handle handle = handle_of(tensor);
-  const uint64_t keys = dispatch_keys(handle);
-  const uint64_t known[] = {api().plain_keys, api().inference_keys, api().cuda_keys,
-                            api().cuda_inference_keys};
-  if (std::find(std::begin(known), std::end(known), keys) == std::end(known)) {
+  if (!api().has_plain_keys(dispatch_keys(handle))) {
     PyRef text = PyRef::steal(PyObject_CallOneArg(api().dispatch_keys, tensor));
     PyRef shown = PyRef::steal(text ? PyObject_Str(text.get()) : nullptr);
     const char* utf8 = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;

@@ -155,9 +155,7 @@ PyRef OperatorCall::by_pytorch() {
 }
 
 bool OperatorCall::is_strided(PyObject* tensor) {
-  const uint64_t known[] = {api().plain_keys, api().inference_keys, api().cuda_keys,
-                            api().cuda_inference_keys};
-  return std::find(std::begin(known), std::end(known), dispatch_keys(handle_of(tensor))) != std::end(known);
+  return api().has_plain_keys(dispatch_keys(handle_of(tensor)));
 }
 
 // The same value with fake tensors for its tensors.

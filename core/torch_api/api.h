@@ -23,6 +23,13 @@ struct Api {
   uint64_t cuda_keys = 0, cuda_inference_keys = 0;  // and of a CUDA tensor; 0: not known
   size_t saved_hooks_begin = 0,
          saved_hooks_end = 0;  // words of the hook stack that are equal when it is empty
+
+  // Whether dispatch keys are those of a tensor of PyTorch's own memory: no class, mode or layout answers for
+  // it.
+  bool has_plain_keys(uint64_t keys) const {
+    return keys != 0 &&
+           (keys == plain_keys || keys == inference_keys || keys == cuda_keys || keys == cuda_inference_keys);
+  }
 };
 const Api& api();
 

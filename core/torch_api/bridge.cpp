@@ -242,22 +242,13 @@ PyObject* wrap(Handle owned) {
 
 namespace {
 
-template <class T>
-T field(const void* object, int64_t bytes) {
-  T value;
-  std::memcpy(&value, static_cast<const char*>(object) + bytes, sizeof value);
-  return value;
-}
-
 // Whether the fields of a tensor are what PyTorch's functions tell: no class answers in Python or by others.
 bool tells_by_fields(const void* impl) {
   const Api& a = api();
   if (a.layout.dims_word < 0 || a.layout.dtype_offset < 0 || a.layout.device_offset < 0 ||
       a.layout.keys_word < 0 || a.layout.data_word < 0 || a.layout.offset_word < 0 || a.layout.numel_word < 0)
     return false;
-  const auto keys = field<uint64_t>(impl, 8 * a.layout.keys_word);
-  return keys != 0 && (keys == a.plain_keys || keys == a.inference_keys || keys == a.cuda_keys ||
-                       keys == a.cuda_inference_keys);
+  return a.has_plain_keys(field_at<uint64_t>(impl, 8 * a.layout.keys_word));
 }
 
 TensorView view_by_calls(Handle t) {
@@ -278,13 +269,13 @@ TensorView view_by_calls(Handle t) {
 char* data_by_fields(const void* impl) {
   const ObjectLayout& l = api().layout;
   const void* storage = word_at(impl, l.storage_word);
-  if (!storage || field<int64_t>(impl, 8 * l.numel_word) == 0) return nullptr;
+  if (!storage || field_at<int64_t>(impl, 8 * l.numel_word) == 0) return nullptr;
   for (int flag = l.data_guard_offset - 2; flag <= l.data_guard_offset; ++flag)
-    if (field<char>(storage, flag) != 0) return nullptr;
+    if (field_at<char>(storage, flag) != 0) return nullptr;
   auto* begin = static_cast<char*>(word_at(storage, l.data_word));
-  const int64_t offset = field<int64_t>(impl, 8 * l.offset_word);
+  const int64_t offset = field_at<int64_t>(impl, 8 * l.offset_word);
   if (!begin || offset == 0) return begin;
-  const ir::DType type = ir::dtype_from_scalar_type(field<uint16_t>(impl, l.dtype_offset));
+  const ir::DType type = ir::dtype_from_scalar_type(field_at<uint16_t>(impl, l.dtype_offset));
   return type == ir::DType::other ? nullptr : begin + offset * ir::dtype_bytes(type);
 }
 
@@ -299,10 +290,10 @@ TensorView view(Handle t) {
   return {dims[0],
           dims + 1,
           dims + 1 + ObjectLayout::kInlineDims,
-          field<int64_t>(impl, 8 * l.offset_word),
-          field<uint16_t>(impl, l.dtype_offset),
-          field<int8_t>(impl, l.device_offset),
-          field<int8_t>(impl, l.device_offset + 1)};
+          field_at<int64_t>(impl, 8 * l.offset_word),
+          field_at<uint16_t>(impl, l.dtype_offset),
+          field_at<int8_t>(impl, l.device_offset),
+          field_at<int8_t>(impl, l.device_offset + 1)};
 }
 
 void* data(Handle t) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,14 @@ struct LayoutReport {
 
 // Needs the GIL. Never throws; Python errors are turned into test results.
 LayoutReport find_layout(const Symbols& symbols);
+
+// What lies so many bytes behind an object's begin.
+template <class T>
+T field_at(const void* object, ptrdiff_t bytes) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(object) + bytes, sizeof value);
+  return value;
+}
 
 inline void* word_at(const void* object, int index) {
   return reinterpret_cast<void* const*>(object)[index];

@@ -1,21 +1,8 @@
 #include "core/torch_api/tensor_fields.h"
 
-#include <algorithm>
-
 #include "core/torch_api/api.h"
 
 namespace vitrine::torch_api {
-
-namespace {
-
-template <class T>
-T load(const void* object, ptrdiff_t offset) {
-  T value;
-  std::memcpy(&value, static_cast<const char*>(object) + offset, sizeof value);
-  return value;
-}
-
-}  // namespace
 
 TensorFieldReader::TensorFieldReader() {
   const ObjectLayout& l = api().layout;
@@ -34,22 +21,22 @@ TensorFieldReader::TensorFieldReader() {
 
 // As requires_grad() of bridge.h. Unknown: it depends on the tensor that this one views.
 inline TensorFieldReader::Grad TensorFieldReader::requires_grad(const char* impl) const {
-  const char* meta = load<const char*>(impl, autograd_);
+  const char* meta = field_at<const char*>(impl, autograd_);
   if (!meta) return Grad::No;
-  if (meta[wanted_] != 0 || load<void*>(meta, grad_fn_)) return Grad::Yes;
+  if (meta[wanted_] != 0 || field_at<void*>(meta, grad_fn_)) return Grad::Yes;
   return meta[is_view_] ? Grad::Unknown : Grad::No;
 }
 
 // Element type; the device's type and index, and that there is one.
 inline uint64_t TensorFieldReader::kind(const char* impl) const {
-  return load<uint16_t>(impl, dtype_) | static_cast<uint64_t>(load<uint16_t>(impl, device_)) << 16 |
-         static_cast<uint64_t>(load<uint8_t>(impl, device_ + 2)) << 32;
+  return field_at<uint16_t>(impl, dtype_) | static_cast<uint64_t>(field_at<uint16_t>(impl, device_)) << 16 |
+         static_cast<uint64_t>(field_at<uint8_t>(impl, device_ + 2)) << 32;
 }
 
 bool TensorFieldReader::equal(const TensorFields& fields, PyObject* tensor) const {
   if (Py_TYPE(tensor) != fields.type) return false;
-  const char* impl = load<const char*>(tensor, handle_);
-  if (load<uint64_t>(impl, keys_) != fields.keys || kind(impl) != fields.kind) return false;
+  const char* impl = field_at<const char*>(tensor, handle_);
+  if (field_at<uint64_t>(impl, keys_) != fields.keys || kind(impl) != fields.kind) return false;
   const auto* dims = reinterpret_cast<const int64_t*>(impl + dims_);
   int64_t differ = dims[0] ^ fields.dims[0];
   for (int i = 1; i < TensorFields::kDims; ++i) differ |= dims[i] ^ fields.dims[i];
@@ -60,13 +47,10 @@ bool TensorFieldReader::equal(const TensorFields& fields, PyObject* tensor) cons
 // A tensor of a class of its own, or with other keys, may answer in Python what its sizes are.
 bool TensorFieldReader::read(PyObject* tensor, TensorFields& fields) const {
   if (!known_ || !is_plain_tensor(tensor)) return false;
-  const char* impl = load<const char*>(tensor, handle_);
+  const char* impl = field_at<const char*>(tensor, handle_);
   fields.type = Py_TYPE(tensor);
-  fields.keys = load<uint64_t>(impl, keys_);
-  const uint64_t plain[] = {api().plain_keys, api().inference_keys, api().cuda_keys,
-                            api().cuda_inference_keys};
-  if (!fields.keys || std::find(std::begin(plain), std::end(plain), fields.keys) == std::end(plain))
-    return false;
+  fields.keys = field_at<uint64_t>(impl, keys_);
+  if (!api().has_plain_keys(fields.keys)) return false;
   fields.kind = kind(impl);
   std::memcpy(fields.dims, impl + dims_, sizeof fields.dims);
   if (fields.dims[0] > ObjectLayout::kInlineDims) return false;
