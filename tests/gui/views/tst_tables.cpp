@@ -385,23 +385,14 @@ class TestTables : public QObject {
     QTemporaryDir folder;
     const std::string path = folder.filePath("two.vitrine").toStdString();
     auto writer = Writer::create(path).take();
-    FrameRow frame;
-    frame.id = writer->next(Kind::Frame), frame.run = writer->next(Kind::Run);
-    writer->put(frame);
-    SegmentRow segment{writer->next(Kind::Segment), frame.id};
-    writer->put(segment);
-    std::vector<Id> compilations;
-    for (int64_t i = 0; i < 2; ++i) {
-      compilations.push_back(writer->next(Kind::Compilation));
-      writer->put(CompilationRow{compilations.back(), segment.id, i, "0/" + std::to_string(i), "ok"});
-    }
+    const auto [run, compilations] = writeCompilations(*writer, 2);
     SymbolRow symbol;
     symbol.compilation = compilations[1], symbol.name = "s0", symbol.source = "L['x'].size(0)";
     writer->put(symbol);
     writer->finish("finished");
     const kit::SessionPtr data = kit::SessionData::load(path).value();
     kit::Film film;
-    film.run = frame.run, film.compilation = compilations[0];
+    film.run = run, film.compilation = compilations[0];
     Rig<TableView> rig(data, "", {600, 200}, views::kSymbolsTable);
     rig.film(film);
     QVERIFY(!rig.view.items()->isVisible());
@@ -416,16 +407,10 @@ class TestTables : public QObject {
     QTemporaryDir folder;
     const std::string path = folder.filePath("layers.vitrine").toStdString();
     auto writer = Writer::create(path).take();
-    FrameRow frame;
-    frame.id = writer->next(Kind::Frame), frame.run = writer->next(Kind::Run);
-    writer->put(frame);
-    SegmentRow segment{writer->next(Kind::Segment), frame.id};
-    writer->put(segment);
-    const CompilationRow compilation{writer->next(Kind::Compilation), segment.id, 0, "0/0", "ok"};
-    writer->put(compilation);
+    const auto [run, compilations] = writeCompilations(*writer, 1);
     for (int64_t i = 0; i < 4; ++i) {
       GuardRow guard;
-      guard.id = writer->next(Kind::Guard), guard.compilation = compilation.id, guard.ordinal = i;
+      guard.id = writer->next(Kind::Guard), guard.compilation = compilations[0], guard.ordinal = i;
       guard.root = "L['self']", guard.kind = "tensor", guard.expected = "f32[" + std::to_string(i) + "]";
       guard.source = "L['self'].__dict__['_parameters']['w" + std::to_string(i) + "']";
       guard.checks = 7;
@@ -433,7 +418,7 @@ class TestTables : public QObject {
     }
     writer->finish("finished");
     kit::Film film;
-    film.run = frame.run, film.compilation = compilation.id;
+    film.run = run, film.compilation = compilations[0];
     Rig<TableView> rig(kit::SessionData::load(path).value(), "", {900, 300}, views::kGuardsTable);
     rig.film(film);
     const QStringList lines = rig.view.items()->items()->lines();
@@ -497,6 +482,26 @@ class TestTables : public QObject {
   }
 
  private:
+  struct Compilations {
+    Id run;
+    std::vector<Id> ids;
+  };
+  // So many of one segment: "0/0", "0/1", ...
+  static Compilations writeCompilations(session::Writer& writer, int64_t many) {
+    using namespace session;
+    FrameRow frame;
+    frame.id = writer.next(Kind::Frame), frame.run = writer.next(Kind::Run);
+    writer.put(frame);
+    const SegmentRow segment{writer.next(Kind::Segment), frame.id};
+    writer.put(segment);
+    Compilations out{frame.run, {}};
+    for (int64_t i = 0; i < many; ++i) {
+      out.ids.push_back(writer.next(Kind::Compilation));
+      writer.put(CompilationRow{out.ids.back(), segment.id, i, "0/" + std::to_string(i), "ok"});
+    }
+    return out;
+  }
+
   const kit::SessionPtr& session() const { return loaded_->session; }
   const fixture::Ids& ids() const { return loaded_->ids; }
   kit::Film gatedFilm(Id compilation) const {
