@@ -1,4 +1,5 @@
 #include "app/cli/show_parts.h"
+#include "core/base/words.h"
 
 namespace vitrine::cli {
 
@@ -23,9 +24,8 @@ std::string EntityNames::compilation(Id id) const {
 std::string EntityNames::place(Id span) const {
   auto row = session_.row<SpanRow>(span);
   if (!row.id) return "–";
-  std::string path = session_.row<FileRow>(row.file).path;
-  if (auto slash = path.rfind('/'); slash != std::string::npos) path = path.substr(slash + 1);
-  return path + ":" + std::to_string(row.line) + ":" + std::to_string(row.col);
+  return file_name(session_.row<FileRow>(row.file).path) + ":" + std::to_string(row.line) + ":" +
+         std::to_string(row.col);
 }
 
 std::string EntityNames::place_of_instruction(Id instruction) const {

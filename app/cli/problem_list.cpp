@@ -8,6 +8,7 @@
 #include "app/cli/run_times.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/base/words.h"
 #include "core/session/source_text.h"
 #include "core/session/verdict.h"
 
@@ -22,11 +23,6 @@ using Problems = std::vector<SessionProblem>;
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
-}
-
-std::string file_name(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
 void add_messages(const Reader& s, const EntityNames& names, Problems& out) {

@@ -28,4 +28,8 @@ std::string with_article(const std::string& noun) {
   return (begins_with_vowel(noun) ? "an " : "a ") + noun;
 }
 
+std::string file_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 }  // namespace vitrine

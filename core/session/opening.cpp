@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/base/words.h"
 #include "core/session/guarded_files.h"
 #include "core/session/recorded.h"
 #include "core/session/rows.h"
@@ -107,8 +108,8 @@ Status check_neighbours(const std::string& path) {
   for (const char* suffix : {"-wal", "-journal"})
     if (has_content(path + suffix))
       return refused(path,
-                     "it was not closed by its writer, and what stands in " +
-                         path.substr(path.rfind('/') + 1) + suffix + " is not read of a stranger",
+                     "it was not closed by its writer, and what stands in " + file_name(path) + suffix +
+                         " is not read of a stranger",
                      suffix == std::string_view("-wal")
                          ? "Open it when its run has ended. If it is your own: vitrine trust FILE."
                          : "Vitrine writes no such file: whoever sent it can tell why it is there.");

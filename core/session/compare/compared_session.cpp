@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/words.h"
 #include "core/session/doubts.h"
 #include "core/session/source_text.h"
 #include "core/session/verdict.h"
@@ -9,11 +10,6 @@
 namespace vitrine::session {
 
 namespace {
-
-std::string file_name(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
 
 // Without addresses, which differ from process to process.
 std::string without_addresses(std::string text) {
@@ -81,12 +77,13 @@ class ProgramReading {
   void add_kernels() {
     std::map<Id, ComparedKernel> kernels;
     std::vector<Id> order;
+    std::map<std::string, std::set<std::string>> nodes;  // by the kernel's label
+    for (const ComparedNode& node : out_.nodes) nodes[node.group].insert(node.key);
     for (const KernelRow& k : rows<KernelRow>()) {
       ComparedKernel made{k.label, k.name, k.kind, k.space, s_.text(k.source)};
       made.spills = k.spills;
       made.bytes = k.bytes;
-      for (const ComparedNode& node : out_.nodes)
-        if (node.group == k.label) made.nodes.insert(node.key);
+      if (const auto of = nodes.find(k.label); of != nodes.end()) made.nodes = of->second;
       order.push_back(k.id);
       kernels[k.id] = std::move(made);
     }
