@@ -1,5 +1,6 @@
 """Memory of several megabytes is asked for in large pages, where the system has them."""
 
+import mmap
 from pathlib import Path
 
 import pytest
@@ -34,4 +35,9 @@ def test_large_results_ask_for_large_pages():
     middle = result.data_ptr() + result.numel() * result.element_size() // 2
     assert asked_for_large_pages(middle)
     torch.testing.assert_close(result, scaled(x, w))
-    assert not asked_for_large_pages(x.data_ptr() + (1 << 25))  # as PyTorch allocates
+
+
+@pytest.mark.skipif(not MAPS.exists(), reason="the system does not say")
+def test_memory_that_nobody_advised_is_told_apart():
+    nobodys = torch.frombuffer(mmap.mmap(-1, 1 << 26), dtype=torch.uint8)
+    assert not asked_for_large_pages(nobodys.data_ptr() + (1 << 25))
