@@ -170,9 +170,10 @@ Result<Cut> cut_at(const ir::GraphPtr& backward, const std::vector<ir::NodeId>& 
     if (const ir::Arg& gradient = graph->results()[i];
         !gradient.is_none() && reached_by(*graph, opened.ends, gradient).empty())
       return refused(kConstant);
-  for (std::vector<int>& by : out.readers = readers_of(*graph, opened.ends))
-    std::erase_if(by, [&](int end) { return end >= static_cast<int>(tangents.size()); });
   out.backward = with_inputs(without_tangents(graph, opened.viewed), opened.ends, opened.viewed);
+  const std::vector<ir::NodeId> kept(opened.ends.begin(),
+                                     opened.ends.begin() + static_cast<long>(tangents.size()));
+  out.readers = readers_of(*out.backward, kept);
   return out;
 }
 

@@ -234,9 +234,14 @@ std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::Nod
 std::vector<std::vector<int>> readers_of(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents) {
   const std::unordered_map<ir::NodeId, std::set<int>> behind = tangents_in(backward, tangents);
   std::unordered_map<ir::NodeId, std::set<int>> asking;
-  // What no tangent reaches runs for its readers; what is done to memory or to a generator, each time.
+  // What no tangent reaches runs for its readers; what is done to memory or to a generator, each time, and so
+  // does a gradient that depends on none: zeros.
   std::set<int> each;
   for (size_t i = 0; i < tangents.size(); ++i) each.insert(static_cast<int>(i));
+  for (const ir::Arg& result : backward.results())
+    ir::each_ref(result, [&](ir::Ref r) {
+      if (behind.at(r.node).empty()) asking[r.node] = each;
+    });
   for (auto n = backward.nodes().rbegin(); n != backward.nodes().rend(); ++n) {
     const bool acts = ops::writes(*n) || ops::is_random(*n);
     const std::set<int> by = !behind.at(n->id).empty() ? behind.at(n->id) : acts ? each : asking[n->id];

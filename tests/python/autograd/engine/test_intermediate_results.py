@@ -325,3 +325,19 @@ def test_a_backward_pass_that_is_to_be_differentiated_is_an_error():
     first, _, loss = vitrine.compile(chain)(x, w, v)
     with pytest.raises(DoubleBackwardError):
         torch.autograd.grad(loss, first, create_graph=True)
+
+
+def test_a_gradient_of_zeros_reads_what_was_saved():
+    """nextafter gives its second operand a gradient of zeros, which median's backward scatters by the indices it saved."""
+
+    def f(x):
+        last, middle = x[..., -1], (x + 1).median(-1).values
+        near = torch.nextafter(last, middle)
+        return near, near.trunc() + near.frac(), last
+
+    def program(compiled):
+        x = leaf(5, 7)
+        sum(result.sum() for result in compiled(f)(x)).backward()
+        return x.grad
+
+    same(program)
