@@ -111,6 +111,10 @@ Result<PyObject*> Lowering::symbolic_input(PyObject* tensor, ir::NodeKind kind, 
   return entered(tensor, kind, source, &as);
 }
 
+void Lowering::take_symbols(ir::SymbolTable& table) {
+  state_->recording.symbols = &table;
+}
+
 Result<PyObject*> Lowering::constant(PyObject* tensor) {
   Recording& r = state_->recording;
   if (const int known = r.known_input(tensor); known >= 0) return PyRef(r.at(known).object).release();
@@ -177,6 +181,20 @@ size_t Lowering::note_question(PyObject* callable, PyObject* args) {
   return program.questions.size() - 1;
 }
 
+void Lowering::allow_stand_ins() {
+  state_->recording.stands_in = true;
+}
+
+int64_t Lowering::stand_in() {
+  return state_->recording.stand_in();
+}
+
+size_t Lowering::note_question_of_data(PyObject* callable, PyObject* args) {
+  const size_t at = note_question(callable, args);
+  state_->recording.program().questions[at].of_data = true;
+  return at;
+}
+
 size_t Lowering::note_question_of_value(PyObject* callable, PyObject* traced) {
   PyRef args = PyRef::steal(PyTuple_Pack(1, traced));
   const size_t at = note_question(callable, args.get());
@@ -219,6 +237,11 @@ Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results, Views h
 
 bool Lowering::is_empty() const {
   return state_->recording.captured_nodes().empty() && state_->recording.aten_nodes().empty();
+}
+
+ir::NodeId Lowering::last_captured() const {
+  const auto& nodes = state_->recording.captured_nodes();
+  return nodes.empty() ? -1 : nodes.back().id;
 }
 
 Lowering::Effects Lowering::effects() const {

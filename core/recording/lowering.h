@@ -33,6 +33,9 @@ struct Unsupported {
   std::string kind, reason, hint;
 };
 
+// The int that stands in for the next size or int that depends on data; last: the one before, or 0.
+int64_t next_stand_in(int64_t last);
+
 class Lowering {
  public:
   // Needs the GIL; nothing is installed until call(). as_if: every tensor is taken to be on that device, to
@@ -49,6 +52,13 @@ class Lowering {
   // program computes of them stays an expression; what would fix one is a guard of its table, or unsupported.
   Result<_object*> symbolic_input(_object* tensor, ir::NodeKind kind, const std::string& source,
                                   const ir::TensorType& as);
+  // From now on calls whose results have sizes that depend on data are recorded, with sizes that stand in for
+  // those of a run. Whoever runs the program checks what was concluded from these.
+  void allow_stand_ins();
+  // The same of an int read from a tensor: the int that stands in for it.
+  int64_t stand_in();
+  // Ints that calls are given may be expressions of this table, also where no size of an input is one.
+  void take_symbols(ir::SymbolTable& table);
   // A small tensor whose value is known and fixed (torch.tensor(3) inside the function); kept alive by the
   // graph.
   Result<_object*> constant(_object* tensor);
@@ -98,6 +108,8 @@ class Lowering {
   // answer: who records the program again for other sizes (relower.h) asks again, at the same place. Returns
   // the question's position.
   size_t note_question(_object* callable, _object* args_tuple);
+  // The same, and the answer depends on data: the call that runs the program has to ask. Not for relower().
+  size_t note_question_of_data(_object* callable, _object* args_tuple);
   // The same of callable(known_value(traced)).
   size_t note_question_of_value(_object* callable, _object* traced);
 
@@ -133,11 +145,13 @@ class Lowering {
     bool asks_autograd = false;  // with gradients on a call was given a tensor that requires grad
     bool makes_leaf = false;     // a leaf that requires grad is made, and is no input
     bool sets_data = false;      // a tensor takes over another's memory
+    int64_t last_stand_in = 0;   // the last size or int that stands for one of a run, which depends on data
     // Of a GPU that is not here: what was recorded operator by operator, where PyTorch may have a kernel.
     std::string chosen_on_gpu;
   };
   Effects effects() const;
-  bool is_empty() const;  // nothing was recorded so far
+  bool is_empty() const;             // nothing was recorded so far
+  ir::NodeId last_captured() const;  // the node of the last call; -1: there is none
 
   struct State;  // lowering_state.h
   State& state() { return *state_; }

@@ -22,7 +22,7 @@ PyRef OperatorCall::run() {
   if (!op_.has_tensor_return() && !op_.writes) return question();
   if (op_.random && draws()) recording_.effects.random = true, ++recording_.effects.draws;
   node_.id = recording_.next_id();
-  PyRef out = by_rule();
+  PyRef out = op_.dynamic_shape && !fixed_shape() ? by_stand_in() : by_rule();
   if (!out) out = by_pytorch();
   note_writes();
   add_node();

@@ -45,6 +45,7 @@ class OperatorCall {
   // operator_refusals.cpp
   PyRef known_number();
   void refuse();
+  [[noreturn]] void refuse_data_dependent() const;
   bool lacks_freedom() const;
   void refuse_inference_writes() const;
   void refuse_numbers(const ir::TensorType& out) const;
@@ -53,6 +54,10 @@ class OperatorCall {
   bool fixed_shape() const;
   bool refuses_devices() const;
   bool writes_overlap() const;
+
+  // operator_data.cpp
+  bool takes_stand_in() const;
+  PyRef by_stand_in();
 
   // operator_views.cpp
   bool is_handing_out() const;

@@ -25,11 +25,14 @@ PyRef OperatorCall::known_number() {
   stop("scalar_read", op_.name + " reads data");
 }
 
+void OperatorCall::refuse_data_dependent() const {
+  stop("data_dependent_shape", "the shape of " + op_.name + "'s result depends on data",
+       "Use a mask of fixed size instead of nonzero, unique or boolean indexing.");
+}
+
 // What has no place in a graph.
 void OperatorCall::refuse() {
-  if (op_.dynamic_shape && !fixed_shape())
-    stop("data_dependent_shape", "the shape of " + op_.name + "'s result depends on data",
-         "Use a mask of fixed size instead of nonzero, unique or boolean indexing.");
+  if (op_.dynamic_shape && !fixed_shape() && !takes_stand_in()) refuse_data_dependent();
   if (!op_.aten && op_.returns_other())
     stop("unsupported_operator", op_.name + " returns a value that is no tensor",
          "Return it as a tensor: another value would be the one of capture in every call.");

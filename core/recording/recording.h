@@ -56,6 +56,8 @@ class Recording {
   // The traced program is in an inference mode that it entered itself: what it makes are inference tensors.
   bool inference_mode = false;
   ir::SymbolTable* symbols = nullptr;  // sizes may be expressions over these
+  bool stands_in = false;              // sizes that depend on data are recorded, too (operator_data.cpp)
+  int64_t stand_in();                  // a size in the place of such a one
   const std::optional<ir::Device>& as_if() const { return as_if_; }
 
   // Tensors.

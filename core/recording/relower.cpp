@@ -61,6 +61,7 @@ class Relowering {
   bool ask(size_t call) {
     for (; next_ < program_.questions.size() && program_.questions[next_].before_call <= call; ++next_) {
       const ReplayQuestion& q = program_.questions[next_];
+      if (q.of_data) return false;
       PyRef args = PyRef::steal(fill(q.args, slots_, &integers_));
       if (args && q.of_value) args = with_value(args.get());
       PyRef answer = PyRef::steal(args ? PyObject_Call(q.callable.get(), args.get(), nullptr) : nullptr);

@@ -40,7 +40,10 @@ PyObject* fill_sequence(const Template& t, const std::vector<PyRef>& slots, cons
   if (!out || t.kind != Template::Kind::named) return out.release();
   if (PyObject_HasAttrString(t.object.get(), "_make"))
     return PyObject_CallMethod(t.object.get(), "_make", "O", out.get());
-  return PyObject_CallOneArg(t.object.get(), out.get());
+  PyObject* made = PyObject_CallOneArg(t.object.get(), out.get());
+  if (made || !integers || !PyErr_ExceptionMatches(PyExc_TypeError)) return made;
+  PyErr_Clear();  // a torch.Size takes ints: of what stands for them there is a tuple
+  return out.release();
 }
 
 PyObject* fill_dict(const Template& t, const std::vector<PyRef>& slots, const Integers* integers) {

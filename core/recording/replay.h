@@ -40,6 +40,7 @@ struct ReplayCall {
 struct ReplayQuestion {
   size_t before_call = 0;
   bool of_value = false;  // asked of what the tensor holds (Lowering::known_value)
+  bool of_data = false;   // asked of what the tensor holds when the program runs
   PyRef callable;
   Template args;
 };

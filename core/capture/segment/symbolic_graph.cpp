@@ -162,6 +162,7 @@ std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std
   enter_types(trace, *made);
   Expressions expressions(symbolic, *made);
   torch_api::Lowering lowering;
+  lowering.take_symbols(made->table);
   std::vector<PyObject*> results;
   try {
     const auto how = torch_api::relower(trace.graphs, inputs, expressions, lowering, results);
