@@ -199,8 +199,9 @@ std::string show_symbols(const Reader& s, const ShowOptions& options, std::strin
   }
   TextTable table({"compilation", "symbol", "stands for", ">first", "range", "because", "fixed by"});
   for (const SymbolRow& r : symbols)
-    table.row({names.compilation(r.compilation), r.name, source_text(r.source), std::to_string(r.hint),
-               range_text(r.lo, r.hi), r.origin, r.fixed_by});
+    table.row({names.compilation(r.compilation), r.name, source_text(r.source),
+               r.hint == SymbolRow::kOfData ? "–" : std::to_string(r.hint), range_text(r.lo, r.hi), r.origin,
+               r.fixed_by});
   if (table.empty())
     return nothing("symbols", why_nothing(s, "captured", "every size is fixed in what was compiled"));
   std::string out = table.text(options.width);

@@ -51,7 +51,11 @@ PyObject* call_compiled(PyObject* self, PyObject* const* args, size_t n, PyObjec
   }
   // vitrine.explain is told of all that it runs, whoever had it compiled.
   PyObject* observer = c->handler->settings().observer.get();
-  const bool explains = observer && PyList_Check(observer);  // a function only logs
+  const bool explains = observer && PyList_Check(observer);   // a function only logs
+  if (engine().observing && c->handler->settings().pieces) {  // whose graph was told of
+    const capture::PauseCapture off;
+    return PyObject_Vectorcall(c->wrapped, args, n, names);
+  }
   if (engine().observing && !explains) return PyObject_Vectorcall(c->wrapped, args, n, names);
   Observing observing(explains);
   capture::ActiveCapture on(*c->handler);

@@ -57,7 +57,10 @@ capture::Engine& engine() {
 
 capture::CallSettingsPtr settings_from(PyObject* dict) {
   auto settings = std::make_shared<CallSettings>();
+  settings->given = capture::share(dict);
   settings->fullgraph = flag(dict, "fullgraph", false);
+  settings->stands_in = flag(dict, "capture_data_sizes", true);
+  settings->pieces = flag(dict, "pieces", false);
   settings->fuse = flag(dict, "fuse", true);
   settings->verify = flag(dict, "verify", false);
   settings->freezing = flag(dict, "freezing", false);

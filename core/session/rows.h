@@ -189,8 +189,10 @@ struct GuardRow {
 
 // A size or an int of a compilation that may be another one in the next call. origin: why it is a symbol; lo
 // and hi: the smallest and largest value that the compilation serves (the ends of 64 bits: not bounded);
-// fixed_by: the user's line that needed the number itself, "" while it is free.
+// fixed_by: the user's line that needed the number itself, "" while it is free. hint: what it was at first;
+// kOfData: each run reads it from data.
 struct SymbolRow {
+  static constexpr int64_t kOfData = INT64_MIN;
   Id compilation = 0;
   int64_t ordinal = 0;
   std::string name, source, origin;

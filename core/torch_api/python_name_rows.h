@@ -144,6 +144,7 @@
   X(loses_infinity, "vitrine._library_gelu", "loses_infinity", required)                                \
   X(not_followed, "vitrine._controls", "not_followed", required)                                        \
   X(outputs_behind, "vitrine._autograd.training", "outputs_behind", required)                           \
+  X(PiecesBuilder, "vitrine._pieces", "PiecesBuilder", required)                                        \
   X(RecompileLimitError, "vitrine._errors", "RecompileLimitError", required)                            \
   X(reduce_callable, "vitrine._api", "_reduce", required)                                               \
   X(Region, "vitrine._autograd.training", "Region", required)                                           \

@@ -52,8 +52,10 @@ std::vector<Column> symbol_columns(const TableScope&) {
 
 Item symbol_item(const TableScope& s, const SymbolRow& row) {
   const SymbolLine fixed = line_of(s.data, row.fixed_by);
-  Cell name{q(row.name)}, hint{QString::number(row.hint)}, at{row.fixed_by.empty() ? unknown() : fixed.text};
-  hint.sort = static_cast<double>(row.hint);
+  const bool of_data = row.hint == SymbolRow::kOfData;
+  Cell name{q(row.name)}, hint{of_data ? unknown() : QString::number(row.hint)},
+      at{row.fixed_by.empty() ? unknown() : fixed.text};
+  hint.sort = of_data ? -1 : static_cast<double>(row.hint);
   Item item;
   item.id = fixed.span;
   if (!row.fixed_by.empty()) {

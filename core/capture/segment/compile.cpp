@@ -100,6 +100,9 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   if (versions) options.backward_for_real = kAsksForVersions;
   options.speculates = place.speculates;
   options.checks_behind_writes = !settings_->backend && !settings_->replay && !engine_.config.check;
+  options.stands_in = settings_->stands_in && (place.speculates || settings_->fullgraph) &&
+                      !settings_->backend && !settings_->replay && !versions && settings_->target.empty() &&
+                      !engine_.config.check;
   options.checks_on_gpu = !settings_->graphs();
   options.sizes = &place.sizes[number_];
   if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};
@@ -126,6 +129,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   }
   PyErr_Clear();  // what the trace met, eager meets again
   VITRINE_CHECK(found != nullptr, "a trace must say how it ends");
+  found->is_piece = settings_->pieces;
   if (record) recording->trace(*record, *found, start);
   const Trace& trace = *found;
   if (trace.end == Trace::End::Nothing && trace.broke && settings_->fullgraph) observe(*settings_, trace, "");
@@ -160,7 +164,10 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
     return nullptr;
   }
   std::string status = nothing ? "eager" : "no_graph", message;
-  if (segment->has_graph() && settings_->backend) {
+  if (segment->has_graph() && segment->trace().stands_in) {
+    give_pieces(*segment, record, message);
+    status = "ok";
+  } else if (segment->has_graph() && settings_->backend) {
     const torch_api::ObservedOperators seen(place.observed);  // the backend is the user's
     if (!give_backend(*segment, frame, state, record, message)) return nullptr;
     status = "ok";
@@ -204,6 +211,16 @@ bool Store::give_backend(Segment& segment, const Frame& frame, const torch_api::
   }
   say_backend_failed(settings_->backend.get());
   return false;
+}
+
+void Store::give_pieces(Segment& segment, CompilationRecord* record, std::string& message) {
+  const Trace& trace = segment.trace();
+  const BackendSizes sizes = backend_sizes(trace);
+  PyRef pieces = compile_in_pieces(trace, sizes, settings_->given.get());
+  message = "sizes depend on data: the graph runs in pieces around what reads them";
+  if (record) engine_.recording->not_compiled(*record, trace, message);
+  if (!pieces) throw InternalError("the pieces of a graph: " + torch_api::take_python_error());
+  segment.set_pieces(std::move(pieces), sizes);
 }
 
 bool Store::extend(Segment& segment, Place& place) {

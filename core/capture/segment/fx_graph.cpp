@@ -24,7 +24,7 @@ PyObject* ints(const std::vector<int>& values) {
 PyObject* dims(const ir::Dims& values) {
   PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
   for (size_t i = 0; out && i < values.size(); ++i)
-    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(values[i]));
+    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(values[i].hint()));
   return out;
 }
 
@@ -39,13 +39,16 @@ PyRef types_of(const ir::Node& node) {
   return list;
 }
 
-// Walks a replay program with the values of vitrine._fx.GraphBuilder in its slots.
+// Walks a replay program with the values of vitrine._fx.GraphBuilder in its slots. asks: the program's
+// questions are asked in the graph, too.
 class FxWalk {
  public:
-  FxWalk(const torch_api::Lowering::Graphs& graphs, const BackendSizes& sizes, PyObject* builder)
+  FxWalk(const torch_api::Lowering::Graphs& graphs, const BackendSizes& sizes, PyObject* builder,
+         bool asks = false)
       : program_(*graphs.replay),
         captured_(*graphs.captured),
         sizes_(sizes),
+        asks_(asks),
         builder_(builder),
         slots_(static_cast<size_t>(program_.slots)) {
     filled_ = [this](int number) {
@@ -64,7 +67,9 @@ class FxWalk {
     if (!inputs(examples)) return false;
     size_t next = 0;
     for (const ir::Node& node : captured_.nodes())
-      if (node.kind == ir::NodeKind::op && !call(node, program_.calls.at(next++))) return false;
+      if (node.kind == ir::NodeKind::op && (!ask(next) || !call(node, program_.calls.at(next++))))
+        return false;
+    if (!ask(next)) return false;
     PyRef values(PyList_New(0));
     for (int slot : program_.result_slots)
       if (!values || PyList_Append(values.get(), at(slot).get()) != 0) return false;
@@ -122,6 +127,29 @@ class FxWalk {
     return true;
   }
 
+  // The questions before a call. What was known when the program was recorded is no question.
+  bool ask(size_t call) {
+    if (!asks_) return true;
+    for (; asked_ < program_.questions.size() && program_.questions[asked_].before_call <= call; ++asked_) {
+      const torch_api::ReplayQuestion& question = program_.questions[asked_];
+      if (!question.of_value && !ask(question, sizes_.symbolic->questions.at(asked_))) return false;
+    }
+    return true;
+  }
+  bool ask(const torch_api::ReplayQuestion& question, const Symbolic::Question& known) {
+    PyRef args = PyRef::steal(torch_api::fill(question.args, slots_, &filled_));
+    PyRef names(PyList_New(0));
+    for (int32_t i = 0; i < known.symbols(); ++i) {
+      const ir::Symbol& symbol = sizes_.symbolic->table.symbols()[static_cast<size_t>(known.symbol + i)];
+      const PyRef name(PyUnicode_FromString(symbol.name.c_str()));
+      if (!names || !name || PyList_Append(names.get(), name.get()) != 0) return false;
+    }
+    return args && names &&
+           PyRef(PyObject_CallMethod(builder_, "ask", "OOOOO", question.callable.get(), args.get(),
+                                     names.get(), known.length < 0 ? Py_False : Py_True,
+                                     known.answer ? known.answer : Py_None));
+  }
+
   bool call(const ir::Node& node, const ReplayCall& call) {
     PyRef args = PyRef::steal(torch_api::fill(call.args, slots_, &filled_));
     PyRef kwargs;
@@ -147,6 +175,8 @@ class FxWalk {
   const ReplayProgram& program_;
   const ir::Graph& captured_;
   const BackendSizes& sizes_;
+  const bool asks_;
+  size_t asked_ = 0;  // questions
   PyObject* builder_;
   std::vector<PyRef> slots_;
   torch_api::Integers filled_;
@@ -212,6 +242,9 @@ BackendSizes backend_sizes(const Trace& trace) {
     for (size_t s = 0; s < symbolic.table.symbols().size(); ++s)
       if (symbolic.table.depends_on(symbolic.integers[static_cast<size_t>(number)], static_cast<int32_t>(s)))
         used.insert(static_cast<int32_t>(s));
+  if (trace.stands_in)  // what questions define is no input
+    for (const Symbolic::Question& q : symbolic.questions)
+      for (int32_t i = 0; i < q.symbols(); ++i) used.erase(q.symbol + i);
   for (int32_t symbol : used) {
     const ir::SymRange range = symbolic.table.symbol_range(symbol);
     (range.lo == range.hi ? out.fixed : out.symbols).push_back(symbol);
@@ -237,6 +270,35 @@ BackendCode compile_by_backend(PyObject* backend, const Trace& trace, const Back
   }
   code.callable = share(callable);
   return code;
+}
+
+PyRef compile_in_pieces(const Trace& trace, const BackendSizes& sizes, PyObject* settings) {
+  const PyRef builder = call(Name::PiecesBuilder);
+  const std::vector<PyRef> none(trace.inputs.size(), share(Py_None));
+  if (!builder || !FxWalk(trace.graphs, sizes, builder.get(), true).run(none)) return {};
+  const std::string name =
+      trace.codes.empty() ? "" : text_of(reinterpret_cast<PyCodeObject*>(trace.codes.front())->co_qualname);
+  return PyRef(PyObject_CallMethod(builder.get(), "compile_pieces", "sO", name.c_str(), settings));
+}
+
+bool run_in_pieces(PyObject* pieces, const std::vector<PyObject*>& inputs, const Symbolic& symbolic,
+                   size_t expected, std::vector<int64_t>& values, std::vector<PyObject*>& results) {
+  const PyRef returned(PyObject_Vectorcall(pieces, inputs.data(), inputs.size(), nullptr));
+  if (!returned) return false;
+  VITRINE_CHECK(PyTuple_Check(returned.get()), "the pieces of a graph return a tuple");
+  size_t at = expected;
+  for (const Symbolic::Question& q : symbolic.questions)
+    for (int32_t i = 0; i < q.symbols(); ++i) {
+      PyObject* value = PyTuple_GetItem(returned.get(), static_cast<Py_ssize_t>(at++));
+      values.at(static_cast<size_t>(q.symbol + i)) = value ? PyLong_AsLongLong(value) : -1;
+      if (PyErr_Occurred()) return false;
+    }
+  for (size_t i = 0; i < expected; ++i) {
+    PyObject* item = PyTuple_GetItem(returned.get(), static_cast<Py_ssize_t>(i));
+    VITRINE_CHECK(item && torch_api::is_tensor(item), "the pieces of a graph return tensors");
+    results.push_back(Py_NewRef(item));
+  }
+  return true;
 }
 
 bool run_by_backend(PyObject* compiled, const std::vector<PyObject*>& inputs, size_t expected,

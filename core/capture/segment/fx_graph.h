@@ -32,6 +32,16 @@ struct BackendCode {
 BackendCode compile_by_backend(PyObject* backend, const Trace& trace, const BackendSizes& sizes,
                                const std::vector<PyRef>& example_inputs);
 
+// A trace with sizes that depend on data (Trace::stands_in), as code that Vitrine compiles in pieces, around
+// the calls that give such sizes. settings: as vitrine.compile was given them. The code is called with the
+// symbols of `sizes`, then the graph's inputs. It returns the graph's results, then the ints by order of the
+// symbols that the trace's questions define; it raises a RuntimeError that begins with kSpeculated where the
+// trace was concluded from what is otherwise now. Null: a Python error is set.
+PyRef compile_in_pieces(const Trace& trace, const BackendSizes& sizes, PyObject* settings);
+// Runs it: `values` has those of the inputs' symbols, and gets the others. `results` as of run_by_backend().
+bool run_in_pieces(PyObject* pieces, const std::vector<PyObject*>& inputs, const Symbolic& symbolic,
+                   size_t expected, std::vector<int64_t>& values, std::vector<PyObject*>& results);
+
 // Calls what a backend returned. On success: new references, one a result of the graph. false: a Python error
 // is set.
 bool run_by_backend(PyObject* compiled, const std::vector<PyObject*>& inputs, size_t expected,

@@ -177,6 +177,18 @@ std::string symbol_source(const Trace& trace, size_t i) {
 
 }  // namespace
 
+namespace {
+
+// Whether each run of a graph with sizes that depend on data finds out what it is.
+bool is_of_data(const Trace& trace, int32_t symbol) {
+  const auto has = [symbol](const Symbolic::Input& input) {
+    return std::find(input.symbols.begin(), input.symbols.end(), symbol) != input.symbols.end();
+  };
+  return trace.stands_in && std::none_of(trace.symbolic->inputs.begin(), trace.symbolic->inputs.end(), has);
+}
+
+}  // namespace
+
 void SessionRecording::write_symbols(const CompilationRecord& record, const Trace& trace) {
   if (!trace.symbolic) return;
   const ir::SymbolTable& table = trace.symbolic->table;
@@ -188,7 +200,7 @@ void SessionRecording::write_symbols(const CompilationRecord& record, const Trac
     row.name = symbol.name;
     row.source = symbol_source(trace, i);
     row.origin = trace.symbolic->origins.at(i).text;
-    row.hint = symbol.hint;
+    row.hint = is_of_data(trace, static_cast<int32_t>(i)) ? session::SymbolRow::kOfData : symbol.hint;
     const ir::SymRange range = table.symbol_range(static_cast<int32_t>(i));
     row.lo = range.lo;
     row.hi = range.hi;
@@ -235,7 +247,7 @@ void put_memory(const ir::SymbolTable& table, const runtime::SizedMemory& memory
 
 int64_t SessionRecording::instance(Segment& segment) {
   const Trace& trace = segment.trace();
-  if (!trace.symbolic || !segment.compilation) return 0;
+  if (!trace.symbolic || !segment.compilation || trace.stands_in) return 0;
   const Instance& instance = segment.instance();
   auto& known = instances_[segment.compilation];
   if (const auto found = known.find(instance.values); found != known.end()) return found->second;
@@ -274,7 +286,7 @@ void SessionRecording::write_expressions(Id compilation, const Segment& segment)
 }
 
 void SessionRecording::write_break(CompilationRecord& record, const Trace& trace) {
-  if (!trace.broke) return;
+  if (!trace.broke || trace.is_piece) return;
   PyObject* code = trace.codes.empty() ? nullptr : trace.codes.front();
   session::BreakRow& row = record.broke;
   row.id = writer_->next(Kind::Break);

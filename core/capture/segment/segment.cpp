@@ -163,6 +163,7 @@ Segment::Fit Segment::judge(const Frame& frame, const torch_api::GlobalState& st
   if (!trace_->symbolic) return Fit::Yes;
   if (!guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart)) return Fit::No;
   ready_ = nullptr;
+  if (trace_->stands_in) return may_hold() ? Fit::Yes : Fit::No;  // its code serves all sizes
   if (!knows_sizes()) return Fit::New;
   return holds() ? Fit::Yes : Fit::No;
 }
@@ -184,6 +185,13 @@ Segment::Fit Segment::judge_new_sizes() {
   if (symbolic_ && symbolic_->serves() && symbolic_->joint && !symbolic_->region)
     ready_ = evaluated_instance(*trace_, symbolic_, call_);
   return !ready_ && is_rare() ? Fit::Rare : Fit::New;
+}
+
+// Of the sizes of the check, where others are known only when it has run.
+bool Segment::may_hold() const {
+  std::vector<bool> known;
+  const std::vector<int64_t> values = symbol_values(*trace_->symbolic, call_, known);
+  return trace_->symbolic->table.may_hold(values, known);
 }
 
 bool Segment::knows_sizes() {
@@ -329,6 +337,12 @@ void Segment::set_backend(BackendCode code, const BackendSizes& sizes) {
           std::move(code.strides[i]);
 }
 
+void Segment::set_pieces(PyRef pieces, const BackendSizes& sizes) {
+  trace_->speculates = true;  // it says so where it does not serve a call
+  backend_ = std::move(pieces);
+  backend_symbols_ = sizes.symbols;
+}
+
 bool Segment::has_backend_strides(const std::vector<int64_t>& values) const {
   size_t at = 0;
   for (size_t i = 0; i < backend_strides_.size(); ++i) {
@@ -404,6 +418,34 @@ SegmentOutcome Segment::run_backend(std::span<const PyRef> sources, const std::v
   const torch_api::ModesAsBefore modes;
   if (run_by_backend(backend_.get(), inputs, expected, results)) return SegmentOutcome::ran();
   return is_refuted() ? failed() : SegmentOutcome::raised();
+}
+
+// Sizes that depend on data are known when it has run. What the program concluded from those that stood in
+// for them may not hold then: nothing was written, and eager runs the call.
+SegmentOutcome Segment::run_pieces(std::span<const PyRef> sources, std::vector<int64_t>& values,
+                                   std::vector<PyObject*>& results) {
+  std::vector<PyObject*> inputs;
+  std::vector<PyRef> numbers;
+  numbers.reserve(backend_symbols_.size() + inputs_.size());
+  std::vector<bool> known;
+  values = symbol_values(*trace_->symbolic, call_, known);
+  for (int32_t symbol : backend_symbols_)
+    inputs.push_back(numbers.emplace_back(PyLong_FromLongLong(values.at(static_cast<size_t>(symbol)))).get());
+  if (!add_inputs(sources, inputs, numbers)) return SegmentOutcome::raised();
+  RandomState random(trace_->graph_effects.random);
+  {
+    const torch_api::ModesAsBefore modes;
+    const size_t expected = trace_->graphs.captured->results().size();
+    const bool ran = run_in_pieces(backend_.get(), inputs, *trace_->symbolic, expected, values, results);
+    if (ran && trace_->symbolic->table.holds(values)) return SegmentOutcome::ran();
+    refuted = refuted || ran;
+    if (ran) PyErr_SetString(PyExc_RuntimeError, kSpeculated);
+  }
+  const SegmentOutcome outcome = failed();
+  const ErrorAside aside;
+  for (PyObject* o : std::exchange(results, {})) Py_DECREF(o);
+  random.restore();
+  return outcome;
 }
 
 SegmentOutcome Segment::run_graph(Instance& instance, std::span<const PyRef> sources,
@@ -518,6 +560,20 @@ SegmentOutcome Segment::replay(Instance& instance, const std::vector<PyObject*>&
   return outcome;
 }
 
+SegmentOutcome Segment::run_stand_ins(Frame& frame, std::span<PyRef> sources,
+                                      std::vector<PyObject*>& results) {
+  PythonDraws draws;
+  if (!drawn_.empty() && !draws.make(sources, drawn_)) return SegmentOutcome::none();
+  std::vector<int64_t> values;
+  std::vector<PyRef> integers;
+  const SegmentOutcome outcome = run_pieces(sources, values, results);
+  if (outcome.kind == SegmentOutcome::Kind::None) draws.take_back();
+  if (outcome.kind != SegmentOutcome::Kind::Ran) return outcome;
+  if (!make_integers(*trace_->symbolic, values, integers)) return SegmentOutcome::none();
+  Ingredients from{results, sources, integers, {}};
+  return commit(frame, from);
+}
+
 SegmentOutcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Check* check) {
   if (trace_->end == Trace::End::Nothing)
     return trace_->broke ? SegmentOutcome::none() : SegmentOutcome::eager();
@@ -530,6 +586,7 @@ SegmentOutcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* time
   const bool own = !call_.apart.empty();
   ++instance->uses;
   std::vector<int64_t> values;
+  if (trace_->stands_in) return run_stand_ins(frame, sources.all(), results.all);
   if (own)
     values = symbol_values(*trace_->symbolic, call_, *instance);
   else if (backend_)

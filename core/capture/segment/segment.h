@@ -43,6 +43,8 @@ class Segment {
   void set_plan(std::shared_ptr<runtime::Plan> plan) { now_->plan = std::move(plan); }
   // A backend's code serves all instances.
   void set_backend(BackendCode code, const BackendSizes& sizes);
+  // The same of a trace with sizes that depend on data.
+  void set_pieces(PyRef pieces, const BackendSizes& sizes);
   // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
   std::vector<PyRef> read_inputs(const Frame& frame, const torch_api::GlobalState& state);
 
@@ -98,6 +100,7 @@ class Segment {
   Fit judge_new_sizes();
   bool is_ready();
   bool knows_sizes();
+  bool may_hold() const;
   bool holds() const;
   PyRef input_at_rest(int32_t ordinal);
   GuardFailure find_failure(const Frame& frame, const torch_api::GlobalState& state);
@@ -118,6 +121,9 @@ class Segment {
                   std::vector<PyRef>& numbers) const;
   SegmentOutcome run_backend(std::span<const PyRef> sources, const std::vector<int64_t>& values,
                              std::vector<PyObject*>& results);
+  SegmentOutcome run_stand_ins(Frame& frame, std::span<PyRef> sources, std::vector<PyObject*>& results);
+  SegmentOutcome run_pieces(std::span<const PyRef> sources, std::vector<int64_t>& values,
+                            std::vector<PyObject*>& results);
   // Whether inputs of these sizes lie in memory as the backend was told.
   bool has_backend_strides(const std::vector<int64_t>& values) const;
   SegmentOutcome commit(Frame& frame, Ingredients& from);

@@ -25,7 +25,9 @@ struct PlainSettings {
   std::vector<std::string> disabled_passes;
   DynamicMode dynamic = DynamicMode::Automatic;
   int64_t recompile_limit = 0;  // of one place; 0 = the process's
-  int64_t isolated = 0;         // number of the callable that shares its segments with no other; 0 = none
+  // Sizes and ints that depend on data are no reason to break; and: it is code of such a graph's pieces.
+  bool stands_in = true, pieces = false;
+  int64_t isolated = 0;  // number of the callable that shares its segments with no other; 0 = none
 
   // What max-autotune has taken for all that is compiled by these settings.
   std::shared_ptr<int64_t> tuning_ns = std::make_shared<int64_t>(0);
@@ -36,13 +38,15 @@ struct PlainSettings {
     return replay == other.replay && fuse == other.fuse && verify == other.verify &&
            freezing == other.freezing && gradients == other.gradients && products == other.products &&
            target == other.target && graphs() == other.graphs() && tunes() == other.tunes() &&
-           dynamic == other.dynamic && isolated == other.isolated && disabled_passes == other.disabled_passes;
+           dynamic == other.dynamic && stands_in == other.stands_in && pieces == other.pieces &&
+           isolated == other.isolated && disabled_passes == other.disabled_passes;
   }
 };
 
 // Segments are shared by callables whose settings differ in `fullgraph` at most.
 struct CallSettings : PlainSettings {
   PyRef backend;   // the user's own backend, or nothing
+  PyRef given;     // the dict that it was made of
   PyRef observer;  // a list that receives one dict a compilation (vitrine.explain), or nothing
 };
 

@@ -53,6 +53,7 @@ class Store : public SegmentStore {
                                  const torch_api::GlobalState& state, CompilationRecord* record);
   bool give_backend(Segment& segment, const Frame& frame, const torch_api::GlobalState& state,
                     CompilationRecord* record, std::string& message);
+  void give_pieces(Segment& segment, CompilationRecord* record, std::string& message);
   runtime::CompileOptions options_for(const Segment& segment, const Instance& instance) const;
   Status place_plan(const Segment& segment, Instance& instance, std::shared_ptr<runtime::Plan> plan,
                     const runtime::CompileOptions& options, BackwardOrigin origin);

@@ -81,10 +81,13 @@ struct Symbolic {
     // results.
     bool in_graph = true;
   };
-  // What became of a question (ReplayQuestion): a symbol's value, or an answer that must be the same again.
+  // What became of a question (ReplayQuestion): a symbol's value, or those of as many symbols as the answer
+  // is long, or an answer that must be the same again.
   struct Question {
     int32_t symbol = -1;
     _object* answer = nullptr;  // owned
+    int32_t length = -1;        // of an answer that is a list of symbols
+    int32_t symbols() const { return symbol < 0 ? 0 : length < 0 ? 1 : length; }
   };
   // Why a size or an int is a symbol: "changed: it was 8", "marked dynamic".
   struct Origin {

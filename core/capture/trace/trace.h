@@ -201,6 +201,11 @@ struct Trace {
   std::vector<bool> consumed;
   // What a check of the graph raises that the program is taken to pass: kSpeculated.
   bool speculates = false;
+  // Sizes in it stand for those of a run, which depend on data. It runs in pieces (fx_graph.h), and what it
+  // was concluded from is checked behind that.
+  bool stands_in = false;
+  std::shared_ptr<ir::SymbolTable> shown;  // of the symbols that its graphs then have for these sizes
+  bool is_piece = false;  // of the code of such a graph: where it ends is no break of the program
   std::vector<StepRecord> steps;
   std::vector<std::string_view> retries;  // why the program was interpreted once more, each time: names
   std::vector<_object*> codes;            // owned: code objects met (frame's first), for recording
@@ -225,6 +230,7 @@ struct TraceOptions {
   bool knows_frame = true;            // a frame of PyTorch's own may be read as Vitrine writes it
   bool as_eager = false;              // programs are not told that they are compiled
   bool speculates = true;             // that branches which only raise are not taken
+  bool stands_in = false;             // that sizes may stand for those of a run, which depend on data
   bool checks_behind_writes = true;   // a graph that fails at such a check writes nothing
   bool checks_on_gpu = true;          // a graph may wait for a GPU to check what it has computed
   int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break

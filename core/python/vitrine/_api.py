@@ -22,7 +22,7 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 # through PyTorch, node by node, and so does "aot_eager"; "cudagraphs" is the mode "reduce-overhead".
 BACKENDS = ("vitrine", "inductor", "eager", "aot_eager", "cudagraphs")
 # Options by name, with the type of their value.
-OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str, "freezing": bool, "gradients": str, "target": str}
+OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str, "freezing": bool, "gradients": str, "target": str, "capture_data_sizes": bool}
 # Who computes matrix products: the faster of PyTorch and a kernel of ours, always the kernel, always PyTorch.
 PRODUCTS = ("measured", "generated", "library")
 # Who writes the derivative of a graph: our rules where they cover it whole, or always PyTorch's own backward.
@@ -162,7 +162,10 @@ def compile(
             elements that are looked at; a write through ``.data`` or NumPy to others would go unseen), ``gradients`` (``"own"`` or ``"borrowed"``: a graph's derivative is written
             by Vitrine's gradient rules where they cover all its operators, or always by running PyTorch's own
             backward once at capture; :func:`explain` and the session say which it was), ``target`` (``"sm_90"``: kernels are compiled for that GPU, which need not be
-            here, as if every tensor were on it; calls run as eager does where there is none).
+            here, as if every tensor were on it; calls run as eager does where there is none), ``capture_data_sizes``
+            (``True``: sizes and ints that depend on data, those of ``nonzero``, masks, ``unique`` or ``item``, are part of one
+            graph, as ``torch.compile`` has it with ``capture_dynamic_output_shape_ops`` and ``capture_scalar_outputs``;
+            ``False``: each is a graph break).
         name: accepted as ``torch.compile`` does; nothing is called by it.
         disable: return ``model`` as it is.
         recompile_limit: how often one place of the function is compiled before it runs eagerly (under ``fullgraph``

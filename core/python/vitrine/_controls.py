@@ -30,6 +30,8 @@ _COUNTERPARTS = {
     "TORCHINDUCTOR_CUDAGRAPHS": 'mode="reduce-overhead"',
     "TORCHINDUCTOR_CACHE_DIR": "vitrine.config.cache_dir",
 }
+# As if it were always on; options={"capture_data_sizes": False} is off.
+_ALWAYS_ON = ("torch._dynamo.config.capture_dynamic_output_shape_ops",)
 # torch.compiler.set_stance's names, by the numbers that the engine has for them (core/capture/segment/controls.h).
 _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 
@@ -95,7 +97,7 @@ def _configured() -> list[tuple[str, str]]:
         for name, entry in getattr(sys.modules.get(path), "_config", {}).items():
             for value in _changed(entry):
                 full = f"{path}.{name}"
-                if full != "torch._dynamo.config.disable":
+                if full != "torch._dynamo.config.disable" and not (full in _ALWAYS_ON and value is True):
                     found.append((full, f"{full} = {_short(value)} (default {_short(entry.default)})"))
     return found
 

@@ -246,7 +246,7 @@ QStringList symbolsOf(const SessionData& data, const NodeRow& node, const NodeTy
     if (words.find(" " + row.name + " ") != std::string::npos)
       out << QStringLiteral("%1 = %2: %3, %4")
                  .arg(QString::fromStdString(row.name))
-                 .arg(row.hint)
+                 .arg(row.hint == SymbolRow::kOfData ? QStringLiteral("of data") : QString::number(row.hint))
                  .arg(sourceText(row.source), QString::fromStdString(row.origin));
   return out;
 }

@@ -10,13 +10,14 @@
 //   by_instructions          interprets a frame of PyTorch's own that Vitrine would write otherwise
 //   backward_for_real        leaves out the backward pass: what leaves the segment needs autograd
 //   checkpoints_for_real     leaves out checkpoints: PyTorch's autograd differentiates the graph
-//   no_checks_behind_writes  leaves out checks behind writes: PyTorch's autograd differentiates the graph
+//   no_stand_ins             breaks where a size or an int depends on data: what is recorded would be of no
+//   use no_checks_behind_writes  leaves out checks behind writes: PyTorch's autograd differentiates the graph
 //   before_break             ends before what must run for real
 //   before_handler           ends before the exception that the outermost frame handles, or its locals()
 //   before_gradients         ends behind an update of what is differentiated there
 //   before_value             ends before a value that cannot be rebuilt
 //
-// The first five begin anew under other options, each once. The others keep the options and interpret fewer
+// The first six begin anew under other options, each once. The others keep the options and interpret fewer
 // instructions of the outermost frame, until none is left. kMostAttempts bounds them all.
 #include <algorithm>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "core/autograd/joint.h"
 #include "core/capture/interpreter/library/cached_calls.h"
 #include "core/capture/interpreter/library/known_functions.h"
+#include "core/capture/interpreter/symbolic/data_sizes.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/trace/break_kinds.h"
 
@@ -38,6 +40,7 @@ enum class Retry : uint8_t {
   ByInstructions,
   BackwardForReal,
   CheckpointsForReal,
+  NoStandIns,
   NoChecksBehindWrites,
   BeforeBreak,
   BeforeHandler,
@@ -62,6 +65,7 @@ constexpr RetryRow kRetries[] = {
      [](TraceOptions& o, const std::string& why) { o.backward_for_real = why; }},
     {Retry::CheckpointsForReal, "checkpoints_for_real", 1,
      [](TraceOptions& o, const std::string& why) { o.checkpoints_for_real = why; }},
+    {Retry::NoStandIns, "no_stand_ins", 1, [](TraceOptions& o, const std::string&) { o.stands_in = false; }},
     {Retry::NoChecksBehindWrites, "no_checks_behind_writes", 1,
      [](TraceOptions& o, const std::string&) { o.checks_behind_writes = false; }},
     {Retry::BeforeBreak, "before_break", kMostAttempts},
@@ -125,6 +129,8 @@ Ending ending_of_broken(Tracer& tracer, TraceAttempt& a) {
   if (a.options.knows_frame && a.stop_at < 0 && tracer.frames.executed == 0 &&
       is_known_function(tracer.frames.live.function()))
     return NextAttempt{Retry::ByInstructions};
+  if (a.options.stands_in && tracer.sizes.last_stand_in && tracer.broke().kind == "exception")
+    return NextAttempt{Retry::NoStandIns};  // it may be of the sizes that stand in
   if (!a.broke) a.broke = tracer.broke();
   if (tracer.graph.differentiates_again) a.options.differentiated_again = true;
   const int64_t stop_at = tracer.frames.end();
@@ -165,6 +171,7 @@ Ending ending_of_complete(Tracer& tracer, TraceAttempt& a) {
     const bool by_pytorch = trace->needs_grad && !trace->joint;
     if (auto again = by_pytorch ? before_gradients(tracer, a) : std::nullopt) return *again;
     if (auto again = without_checkpoints(tracer, *trace, a)) return *again;
+    if (trace->stands_in && !why_no_stand_ins(tracer, *trace).empty()) return NextAttempt{Retry::NoStandIns};
     return trace;
   } catch (const AutogradSignal& signal) {
     VITRINE_CHECK(a.options.backward_for_real.empty(), "a backward pass was recorded against all options");

@@ -15,6 +15,7 @@
 #include "core/capture/interpreter/machine/film.h"
 #include "core/capture/interpreter/machine/generators.h"
 #include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/data_sizes.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/type_ops.h"
 #include "core/capture/interpreter/types/tensors/arrays.h"
@@ -115,6 +116,10 @@ void hold(const Recipe& recipe, std::vector<bool>& results) {
 // Containers that were changed must not be, in another call, the same as others that this trace told apart.
 static void find_joint(Tracer& t, const std::vector<PyObject*>& results, Trace& trace) {
   trace.gradients = t.options.gradients;
+  if (t.sizes.last_stand_in) {
+    trace.no_joint = "sizes depend on data";
+    return;
+  }
   if (!t.modes.grad_at_start) {
     trace.no_joint = "the graph begins where gradients are off";
     return;
@@ -321,6 +326,8 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   finish_graph(*this, make, *trace);
   sizes.symbolic->find_use();
   if (dynamic(*this)) trace->symbolic = sizes.symbolic;
+  if (sizes.last_stand_in) show_stand_ins(*this, *trace);
+
   trace->sources = values.sources;
   trace->inputs = graph.inputs;
   trace->guards = guards.take();

@@ -8,6 +8,7 @@
 #include "core/capture/interpreter/library/recurrent.h"
 #include "core/capture/interpreter/library/torch_calls.h"
 #include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/data_sizes.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/type_ops.h"
 #include "core/capture/interpreter/types/containers/dict_entries.h"
@@ -296,6 +297,7 @@ Value* torch_call(Tracer& t, const std::string& name, PyObject* callable, const 
   if (++t.graph.torch_calls > kMostCalls)
     stop("limit", "more than " + std::to_string(kMostCalls) + " calls of PyTorch in one graph",
          "Compile the body of the loop instead of the loop.");
+  if (t.sizes.last_stand_in) let_parts_fit(name, positional.get());
   auto outcome = t.lowering().call(name, callable, positional.get(), keyword.get(), t.origin());
   if (outcome.unsupported)
     stop(outcome.unsupported->kind.c_str(), outcome.unsupported->reason, outcome.unsupported->hint);
@@ -327,6 +329,7 @@ Value* torch_call(Tracer& t, const std::string& name, PyObject* callable, const 
 // Behind each call
 void note_updates(Tracer& t) {
   const auto now = t.lowering().effects();
+  if (now.last_stand_in != t.sizes.last_stand_in) note_stand_ins(t, now.last_stand_in);
   if (now.updates != t.graph.updates)
     t.graph.gradients_begin = -1;
   else if (now.updates > 0 && now.differentiable != t.graph.differentiable && t.graph.gradients_begin < 0)

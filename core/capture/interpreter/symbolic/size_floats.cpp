@@ -205,7 +205,8 @@ Value* asked_symbol(Tracer& t, PyObject* function, PyObject* args, const std::st
   if (n < 2) return fact(t, function, args);
   t.lowering().note_question(function, args);
   const auto symbol = static_cast<int32_t>(t.sizes.symbolic->table.symbols().size());
-  const ir::Sym sym = t.sizes.symbolic->table.size(text, n);
+  ir::SymbolTable& table = t.sizes.symbolic->table;
+  const ir::Sym sym = t.sizes.last_stand_in ? table.integer(text, n) : table.size(text, n);
   t.sizes.symbolic->origins.push_back({"computed from other sizes at " + asked_at(t)});
   t.sizes.symbolic->questions.push_back({symbol, nullptr});
   return symbol_value(t, sym);

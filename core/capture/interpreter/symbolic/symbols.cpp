@@ -1,5 +1,6 @@
 // Ints that may be others in the next call: sizes of inputs, ints among them, and what is computed from
 // these. Only what is written here keeps them open; everything else looks at them, which fixes them.
+#include <limits>
 #include <utility>
 
 #include "core/capture/guards/source_reader.h"
@@ -50,7 +51,8 @@ std::string asked_at(Tracer& t) {
 }
 
 bool dynamic(const Tracer& t) {
-  return !t.sizes.symbolic->table.symbols().empty() || !t.sizes.symbolic->inputs.empty();
+  return t.sizes.last_stand_in != 0 || !t.sizes.symbolic->table.symbols().empty() ||
+         !t.sizes.symbolic->inputs.empty();
 }
 
 Value* symbol_value(Tracer& t, const ir::Sym& sym) {
@@ -220,6 +222,8 @@ Value* fact(Tracer& t, PyObject* callable, PyObject* args) {
   return t.fold(answer.release());
 }
 
+constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
+
 // The size or stride of a tensor in one dim; `d` from 0.
 static Value* open_fact(Tracer& t, Value* tensor, const char* method, int64_t d) {
   PyRef function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), method));
@@ -232,8 +236,11 @@ static Value* open_fact(Tracer& t, Value* tensor, const char* method, int64_t d)
   t.lowering().note_question(function.get(), args.get());
   const auto number = static_cast<int32_t>(t.sizes.symbolic->table.symbols().size());
   const ir::Ref ref = t.lowering().captured_ref(tensor->obj);
-  const ir::Sym sym = t.sizes.symbolic->table.size(
-      "value " + std::to_string(ref.node) + "." + method + "(" + std::to_string(d) + ")", n);
+  const std::string source =
+      "value " + std::to_string(ref.node) + "." + method + "(" + std::to_string(d) + ")";
+  ir::SymbolTable& table = t.sizes.symbolic->table;
+  const ir::Sym sym =
+      t.sizes.last_stand_in ? table.integer(source, n, {0, kUnbounded}) : table.size(source, n);
   t.sizes.symbolic->origins.push_back({"computed from other sizes at " + asked_at(t), {}, ref.node});
   t.sizes.symbolic->questions.push_back({number, nullptr});
   return symbol_value(t, sym);

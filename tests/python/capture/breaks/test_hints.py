@@ -53,14 +53,9 @@ def reading(x):
     return y * n
 
 
-def slicing(x):
+def distinct(x):
     y = x + 1
-    return y[: (y > 0).sum()]  # here
-
-
-def masking(x):
-    y = x + 1
-    return y[y > 0.5] * 2  # here
+    return torch.unique(y, dim=0) * 2  # here
 
 
 def foreign(x):
@@ -169,8 +164,7 @@ BREAKS = [
     (printing, "side_effect", "act on it outside"),
     (branching, "data_dependent_branch", "torch.where"),
     (reading, "scalar_read", "0-d tensor"),
-    (slicing, "scalar_read", "mask of fixed size"),
-    (masking, "data_dependent_shape", "mask of fixed size"),
+    (distinct, "data_dependent_shape", "mask of fixed size"),
     (foreign, "foreign_call", "outside the compiled function"),
     (awaiting, "generator", "Await it outside"),
     (calling_disabled, "disabled", "Take the mark away"),

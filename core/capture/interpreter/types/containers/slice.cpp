@@ -1,6 +1,7 @@
 // slice: start, stop and step.
 #include "core/capture/interpreter/commit/recipes.h"
 #include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/symbolic/data_sizes.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/types/containers/sequences.h"
 #include "core/capture/interpreter/types/methods.h"
@@ -34,7 +35,9 @@ void enter_slice(Tracer& t, Value* v) {
 
 PyObject* slice_to_torch(Tracer& t, Value* v) {
   const auto bound = [&](Value* at) {
-    Value* known = peek(t, at)->is(ValueKind::Tensor) ? known_number(t, t.look(at), "__index__") : nullptr;
+    const bool is_tensor = peek(t, at)->is(ValueKind::Tensor);
+    Value* known = is_tensor ? known_number(t, t.look(at), "__index__") : nullptr;
+    if (is_tensor && !known) known = data_number(t, t.look(at), "__index__");
     return to_python(t, known ? known : at);
   };
   PyRef a(bound(v->items()[0])), b(bound(v->items()[1])), c(bound(v->items()[2]));

@@ -3,6 +3,7 @@
 #include "core/capture/interpreter/library/pure_functions.h"
 #include "core/capture/interpreter/library/torch_calls.h"
 #include "core/capture/interpreter/machine/calls.h"
+#include "core/capture/interpreter/symbolic/data_sizes.h"
 #include "core/capture/interpreter/symbolic/derived_floats.h"
 #include "core/capture/interpreter/symbolic/floats.h"
 #include "core/capture/interpreter/symbolic/size_floats.h"
@@ -36,6 +37,8 @@ Value* number(Tracer& t, const Arguments& a, const char* type) {
     Value* v = t.look(a.positional[0]);
     if (v->is(ValueKind::Tensor) && a.positional.size() == 1 && a.keyword.empty())
       if (Value* known = known_number(t, v, (std::string("__") + type + "__").c_str())) return known;
+    if (v->is(ValueKind::Tensor) && is_int)
+      if (Value* read = data_number(t, v, "__int__")) return read;
     if (v->is(ValueKind::Tensor))
       stop("scalar_read", std::string(type) + "() reads the value of a tensor (" + describe(t, v) + ")");
     if (v->is(ValueKind::Object) && std::string(type) != "complex")

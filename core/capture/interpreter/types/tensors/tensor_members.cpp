@@ -10,6 +10,7 @@
 #include "core/capture/interpreter/library/inference_mode.h"
 #include "core/capture/interpreter/library/optimizers.h"
 #include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/symbolic/data_sizes.h"
 #include "core/capture/interpreter/symbolic/floats.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/trace_guards.h"
@@ -217,6 +218,8 @@ Value* tensor_method(Tracer& t, Value* self, const std::string& name, PyObject* 
   }
   if (row && row->answer == Answer::Reads && a.positional.empty() && a.keyword.empty())
     if (Value* known = known_number(t, self, row->name)) return known;
+  if (row && row->answer == Answer::Reads && a.positional.empty() && a.keyword.empty())
+    if (Value* read = data_number(t, self, name)) return read;
   if (row && row->answer == Answer::Reads)
     stop("scalar_read", std::string(row->why) + " reads the value of a tensor (" + describe(t, self) + ")");
   if (row) stop("unsupported_operator", "Tensor." + name + ": " + row->why);

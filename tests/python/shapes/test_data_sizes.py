@@ -1,0 +1,219 @@
+"""Sizes that depend on data: one graph, whose runs find out what they are. Results, gradients, errors and random numbers are
+eager's, for whatever sizes come."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import vitrine
+
+
+def nonzero(x):
+    i = (x > 0).nonzero()
+    return x[i[:, 0], i[:, 1]] * 2
+
+
+def mask(x):
+    return (x[x > 0] * 2).sin(), x[:, x[0] > 0] + 1
+
+
+def masked_select(x):
+    return torch.masked_select(x, x > 0).exp().sum()
+
+
+def unique(x):
+    values, inverse, counts = torch.unique((x * 2).round(), return_inverse=True, return_counts=True)
+    return values * 2, inverse + 1, counts.float().mean()
+
+
+def consecutive(x):
+    return torch.unique_consecutive((x[0] * 2).round()).cumsum(0)
+
+
+def where(x):
+    rows, columns = torch.where(x > 0)
+    return x[rows, columns].cos(), rows.float().sum()
+
+
+def counted(x):
+    return torch.bincount(x.flatten().abs().long()) + 1
+
+
+def repeated(x):
+    times = (x[:, 0] > 0).long() + 1
+    return x.repeat_interleave(times, 0) * 2
+
+
+def size_is_asked(x):
+    rows = x[x[:, 0] > 0]
+    return rows / max(rows.shape[0], 1), rows.shape, len(rows), rows.new_ones(rows.shape[0] * 2, 3)
+
+
+def experts(x):
+    out, expert = torch.zeros_like(x), x.sum(-1).abs().long() % 3
+    for e in range(3):
+        rows = (expert == e).nonzero().squeeze(-1)
+        out = out.index_add(0, rows, (x[rows] @ x.T @ x).relu() + e)
+    return out
+
+
+def kept_boxes(x):
+    """As suppression of overlapping boxes selects them."""
+    scores, order = x[:, 0].sort(descending=True)
+    kept = order[scores > 0]
+    return x[kept][:, 1:].clamp(min=0) * 2, kept + 1
+
+
+def normed(x):
+    rows = x[x[:, 0] > 0]
+    return F.softmax(F.layer_norm(rows, rows.shape[-1:]), -1).mean(0)
+
+
+PROGRAMS = [nonzero, mask, masked_select, unique, consecutive, where, counted, repeated, size_is_asked, experts, kept_boxes, normed]
+
+
+def inputs(rows, seed, *, grad=False):
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randn(rows, 6, generator=draw).requires_grad_(grad)
+
+
+def same(found, expected):
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True, check_stride=True)
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_one_graph_for_whatever_comes(f):
+    assert vitrine.explain(f)(inputs(7, 0)).graph_break_count == 0
+    compiled = vitrine.compile(f, fullgraph=True)
+    for seed in range(12):
+        x = inputs(7, seed)
+        same(compiled(x), f(x))
+    for x in (torch.ones(7, 6), -torch.ones(7, 6), torch.eye(7, 6) - 0.5, torch.full((7, 6), -1.0).index_fill(0, torch.tensor([2]), 1.0)):
+        same(compiled(x), f(x))
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_inputs_that_change_their_size(f):
+    compiled = vitrine.compile(f)
+    for rows in (3, 5, 6, 9, 2, 1, 7, 30):
+        x = inputs(rows, rows)
+        same(compiled(x), f(x))
+
+
+@pytest.mark.parametrize("f", [nonzero, mask, masked_select, where, repeated, experts, kept_boxes, normed], ids=lambda f: f.__name__)
+def test_gradients(f):
+    compiled = vitrine.compile(f, fullgraph=True)
+    for seed in range(6):
+        found = []
+        for each in (f, compiled):
+            x = inputs(7, seed, grad=True)
+            results = each(x)
+            sum(r.sum() for r in (results if isinstance(results, tuple) else (results,)) if r.requires_grad).backward()
+            found.append(x.grad)
+        same(found[1], found[0])
+
+
+def test_ints_are_read():
+    def up_to(x, n):
+        return torch.arange(n.item()) * 2 + x.sum(), x[: int(n)], x[:n] + 1, n.item() + 1
+
+    def parts(x, n):
+        return [part.softmax(0) for part in x.split(n.tolist())]
+
+    compiled, in_parts = vitrine.compile(up_to, fullgraph=True), vitrine.compile(parts, fullgraph=True)
+    assert vitrine.explain(up_to)(inputs(7, 0), torch.tensor(3)).graph_break_count == 0
+    assert vitrine.explain(parts)(inputs(7, 0), torch.tensor([3, 4])).graph_break_count == 0
+    for n in (3, 5, 1, 0, 9):
+        same(compiled(inputs(7, n), torch.tensor(n)), up_to(inputs(7, n), torch.tensor(n)))
+    for n in ([1, 6], [3, 4], [0, 7], [7, 0], [5, 2]):
+        same(in_parts(inputs(7, 0), torch.tensor(n)), parts(inputs(7, 0), torch.tensor(n)))
+
+
+def test_packed_sequences_are_one_graph():
+    def packed(x, lengths):
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return packed.data * 2, packed.batch_sizes, packed.sorted_indices
+
+    compiled = vitrine.compile(packed, fullgraph=True)
+    for lengths in ([3, 1, 2], [5, 5, 1], [1, 1, 1], [2, 4, 3]):
+        x = inputs(15, 0).view(3, 5, 6)
+        same(compiled(x, torch.tensor(lengths)), packed(x, torch.tensor(lengths)))
+
+
+def test_what_the_program_asks_of_a_size_is_asked_again():
+    """The way that the program takes, and what is computed in it, follow the size of each run."""
+
+    def f(x):
+        rows = x[x[:, 0] > 0]
+        if rows.shape[0] == 0:
+            return torch.zeros(3)
+        if rows.shape[0] < 4:
+            return rows * 2
+        return rows.sum(0) + (rows.squeeze().dim())
+
+    compiled, whole = vitrine.compile(f), vitrine.compile(f, fullgraph=True)
+    for count in (5, 0, 6, 2, 1, 7, 0, 3):
+        x = torch.full((7, 6), -1.0)
+        x[:count] = 1 + torch.arange(6.0)
+        same(compiled(x), f(x))
+        same(whole(x), f(x))
+
+
+def test_an_error_is_eagers():
+    def f(x, y):
+        return x[x > 0] + y
+
+    compiled = vitrine.compile(f)
+    x = torch.tensor([1.0, -1.0, 2.0])
+    same(compiled(x, torch.ones(2)), f(x, torch.ones(2)))
+    for y in (torch.ones(3), torch.ones(5)):
+        with pytest.raises(RuntimeError) as expected:
+            f(x, y)
+        with pytest.raises(RuntimeError) as found:
+            compiled(x, y)
+        assert str(found.value) == str(expected.value)
+
+
+def test_random_numbers_are_eagers():
+    def f(x):
+        rows = x[x[:, 0] > 0]
+        noisy = rows + torch.rand_like(rows)
+        return noisy * 2 if rows.shape[0] < 4 else noisy - torch.rand(3)[0]
+
+    compiled = vitrine.compile(f)
+    for seed in range(8):
+        drawn = []
+        for each in (f, compiled):
+            torch.manual_seed(seed)
+            drawn.append((each(inputs(7, seed)), torch.rand(2)))
+        same(drawn[1], drawn[0])
+
+
+def test_what_it_writes_to_is_written_once():
+    def f(x, seen):
+        rows = x[x[:, 0] > 0]
+        seen.append(rows.shape[0])
+        x.add_(1)
+        return rows.sum() if rows.shape[0] else rows
+
+    for compiled in (f, vitrine.compile(f)):
+        seen, x = [], torch.full((3, 2), -1.5)
+        results = [compiled(x, seen) for _ in range(4)]
+        assert seen == [0, 0, 3, 3] and torch.equal(x, torch.full((3, 2), 2.5))
+        assert [r.numel() for r in results] == [0, 0, 1, 1]
+
+
+def test_a_number_that_is_only_returned_breaks():
+    """A loss that is printed costs no more than a break behind the graph, unless there are to be none."""
+
+    def f(x):
+        return (x * 2).sum(), x.long().sum().item()
+
+    def whole(x):
+        return (x * 2).sum(), x.long().sum().item()
+
+    assert vitrine.explain(f)(torch.ones(3)).graph_break_count == 1
+    assert vitrine.compile(f)(torch.ones(3))[1] == 3
+    compiled = vitrine.compile(whole, fullgraph=True)
+    assert compiled(torch.ones(3))[1] == 3 and compiled(torch.ones(3) * 5)[1] == 15
