@@ -2,6 +2,9 @@
 // engine records itself; and the profile of compiled calls.
 #include <Python.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -129,6 +132,57 @@ PyObject* session_close(PyObject*, PyObject* status) {
   return guarded([&]() -> PyObject* {
     if (recording) recording->close(text);
     if (recording) engine().recording.reset();
+    Py_RETURN_NONE;
+  });
+}
+
+// A traced script's session, between the end of Python and that of the process.
+struct LastWords {
+  std::unique_ptr<session::Writer> writer;
+  session::RunRow run;
+  int64_t ended_ns = 0;
+  std::string target;
+};
+
+// Only here the status is known that the script ended the process with: the interpreter keeps no SystemExit.
+// Nothing of Python is left.
+void close_with_status(int status, void* words) {
+  const std::unique_ptr<LastWords> last(static_cast<LastWords*>(words));
+  try {
+    session::Writer& writer = *last->writer;
+    if (status && last->run.status == "finished") {
+      last->run.status = "failed";
+      session::MessageRow said;
+      said.id = writer.next(Kind::Message), said.run = last->run.id, said.time_ns = last->ended_ns;
+      said.severity = "error", said.origin = "user";
+      said.text = "Your script ended with exit status " + std::to_string(status) + ".";
+      said.hint = "What it compiled until then is recorded.";
+      writer.put(said);
+    }
+    writer.put(last->run);
+    writer.finish(last->run.status);
+    last->writer.reset();
+    if (const auto settled = session::settle_recording(last->target); !settled)
+      std::fprintf(stderr, "vitrine: %s\n", settled.error().what.c_str());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "vitrine: the session cannot be written: %s\n", error.what());
+  }
+}
+
+// session_close_at_exit(run, target): the process is about to end; `run` is as it is if its exit status is 0
+PyObject* session_close_at_exit(PyObject*, PyObject* args) {
+  PyObject *run = nullptr, *target = nullptr;
+  if (!PyArg_ParseTuple(args, "O!U:session_close_at_exit", &PyDict_Type, &run, &target)) return nullptr;
+  SessionRecording* recording = recording_or_error();
+  if (!recording) return nullptr;
+  return guarded([&]() -> PyObject* {
+    auto last = std::make_unique<LastWords>();
+    if (!read_row(run, last->run)) return nullptr;
+    last->target = capture::text_of(target);
+    last->ended_ns = recording->now();
+    last->writer = recording->leave();
+    engine().recording.reset();
+    on_exit(close_with_status, last.release());
     Py_RETURN_NONE;
   });
 }
@@ -286,6 +340,8 @@ PyMethodDef kMethods[] = {
      "session_open(path): records into a new session; None, or the error."},
     {"session_close", torch_api::border<session_close>, METH_O,
      "session_close(status): finished | failed | cancelled."},
+    {"session_close_at_exit", torch_api::border<session_close_at_exit>, METH_VARARGS,
+     "session_close_at_exit(run, target): closes it once the exit status of the process is known."},
     {"session_put", torch_api::border<session_put>, METH_VARARGS,
      "session_put(table, row) -> id: writes or replaces a row."},
     {"session_run", torch_api::border<session_run>, METH_O, "session_run(row) -> id: begins a run."},

@@ -596,10 +596,15 @@ void SessionRecording::commit() {
   writer_->commit();
 }
 
-void SessionRecording::close(const std::string& status) {
+std::unique_ptr<session::Writer> SessionRecording::leave() {
   write_counts();
   for (Watched& w : watched_) w.segment->guards().counting = false;
-  writer_->finish(status);
+  writer_->commit();
+  return std::move(writer_);
+}
+
+void SessionRecording::close(const std::string& status) {
+  leave()->finish(status);
 }
 
 }  // namespace vitrine::capture

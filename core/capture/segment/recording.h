@@ -95,6 +95,8 @@ class SessionRecording {
   void eager_code(PyObject* code, const std::string& reason);
 
   void commit();
+  // What was counted until now is written, and nothing more. What is left of the session outlives Python.
+  std::unique_ptr<session::Writer> leave();
   void close(const std::string& status);
 
  private:

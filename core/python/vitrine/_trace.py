@@ -55,7 +55,7 @@ def _record(path: str) -> None:
     watch, owner = Watch(), os.getpid()
 
     def finish() -> None:
-        error = getattr(sys, "last_value", None)  # what ended the script; SystemExit is not kept there
+        error = getattr(sys, "last_value", None)  # what ended the script; not SystemExit, whose status is known later
         status = "cancelled" if isinstance(error, KeyboardInterrupt) else "failed" if error else "finished"
         recording.put("measurement", run=run["id"], kind="script", side="compiled", **watch.evidence())
         record_script_timeline(recording, run, _engine.profile_take())
@@ -64,8 +64,7 @@ def _record(path: str) -> None:
             recording.message("error", "user", told.what, told.hint, told.detail, run=run["id"])
         elif not recording.compilations():
             recording.message("warning", "user", "Nothing was compiled.", run=run["id"])
-        recording.end_run(run, status)
-        recording.close(status)
+        recording.close_at_exit(run, status)
 
     def at_exit() -> None:
         if os.getpid() != owner:  # a forked child: the session is its parent's

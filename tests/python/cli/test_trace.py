@@ -26,7 +26,7 @@ import subprocess
 if len(sys.argv) == 1:
     sys.exit(subprocess.run([sys.executable, __file__, "child"]).returncode)
 """
-ENDS = [("", 0, "finished"), ("sys.exit(5)\n", 5, "finished"), ("raise ValueError('too cold')\n", 1, "failed"), (FORKS, 0, "finished"), (SPAWNS, 0, "finished")]
+ENDS = [("", 0, "finished"), ("sys.exit(5)\n", 5, "failed"), ("raise ValueError('too cold')\n", 1, "failed"), (FORKS, 0, "finished"), (SPAWNS, 0, "finished")]
 
 
 def python(script, **environment):
@@ -43,6 +43,14 @@ def test_a_traced_script_is_recorded_and_is_as_without(tmp_path, end, code, stat
     shown = vitrine("show", session)
     assert shown.returncode == 0, said(shown)
     assert status in vitrine("show", session, "runs").stdout
+    assert [path.name for path in tmp_path.glob("*.vitrine*")] == ["s.vitrine"]
+
+
+def test_how_a_script_ended_stands_in_its_session(tmp_path):
+    script, session = write(tmp_path, "s.py", SCRIPT + "sys.exit(5)\n"), tmp_path / "s.vitrine"
+    for _ in range(2):  # the second beside the first
+        assert python(script, VITRINE_TRACE=str(session)).returncode == 5
+        assert "Your script ended with exit status 5." in vitrine("show", session, "messages").stdout
     assert [path.name for path in tmp_path.glob("*.vitrine*")] == ["s.vitrine"]
 
 

@@ -76,6 +76,10 @@ class Recording:
             return "replaced", self.target
         return what, self.target if what == "replaced" else as_spelled(where, self.target)
 
+    def close_at_exit(self, run: dict, status: str) -> None:
+        """Of a process that is about to end: a "finished" run is a failed one where its exit status is none."""
+        _engine.session_close_at_exit({**run, "status": status}, self.absolute)
+
 
 def same_file(one: str, other: str) -> bool:
     try:
