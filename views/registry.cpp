@@ -37,6 +37,7 @@ constexpr ViewInfo kViews[] = {
     {"stack", "Symbolic stack", "stack", ViewPlace::Pane, "", make<StackView>},
     {"kernel", "Kernel", "kernel", ViewPlace::Pane, "kernels ir assembly", make<KernelView>},
     {"timeline", "Timeline", "timeline", ViewPlace::Bottom, "timeline", make<TimelineView>},
+    {"totals", "Totals", "clock", ViewPlace::Bottom, "", make_table<kTotalsTable>},
     {"breaks", "Graph breaks", "scissors", ViewPlace::Bottom, "", make_table<kBreaksTable>},
     {"guards", "Guards", "guard", ViewPlace::Bottom, "", make_table<kGuardsTable>},
     {"symbols", "Symbols", "guard", ViewPlace::Bottom, "", make_table<kSymbolsTable>},

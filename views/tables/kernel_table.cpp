@@ -19,47 +19,83 @@ namespace {
 // --- kernels ---
 
 struct KernelUnits {
-  MeasureUnit time, bytes, rate, compile;
-  double most = 0;    // time of the dearest; 0: nothing was measured, and no column is of it
-  bool roof = false;  // something is known against the machine's ceilings
+  MeasureUnit time, bytes, rate, compile, total;
+  double most = 0;        // time of the dearest; 0: nothing was measured, and no column is of it
+  double most_total = 0;  // over all calls
+  bool roof = false;      // something is known against the machine's ceilings
 };
 
+// Points and kernels of all compilations whose rows stand in the table.
+std::vector<RoofPoint> points_of(const TableScope& s) {
+  std::vector<RoofPoint> out;
+  for (Id each : s.shown())
+    for (const RoofPoint& point : rooflineOf(s.data, each).points) out.push_back(point);
+  return out;
+}
+std::vector<const KernelRow*> kernels_of(const TableScope& s) {
+  std::vector<const KernelRow*> out;
+  for (Id each : s.shown())
+    for (const KernelRow& row : s.data.kernels.of(each)) out.push_back(&row);
+  return out;
+}
+// Of all calls of its compilation.
+double total_of(const TableScope& s, const RoofPoint& p) {
+  const KernelRow* kernel = s.data.kernels.find(p.kernel);
+  const CompilationRow* of = kernel ? s.data.compilations.find(kernel->compilation) : nullptr;
+  return of ? p.ns * static_cast<double>(of->calls) : 0;
+}
+
 KernelUnits units_of(const TableScope& s, const std::vector<RoofPoint>& points) {
-  const auto kernels = s.data.kernels.of(s.compilation);
+  const auto kernels = kernels_of(s);
   const Extent times = extent(points, [](const RoofPoint& p) { return p.ns; });
+  const Extent totals = extent(points, [&](const RoofPoint& p) { return total_of(s, p); });
   return {timeUnit(times),
-          bytesUnit(extent(kernels, [](const KernelRow& k) { return k.bytes; })),
+          bytesUnit(extent(kernels, [](const KernelRow* k) { return k->bytes; })),
           rateUnit(extent(points, [](const RoofPoint& p) { return p.bandwidth(); })),
-          timeUnit(extent(kernels, [](const KernelRow& k) { return k.compile_ns; })),
+          timeUnit(extent(kernels, [](const KernelRow* k) { return k->compile_ns; })),
+          timeUnit(totals),
           times.largest,
+          totals.largest,
           std::any_of(points.begin(), points.end(), [](const RoofPoint& p) { return p.part > 0; })};
 }
 
 bool any_spills(const TableScope& s) {
-  const auto kernels = s.data.kernels.of(s.compilation);
-  return std::any_of(kernels.begin(), kernels.end(), [](const KernelRow& k) { return k.spills > 0; });
+  const auto kernels = kernels_of(s);
+  return std::any_of(kernels.begin(), kernels.end(), [](const KernelRow* k) { return k->spills > 0; });
 }
 
 bool any_counted(const TableScope& s) {
-  const auto kernels = s.data.kernels.of(s.compilation);
+  const auto kernels = kernels_of(s);
   return std::any_of(kernels.begin(), kernels.end(),
-                     [&](const KernelRow& k) { return !s.data.counters.of(k.id).empty(); });
+                     [&](const KernelRow* k) { return !s.data.counters.of(k->id).empty(); });
+}
+
+bool any_gpu(const TableScope& s) {
+  const auto shown = s.shown();
+  return std::any_of(shown.begin(), shown.end(), [&](Id each) { return s.data.isGpu(each); });
 }
 
 std::vector<Column> kernel_columns(const TableScope& s) {
-  const KernelUnits units = units_of(s, rooflineOf(s.data, s.compilation).points);
+  const KernelUnits units = units_of(s, points_of(s));
   std::vector<Column> out{{"kernel", 64, false, true},
                           {"name", 170, false, true, true},
                           {"kind", 84},
-                          {"space", 130, false, true, false, false, true},
-                          {"launches", 68, true}};
+                          {"space", 130, false, true, false, false, true}};
+  if (!s.all.empty()) {
+    out.insert(out.begin(), {"of", 120, false, true});
+    if (units.most > 0)
+      out.insert(out.end(), {{unit_title("all calls", units.total), 140, true, false, false, true},
+                             {"calls", 56, true}});
+  }
+  out.push_back({"launches", 68, true});
   if (units.most > 0)
-    out.insert(out.end(), {{unit_title("time", units.time), 140, true, false, false, true},
-                           {QStringLiteral("half of the calls"), 130, true, false, false, false, true}});
+    out.insert(out.end(),
+               {{unit_title("time", units.time), s.all.empty() ? 140 : 84, true, false, false, s.all.empty()},
+                {QStringLiteral("half of the calls"), 130, true, false, false, false, true}});
   out.push_back({unit_title("traffic", units.bytes), 84, true});
   if (units.most > 0) out.push_back({unit_title("rate", units.rate), 86, true});
   if (units.roof) out.push_back({"of roof", 96, true});
-  if (s.data.isGpu(s.compilation))
+  if (any_gpu(s))
     out.insert(out.end(), {{"registers", 66, true},
                            {"spilled, B", 68, true},
                            {"shared, B", 68, true},
@@ -91,11 +127,11 @@ void add_counted_cells(const TableScope& s, const KernelRow& k, const MeasureUni
 }
 
 // Of all launches of the kernel together.
-Cell half_cell(const TableScope& s, Id kernel) {
+Cell half_cell(const TableScope& s, const KernelRow& kernel) {
   double lower = 0, upper = 0;
   int64_t calls = 0;
-  for (const LaunchRow& launch : s.data.launches.of(s.compilation)) {
-    if (launch.kernel != kernel) continue;
+  for (const LaunchRow& launch : s.data.launches.of(kernel.compilation)) {
+    if (launch.kernel != kernel.id) continue;
     lower += launch.lower_ns, upper += launch.upper_ns;
     calls = calls ? std::min(calls, launch.calls) : launch.calls;
   }
@@ -130,22 +166,37 @@ void add_gpu_cells(const TableScope& s, const KernelRow& k, std::vector<Cell>& c
                {number(g.registers), spilled, number(g.shared_bytes), occupancy, {q(g.limited_by)}});
 }
 
+// Kernel, name, kind, space; of the whole run also whose it is, and what all calls took.
+Item kernel_item(const TableScope& s, const KernelRow& k, const RoofPoint& p, const KernelUnits& units) {
+  Cell label{q(k.label)};
+  label.family = familyOf(k.family);
+  Item item{k.id, {label, {q(k.name)}, {q(k.kind)}, {q(k.space)}}};
+  if (!s.all.empty()) {
+    item.cells.insert(item.cells.begin(), Cell{compilationName(s.data, k.compilation)});
+    const CompilationRow* of = s.data.compilations.find(k.compilation);
+    Cell total = number(total_of(s, p), units.total);
+    if (p.ns > 0 && units.most_total > 0) total.bar = total_of(s, p) / units.most_total;
+    if (units.most > 0) item.cells.insert(item.cells.end(), {total, number(of ? of->calls : 0)});
+  }
+  item.cells.push_back(number(p.launches));
+  if (units.most <= 0) return item;
+  Cell time = number(p.ns, units.time);
+  if (p.ns > 0 && s.all.empty()) time.bar = p.ns / units.most;
+  item.cells.insert(item.cells.end(), {time, half_cell(s, k)});
+  return item;
+}
+
 std::vector<Item> kernel_rows(const TableScope& s) {
   std::vector<Item> out;
-  const std::vector<RoofPoint> points = rooflineOf(s.data, s.compilation).points;
+  const std::vector<RoofPoint> points = points_of(s);
   const KernelUnits units = units_of(s, points);
-  const bool gpu = s.data.isGpu(s.compilation), spills = !gpu && any_spills(s), counted = any_counted(s);
+  const bool gpu = any_gpu(s), spills = !gpu && any_spills(s), counted = any_counted(s);
   for (const RoofPoint& p : points) {
     const KernelRow& k = *s.data.kernels.find(p.kernel);
-    Cell label{q(k.label)};
-    label.family = familyOf(k.family);
-    Cell time = number(p.ns, units.time);
-    if (p.ns > 0) time.bar = p.ns / units.most;
     const Cell rate = number(p.bandwidth(), units.rate);
     Cell part{partText(p), p.part};
     if (p.part > 0) part.tooltip = QStringLiteral("of what the measured copy and product allow");
-    Item item{k.id, {label, {q(k.name)}, {q(k.kind)}, {q(k.space)}, number(p.launches)}};
-    if (units.most > 0) item.cells.insert(item.cells.end(), {time, half_cell(s, k.id)});
+    Item item = kernel_item(s, k, p, units);
     item.cells.push_back(number(static_cast<double>(k.bytes), units.bytes));
     if (units.most > 0) item.cells.push_back(rate);
     if (units.roof) item.cells.push_back(part);
@@ -162,9 +213,9 @@ std::vector<Item> kernel_rows(const TableScope& s) {
 }
 
 QString kernel_subtitle(const TableScope& s) {
-  auto rows = s.data.kernels.of(s.compilation);
+  const auto rows = kernels_of(s);
   auto of = [&](const char* kind) {
-    return std::count_if(rows.begin(), rows.end(), [&](const KernelRow& k) { return k.kind == kind; });
+    return std::count_if(rows.begin(), rows.end(), [&](const KernelRow* k) { return k->kind == kind; });
   };
   return rows.empty() ? QString()
                       : with_times(s, QStringLiteral("%1 generated, %2 library, %3 PyTorch")
@@ -264,7 +315,8 @@ const TableSpec kKernelsTable{.id = "kernels",
                               .empty = "No kernels: this compilation launches none.",
                               .sort = 5,
                               .stage = "kernels",
-                              .count = kernel_count};
+                              .count = kernel_count,
+                              .whole_run = true};
 const TableSpec kChoicesTable{
     "choices",   "Choices",       choice_columns,
     choice_rows, choice_subtitle, "No choices: no product of this compilation was timed against others."};

@@ -40,7 +40,28 @@ TableView::TableView(const TableSpec& spec, Jobs* jobs, QWidget* parent)
 TableScope TableView::scope() const {
   Id run = selection().film.run;
   if (!run && !session()->runs.empty()) run = session()->runs[0].id;
-  return {*session(), run, compilation()};
+  return {*session(), run, compilation(), whole() ? siblings() : std::vector<Id>()};
+}
+
+// All compilations of the run that is shown.
+std::vector<Id> TableView::siblings() const {
+  std::vector<Id> out;
+  if (!session()) return out;
+  const Id run = session()->runOf(compilation());
+  for (const auto& row : session()->compilations)
+    if (session()->runOf(row.id) == run) out.push_back(row.id);
+  return out;
+}
+
+// "0/0 | Whole run": what the rows are of, where a run has several compilations.
+void TableView::update_whole() {
+  if (!whole_) return;
+  const bool several = siblings().size() > 1;
+  if (several)
+    whole_->setChoices({kit::compilationName(*session(), compilation()), QStringLiteral("Whole run")});
+  else
+    whole_->setCurrent(0);
+  whole_->setVisible(several);
 }
 
 QString TableView::subtitle() const {
@@ -48,6 +69,7 @@ QString TableView::subtitle() const {
   const TableScope all = scope();
   const QString text = spec_.subtitle(all);
   // What one compilation of several has is not the run's.
+  if (whole()) return after_count(text, QStringLiteral("whole run"));
   const QString which = spec_.count ? kit::whichOf(all.data, all.compilation) : QString();
   if (text.isEmpty() || !which.contains(QLatin1String(" of "))) return text;
   return after_count(text, "compilation " + which);
@@ -59,7 +81,12 @@ QList<QWidget*> TableView::headerControls() {
     filter_->setMinimumWidth(theme().px(110));
     connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) { items_->setFilter(text); });
   }
-  if (spec_.split < 0) return {filter_};
+  if (spec_.whole_run && !whole_) {
+    whole_ = new SwitchBar(this);
+    connect(whole_, &SwitchBar::chosen, this, [this] { sessionChanged(); });
+    update_whole();
+  }
+  if (spec_.split < 0) return whole_ ? QList<QWidget*>{whole_, filter_} : QList<QWidget*>{filter_};
   if (!split_) {
     split_ = new SwitchBar(this);
     connect(split_, &SwitchBar::chosen, this, [this](int index) {
@@ -108,8 +135,10 @@ void TableView::sessionChanged() {
 }
 
 void TableView::fill() {
-  if (session() && filled_ == std::pair(scope().run, scope().compilation)) return;
-  filled_ = session() ? std::pair(scope().run, scope().compilation) : std::pair<Id, Id>();
+  update_whole();
+  const Id of = whole() ? 0 : compilation();
+  if (session() && filled_ == std::pair(scope().run, of)) return;
+  filled_ = session() ? std::pair(scope().run, of) : std::pair<Id, Id>();
   if (!session()) {
     items_->setItems({});
     any_ = false;

@@ -16,6 +16,10 @@ namespace vitrine::views {
 struct TableScope {
   const kit::SessionData& data;
   Id run = 0, compilation = 0;
+  // While the whole run is shown: all its compilations, whose rows stand in one table. Empty: of
+  // `compilation` alone.
+  std::vector<Id> all = {};
+  std::vector<Id> shown() const { return all.empty() ? std::vector<Id>{compilation} : all; }
 };
 
 struct TableSpec {
@@ -34,6 +38,7 @@ struct TableSpec {
   size_t (*count)(const kit::SessionData& data, Id compilation) = nullptr;
   QString (*why)(const TableScope& scope) = nullptr;  // instead of what stands behind the colon of `empty`
   bool of_compilations = true;                        // false: rows are a person's
+  bool whole_run = false;  // a switch in the header shows the rows of all compilations together
 };
 
 class TableView : public kit::View {
@@ -69,6 +74,9 @@ class TableView : public kit::View {
   TableScope scope() const;
   Id elsewhere() const;
   void showCompilation(Id id);
+  std::vector<Id> siblings() const;
+  void update_whole();
+  bool whole() const { return whole_ && whole_->current() == 1; }
   void fill();
   void place();
   const TableSpec& spec_;
@@ -77,9 +85,10 @@ class TableView : public kit::View {
   void update_split();
   QPointer<QLineEdit> filter_;  // the header that shows them owns them
   QPointer<kit::SwitchBar> split_;
+  QPointer<kit::SwitchBar> whole_;
   QStringList split_words_;
   bool any_ = false;
-  std::pair<Id, Id> filled_;  // run and compilation that the rows are of
+  std::pair<Id, Id> filled_;  // run and compilation that the rows are of; the latter 0: all of the run's
 };
 
 }  // namespace vitrine::views

@@ -11,6 +11,7 @@ extern const TableSpec kDecisionsTable;                                   // dec
 extern const TableSpec kLaunchesTable, kMemoryTable, kBecameTable;        // program_tables.cpp
 extern const TableSpec kSavedTable;                                       // training_tables.cpp
 extern const TableSpec kNotesTable;                                       // notes_table.cpp
+extern const TableSpec kTotalsTable;                                      // totals_table.cpp
 extern const TableSpec kSymbolsTable;                                     // symbol_table.cpp
 
 // For the registry.

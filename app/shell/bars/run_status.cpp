@@ -48,25 +48,28 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
     if (again) out.text += (breaks ? ", " : "") + counted(again, "recompilation");
   }
   QStringList facts;
-  // What one compilation of several took is not the run's.
-  const QString which = kit::whichOf(d, compilation);
-  const bool several = which.contains(QLatin1String(" of "));
-  if (const auto* row = d.compilations.find(compilation); row && row->duration_ns > 0)
-    facts << (several ? which + ": compile " : QStringLiteral("compile ")) +
-                 kit::timeText(static_cast<double>(row->duration_ns));
+  // Of the run; then of the compilation that is shown, if there are others.
+  double all = 0;
+  int64_t compilations = 0, guards = 0;
+  for (const auto& row : d.compilations) {
+    if (d.runOf(row.id) != run_id) continue;
+    ++compilations;
+    all += static_cast<double>(row.duration_ns);
+    guards += static_cast<int64_t>(d.guards.of(row.id).size());
+  }
+  if (compilations > 1)
+    facts << QStringLiteral("%1 compilations %2").arg(compilations).arg(kit::timeText(all));
+  else if (all > 0)
+    facts << "compile " + kit::timeText(all);
   double cost = 0;
   for (const auto& guard : d.guards.of(compilation)) cost += guard.cost_ns;
-  const size_t guards = d.guards.of(compilation).size();
-  if (guards) facts << counted(guards, "guard") + (cost > 0 ? " " + kit::timeText(cost) : QString());
-  if (several) {
-    double all = 0;
-    for (const auto& row : d.compilations)
-      if (d.runOf(row.id) == run_id) all += static_cast<double>(row.duration_ns);
-    facts << "compile " + kit::timeText(all) + " in all";
-  }
+  if (guards)
+    facts << counted(static_cast<size_t>(guards), "guard") +
+                 (cost > 0 && compilations == 1 ? " " + kit::timeText(cost) : QString());
   const QString verdict = accuracy(d, run_id, judged);
   if (judged.compared || run->status == "finished") facts << verdict;
   if (verdict.contains("differs")) out.tone = kit::Tone::Err;
+  if (compilations > 1) facts << kit::compilationName(d, compilation) + " is shown";
   out.numbers = facts.join(", ");
   return out;
 }

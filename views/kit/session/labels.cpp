@@ -143,8 +143,7 @@ QString labelOf(const SessionData& d, Id id) {
       if (const auto* row = d.buffers.find(id)) return s(row->name);
       return {};
     case Kind::Launch:
-      if (const auto* row = d.launches.find(id))
-        return QStringLiteral("%1 %2").arg(row->ordinal).arg(s(row->text));
+      if (const auto* row = d.launches.find(id)) return s(row->text);
       return {};
     case Kind::Message:
       if (const auto* row = d.messages.find(id)) return s(row->text);

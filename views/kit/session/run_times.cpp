@@ -81,12 +81,26 @@ QString keptCalls(const SessionData& data, Id run) {
   return rows < all ? QStringLiteral("%1 of %2 calls kept").arg(rows).arg(all) : QString();
 }
 
+QString compilationName(const SessionData& data, Id compilation) {
+  const CompilationRow* row = data.compilations.find(compilation);
+  const SegmentRow* segment = row ? data.segments.find(row->segment) : nullptr;
+  if (!segment) return {};
+  int frames = 0;
+  for (const FrameRow& frame : data.frames.of(data.runOf(compilation))) {
+    const auto parts = data.segments.of(frame.id);
+    frames += std::any_of(parts.begin(), parts.end(),
+                          [&](const SegmentRow& part) { return !data.compilations.of(part.id).empty(); });
+  }
+  return frames > 1 ? data.label(segment->frame) + QStringLiteral(" ") + s(row->label) : s(row->label);
+}
+
 QString whichOf(const SessionData& data, Id compilation) {
   const CompilationRow* row = data.compilations.find(compilation);
   if (!row) return {};
   int64_t all = 0;
   eachCompilation(data, data.runOf(compilation), [&](const CompilationRow&) { ++all; });
-  return all > 1 ? QStringLiteral("%1 of %2").arg(s(row->label)).arg(all) : s(row->label);
+  return all > 1 ? QStringLiteral("%1 of %2").arg(compilationName(data, compilation)).arg(all)
+                 : s(row->label);
 }
 
 }  // namespace vitrine::kit

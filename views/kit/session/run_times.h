@@ -30,6 +30,10 @@ QString middleHalf(const session::MeasurementRow& calls);
 // "64 of 20000 calls kept", of a run's compilations; "" when all are.
 QString keptCalls(const SessionData& data, Id run);
 
+// "0/0", or "Model.forward 0/0" in a run that has several frames: no other compilation of the run is called
+// so.
+QString compilationName(const SessionData& data, Id compilation);
+
 // "0/0 of 3": which of the run's compilations it is; "0/0" of the only one.
 QString whichOf(const SessionData& data, Id compilation);
 
