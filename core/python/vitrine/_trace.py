@@ -43,6 +43,7 @@ def _record(path: str) -> None:
     from vitrine import _engine
     from vitrine._tools.evidence import Watch
     from vitrine._tools.loading import raised
+    from vitrine._tools.ranges import Ranges
     from vitrine._tools.recording import Recording, settle
     from vitrine._tools.timeline import record_script_timeline
 
@@ -52,13 +53,13 @@ def _record(path: str) -> None:
     recording.put("meta", key="file", value=os.path.abspath(script))
     run = recording.start_run(os.path.basename(script), "script", "", "default")
     _engine.profile(_engine.CALLS_RECORDED)
-    watch, owner = Watch(), os.getpid()
+    watch, ranges, owner = Watch(), Ranges(), os.getpid()
 
     def finish() -> None:
         error = getattr(sys, "last_value", None)  # what ended the script; not SystemExit, whose status is known later
         status = "cancelled" if isinstance(error, KeyboardInterrupt) else "failed" if error else "finished"
         recording.put("measurement", run=run["id"], kind="script", side="compiled", **watch.evidence())
-        record_script_timeline(recording, run, _engine.profile_take())
+        record_script_timeline(recording, run, _engine.profile_take(), ranges.take())
         if status == "failed":
             told = raised(error)
             recording.message("error", "user", told.what, told.hint, told.detail, run=run["id"])

@@ -166,6 +166,7 @@ def run_script(options, recording) -> int:
     from vitrine._tools.evidence import Watch
     from vitrine._tools.loading import LoadError, parse, raised
     from vitrine._tools.measuring import record_differences
+    from vitrine._tools.ranges import Ranges
     from vitrine.take_over import torch_compile_taken_over
     from vitrine._tools.timeline import record_script_timeline
 
@@ -177,7 +178,7 @@ def run_script(options, recording) -> int:
     recording.report.tell(script=True)  # a status that it ends the process with is its own
     recording.report.progress(f"run {Path(options.file).name}")
     _engine.profile(_engine.CALLS_RECORDED)
-    watch = Watch()
+    watch, ranges = Watch(), Ranges()
     try:
         with torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
             runpy.run_path(options.file, run_name="__main__")
@@ -192,7 +193,7 @@ def run_script(options, recording) -> int:
     except BaseException as error:
         failure = raised(error)
     recording.put("measurement", run=run["id"], kind="script", side="compiled", **watch.evidence())
-    record_script_timeline(recording, run, _engine.profile_take())
+    record_script_timeline(recording, run, _engine.profile_take(), ranges.take())
     nothing = not failure and not recording.compilations()
     if nothing and not options.take_over:
         failure = nothing_compiled(options.file)

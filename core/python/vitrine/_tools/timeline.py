@@ -386,13 +386,13 @@ def record_timelines(recording, run, function, compiled, args, kwargs) -> Call:
     return ours
 
 
-def record_script_timeline(recording, run, entries) -> None:
+def record_script_timeline(recording, run, entries, ranges=()) -> None:
     """Lanes of a script, which is not run a second time eagerly: its calls of what was compiled and the launches inside them,
-    from the first call on. entries: as _engine.profile_take gives them."""
+    from the first call on, and what it did beside. entries: as _engine.profile_take gives them; ranges: as Ranges.take does."""
     recording.commit()
     graph = Graph(recording.path)
     rows = (
-        "SELECT call.start_ns, call.duration_ns, 'compile ' || label, compilation.id FROM call JOIN compilation ON call.compilation = compilation.id "
+        "SELECT call.start_ns, call.duration_ns, iif(call.kind = 'compile', 'compile ', '') || label, compilation.id FROM call JOIN compilation ON call.compilation = compilation.id "
         "WHERE run = ? AND call.duration_ns > 0 ORDER BY call.start_ns"
     )
     calls = [Slice(start, duration, name, "opaque", compilation) for start, duration, name, compilation in graph.db.execute(rows, (run["id"],))]
@@ -407,8 +407,12 @@ def record_script_timeline(recording, run, entries) -> None:
             launch, text, family = graph.launches[compilation, ordinal]
             launches.append(Slice(start - _engine.session_started() - first, end - start, text, family, launch))
             times.setdefault(launch, []).append(end - start)
+    begin = _engine.session_started() + first
+    beside = [Slice(start - begin, end - start, name, "opaque") for start, end, name in ranges if start >= begin]
     put_lane(recording, run, "compiled", "call", "calls", 0, add_depths(calls))
-    put_lane(recording, run, "compiled", "launch", "launches", 1, add_depths(launches))
+    if beside:
+        put_lane(recording, run, "compiled", "range", "beside", 1, add_depths(beside))
+    put_lane(recording, run, "compiled", "launch", "launches", 2, add_depths(launches))
     if not torch.cuda.is_initialized():  # what a launch takes on a GPU is not seen from here
         put_launch_times(recording, graph, {launch: statistics.median(ns) for launch, ns in times.items()}, of_calls(times))
 
