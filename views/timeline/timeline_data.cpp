@@ -5,8 +5,10 @@
 #include <map>
 #include <set>
 
+#include "core/session/stages.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/text/numbers.h"
+#include "views/timeline/steps.h"
 
 namespace vitrine::views {
 
@@ -26,6 +28,7 @@ TimelineLane read_lane(const kit::SessionData& data, const LaneRow& row) {
               : row.kind == "stream" ? TimelineLane::Kind::Stream
               : row.kind == "thread" ? TimelineLane::Kind::Thread
               : row.kind == "call"   ? TimelineLane::Kind::Call
+              : row.kind == "range"  ? TimelineLane::Kind::Range
                                      : TimelineLane::Kind::Api;
   lane.label = QString::fromStdString(row.label);
   auto start = data.texts->column<int64_t>(row.start), duration = data.texts->column<int64_t>(row.duration);
@@ -262,6 +265,7 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
   for (const TimelineLane& lane : out->lanes)
     out->script = out->script || lane.kind == TimelineLane::Kind::Call;
   out->script = out->script && out->facing_eager < 0;
+  add_steps(data, *out);
   for (size_t l = 0; l < out->lanes.size(); ++l)
     for (size_t i = 0; i < out->lanes[l].slices.size(); ++i)
       if (const Id id = out->lanes[l].slices[i].entity) out->first_of.try_emplace(id, static_cast<int>(l), i);
@@ -303,6 +307,11 @@ QString end_words(const Timeline& t, TimelineLane::Side side, bool shorter) {
 }
 
 QString slice_name(const kit::SessionData& data, const Slice& slice) {
+  if (slice.own > 0) return QString::number(slice.own);
+  if (slice.own < 0) {
+    const std::string_view title = kStages[static_cast<size_t>(-1 - slice.own)].title;
+    return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
+  }
   return slice.name ? QString::fromStdString(data.name(slice.name)) : data.label(slice.entity);
 }
 

@@ -20,6 +20,7 @@ struct Slice {
   Id entity = 0;       // node (eager) or launch (compiled); 0 = not linked
   Id relation = 0;     // eager: the launch that replaced it
   bool inner = false;  // part of a linked slice, and not linked itself
+  int32_t own = 0;     // of a script: the number of a step; below 0: -1 - row of session::kStages
   int64_t end() const { return start + duration; }
 };
 
@@ -30,9 +31,12 @@ struct TimelineLane {
     Thread,
     Launch,
     Stream,
-    Api,
-    Call
-  };  // Api: also waiting and the profiler's own cost
+    Api,  // also waiting and the profiler's own cost
+    Call,
+    Range,  // what a script does beside: data loading, optimizer steps
+    Step,
+    Phase  // of compiling
+  };
   Side side = Side::Eager;
   Kind kind = Kind::Thread;
   QString label;
@@ -51,8 +55,15 @@ struct Arrow {
   size_t api = 0, slice = 0;
 };
 
+// An iteration of a script: from a call of what it calls first to the next.
+struct ScriptStep {
+  int64_t start = 0, end = 0;
+  bool compiles = false;
+};
+
 struct Timeline {
   Id run = 0;
+  std::vector<ScriptStep> steps;
   std::vector<TimelineLane> lanes;              // eager above compiled
   int facing_eager = -1, facing_compiled = -1;  // lanes between which ribbons run
   std::vector<Ribbon> ribbons;

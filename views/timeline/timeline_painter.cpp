@@ -173,7 +173,7 @@ class TimelinePainter {
     QRectF box(x, place.top + 1 + (module ? s.depth * kModule : 0), std::max(1.0, w - 1), h);
     NodeFamily family = module ? NodeFamily::None : slice_family(data_, s);
     // An eager range without a node of its own only holds others.
-    bool holder = lane.kind == TimelineLane::Kind::Call ||
+    bool holder = lane.kind == TimelineLane::Kind::Call || lane.kind == TimelineLane::Kind::Step ||
                   (!module && lane.side == TimelineLane::Side::Eager && !s.entity);
     if (w < kLabelFrom) {
       p_.fillRect(box, module || holder ? t_.bg3 : t_.family(family));

@@ -14,6 +14,7 @@
 #include "views/kit/text/copied.h"
 #include "views/kit/text/find_pattern.h"
 #include "views/kit/text/numbers.h"
+#include "views/timeline/steps.h"
 
 namespace vitrine::views {
 
@@ -23,7 +24,8 @@ namespace {
 constexpr double kLabels = 148;   // width of the lane labels
 constexpr double kEndRoom = 140;  // for the difference behind the compiled lane
 constexpr int kDragFrom = 4;
-constexpr double kLeastThing = 3;  // pixels of a slice that a screen reader tells
+constexpr double kBesideStep = 0.1;  // of a step, seen of its neighbours when a script opens
+constexpr double kLeastThing = 3;    // pixels of a slice that a screen reader tells
 }  // namespace
 
 TimelineView::TimelineView(Jobs* jobs, QWidget* parent) : View(jobs, parent) {
@@ -42,6 +44,7 @@ QString TimelineView::subtitle() const {
   if (const QString doubt = shortDoubt(*session(), run(), session::TimesOf::Both); !doubt.isEmpty())
     parts << doubt;
   const QString kept = keptCalls(*session(), run());
+  if (timeline_ && !timeline_->steps.empty()) parts << steps_text(*timeline_);
   if (timeline_ && timeline_->script)
     parts << QStringLiteral("calls of what was compiled, as they happened")
           << (kept.isEmpty() ? QStringLiteral("all of them") : kept);
@@ -117,7 +120,7 @@ void TimelineView::sessionChanged() {
         bool other = !loaded_ || loaded_->run != loaded->run || loaded_->end_ns != loaded->end_ns;
         loaded_ = std::move(loaded);
         align();
-        if (other) fit();
+        if (other) open_first();
         Q_EMIT headerChanged();
         update();
       });
@@ -141,6 +144,18 @@ void TimelineView::fit() {
   fitted_ = true;
 }
 
+// A script opens at a step like most of them, not at what it compiled: all of it is a key away.
+void TimelineView::open_first() {
+  fit();
+  const int steady = timeline_ ? steady_step(*timeline_) : -1;
+  if (steady < 0) return;
+  const ScriptStep& step = timeline_->steps[static_cast<size_t>(steady)];
+  const auto wide = static_cast<double>(step.end - step.start);
+  window_.scale = (width() - window_.left) / (wide * (1 + 2 * kBesideStep));
+  window_.from = step.start - static_cast<int64_t>(wide * kBesideStep);
+  opened_ = window_;
+}
+
 void TimelineView::clamp() {
   if (!timeline_) return;
   double visible = (width() - window_.left) / window_.scale;
@@ -156,11 +171,23 @@ void TimelineView::zoom_at(double x, double factor) {
                              100 / std::max<double>(1000, static_cast<double>(timeline_->end_ns)) / 4, 50.0);
   window_.from = fixed - static_cast<int64_t>((x - window_.left) / window_.scale);
   clamp();
+  look();
 }
 
 void TimelineView::pan(double pixels) {
   window_.from -= static_cast<int64_t>(pixels / window_.scale);
   clamp();
+  look();
+}
+
+void TimelineView::look() {
+  Q_EMIT looksAt(static_cast<double>(window_.from), window_.scale);
+}
+
+void TimelineView::lookAt(double top, double zoom) {
+  window_.from = static_cast<int64_t>(top);
+  if (zoom > 0) window_.scale = zoom;
+  update();
 }
 
 void TimelineView::zoom(Zoom how) {
@@ -176,6 +203,7 @@ void TimelineView::zoom(Zoom how) {
       window_.from = s.start - s.duration;
     }
   }
+  look();
   update();
 }
 
@@ -312,6 +340,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
 }
 
 void TimelineView::resizeEvent(QResizeEvent* event) {
+  if (opened_ && opened_->from == window_.from && opened_->scale == window_.scale) return open_first();
   bool whole =
       !fitted_ || (window_.from == 0 && std::abs(window_.x(timeline_ ? timeline_->end_ns : 0) -
                                                  (event->oldSize().width() - theme().px(kEndRoom))) < 2);
@@ -424,6 +453,11 @@ bool TimelineView::event(QEvent* event) {
   const Slice* s = slice_at(hit_timeline(*timeline_, place_lanes(*timeline_, rect()), window_, help->pos()));
   if (!s) {
     QToolTip::hideText();
+    return true;
+  }
+  if (s->own > 0) {
+    const QString told = step_text(*session(), *timeline_, s->own - 1).toHtmlEscaped();
+    QToolTip::showText(help->globalPos(), QStringLiteral("<b>step %1</b><br>%2").arg(s->own).arg(told), this);
     return true;
   }
   QString text =

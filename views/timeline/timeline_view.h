@@ -4,6 +4,7 @@
 
 #include <QPoint>
 #include <QPointer>
+#include <optional>
 
 #include "views/kit/view.h"
 #include "views/kit/widgets/widgets.h"
@@ -28,6 +29,7 @@ class TimelineView : public kit::View {
   QString copy(kit::CopyAs as) const override;
   Id canShow(Id id) const override;
   void reveal(Id id) override;
+  void lookAt(double top, double zoom) override;  // top: nanoseconds, zoom: pixels of one
   std::vector<Id> shown() const override;
   std::vector<kit::Thing> things() const override;
 
@@ -52,6 +54,8 @@ class TimelineView : public kit::View {
 
  private:
   void fit();
+  void open_first();
+  void look();
   void align();
   void zoom_at(double x, double factor);
   void pan(double pixels);
@@ -66,6 +70,7 @@ class TimelineView : public kit::View {
   bool align_active_ = false;
   QPointer<kit::MenuButton> aligned_;  // the header that shows it owns it
   TimeWindow window_;
+  std::optional<TimeWindow> opened_;  // at a step of a script, until the user moves
   bool fitted_ = false, dragging_ = false, ranging_ = false;
   QPointF pressed_;
   int64_t range_from_ = 0;

@@ -1,0 +1,143 @@
+// A script that trains: its steps are found and numbered, and it opens at one like most of them.
+#include "core/session/writer.h"
+#include "tests/gui/views/view_rig.h"
+#include "views/kit/painting/theme.h"
+#include "views/timeline/steps.h"
+#include "views/timeline/timeline_view.h"
+
+using namespace vitrine;
+using namespace vitrine::session;
+using fixture::Rig;
+using views::TimelineLane;
+
+namespace {
+
+constexpr int kSteps = 10;
+constexpr int64_t kStart = 5'000'000, kStep = 1'000'000, kCompile = 8'000'000;
+
+// Forward, backward, an optimizer step and data loading, ten times; the first compiles, and so does the
+// fifth.
+struct Training {
+  Training() {
+    const std::string path = folder.filePath("train.vitrine").toStdString();
+    w = Writer::create(path).take();
+    run = w->next(Kind::Run);
+    w->put(RunRow{run, "train.py", "script", "", "cpu", "default", "finished"});
+    const Id code = w->next(Kind::Code), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment);
+    w->put(CodeRow{code, 0, "Net.forward", 1, 4});
+    w->put(FrameRow{frame, run, code, "captured", ""});
+    w->put(SegmentRow{segment, frame});
+    const Id first = compilation(segment, "0/0", kStart, kSteps - 6);
+    const Id backward = compilation(segment, "0/0 backward", kStart + kCompile / 2, kSteps);
+    int64_t at = kStart;
+    Id forward = first;
+    std::vector<int64_t> start, duration, entity, beside, beside_for;
+    for (int i = 0; i < kSteps; ++i) {
+      if (i == 4) forward = compilation(segment, "0/1", at, 6);
+      const bool compiles = i == 0 || i == 4;
+      const int64_t call = compiles ? kCompile : kStep / 5;
+      for (const auto& [id, from, ns] :
+           {std::tuple(forward, at, call), std::tuple(backward, at + call, kStep / 5)}) {
+        w->put(CallRow{w->next(Kind::Call), run, ++calls, id, compiles ? "compile" : "hit", from, ns});
+        start.push_back(from - kStart), duration.push_back(ns), entity.push_back(id);
+      }
+      beside.push_back(at - kStart + call + kStep / 5), beside_for.push_back(kStep / 4);
+      at += call + 4 * kStep / 5;
+    }
+    lane(1, "call", start, duration, entity, "compile 0/0");
+    lane(2, "range", beside, beside_for, {}, "optimizer step");
+    w->finish("finished");
+    w.reset();
+    session = kit::SessionData::load(path).value();
+  }
+
+  Id compilation(Id segment, const char* label, int64_t start, int64_t times) {
+    CompilationRow row;
+    row.id = w->next(Kind::Compilation), row.segment = segment, row.label = label, row.status = "ok";
+    row.start_ns = start, row.duration_ns = kCompile / 2, row.calls = times;
+    w->put(row);
+    w->put(StageRow{row.id, "captured", "ok", "", 4, start, kCompile / 4});
+    w->put(StageRow{row.id, "optimised", "ok", "", 4, start + kCompile / 4, kCompile / 8});
+    return row.id;
+  }
+  template <class V>
+  BlobRef blob(const V& values) {
+    return w->blob({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0])});
+  }
+  void lane(int64_t id, const char* kind, const std::vector<int64_t>& start,
+            const std::vector<int64_t>& duration, const std::vector<int64_t>& entity, const char* name) {
+    LaneRow row;
+    row.id = id, row.run = run, row.side = "compiled", row.kind = kind, row.label = kind, row.ordinal = id;
+    row.count = static_cast<int64_t>(start.size()), row.start = blob(start), row.duration = blob(duration);
+    row.name = blob(std::vector<int32_t>(start.size(), static_cast<int32_t>(w->name(name, "opaque"))));
+    if (!entity.empty()) row.entity = blob(entity);
+    w->put(row);
+  }
+
+  QTemporaryDir folder;
+  std::unique_ptr<Writer> w;
+  kit::SessionPtr session;
+  Id run = 0;
+  int64_t calls = 0;
+};
+
+}  // namespace
+
+class TestScripts : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    training_ = std::make_unique<Training>();
+    timeline_ = views::load_timeline(*training_->session, training_->run);
+  }
+
+  void stepsAreFoundAndNumbered() {
+    QCOMPARE(timeline_->steps.size(), size_t{kSteps});
+    for (size_t i = 0; i < kSteps; ++i) QCOMPARE(timeline_->steps[i].compiles, i == 0 || i == 4);
+    const TimelineLane& lane = timeline_->lanes.front();
+    QCOMPARE(lane.label, QStringLiteral("steps"));
+    QCOMPARE(views::slice_name(*training_->session, lane.slices[6]), QStringLiteral("7"));
+    QCOMPARE(views::steps_text(*timeline_).section(';', 0, 0), QStringLiteral("10 steps, 2 of them compile"));
+  }
+
+  // What was compiled, and when, has a lane: a stage is a slice of its compilation.
+  void compilingIsALane() {
+    const TimelineLane& lane = timeline_->lanes[1];
+    QCOMPARE(lane.label, QStringLiteral("compiling"));
+    QCOMPARE(lane.slices.size(), size_t{6});
+    QCOMPARE(views::slice_name(*training_->session, lane.slices[0]), QStringLiteral("Captured"));
+    QCOMPARE(kind_of(lane.slices[0].entity), Kind::Compilation);
+  }
+
+  void aStepTellsWhatItWasSpentOn() {
+    const QString text = views::step_text(*training_->session, *timeline_, 6);
+    for (const char* words : {"compiled code", "optimizer step", "else"})
+      QVERIFY2(text.contains(words), qPrintable(text));
+    QVERIFY(!text.contains("compiles"));
+    QVERIFY(views::step_text(*training_->session, *timeline_, 0).contains("it compiles"));
+  }
+
+  void itOpensAtASteadyStepAndZShowsAll() {
+    const int steady = views::steady_step(*timeline_);
+    QVERIFY(steady > 0 && steady != 4 && steady != kSteps - 1);
+    Rig<views::TimelineView> rig(training_->session, "timeline", {900, 300});
+    rig.settle();
+    const views::ScriptStep& step = timeline_->steps[static_cast<size_t>(steady)];
+    const views::TimeWindow seen = rig.view.window_of_time();
+    QVERIFY(seen.x(step.start) > seen.left && seen.x(step.end) < 900);
+    QVERIFY(seen.x(timeline_->end_ns) > 900);
+    rig.view.resize(700, 300);
+    rig.settle();
+    QVERIFY(rig.view.window_of_time().x(step.end) < 700);  // it still is that step
+    rig.view.zoom(kit::Zoom::Fit);
+    QVERIFY(rig.view.window_of_time().x(timeline_->end_ns) < 700);
+  }
+
+ private:
+  std::unique_ptr<Training> training_;
+  views::TimelinePtr timeline_;
+};
+
+QTEST_MAIN(TestScripts)
+#include "tst_scripts.moc"

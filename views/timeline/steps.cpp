@@ -1,0 +1,185 @@
+#include "views/timeline/steps.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/session/stages.h"
+#include "views/kit/text/numbers.h"
+
+namespace vitrine::views {
+
+using namespace session;
+
+namespace {
+
+constexpr size_t kFewest = 4;  // steps, from which on one stands for others
+
+using LaneKind = TimelineLane::Kind;
+
+// When the first call began, which is the timeline's 0.
+int64_t zero_of(const kit::SessionData& data, Id run) {
+  int64_t out = -1;
+  for (const CallRow& row : data.calls.of(run))
+    if (row.duration_ns > 0 && row.compilation) out = out < 0 ? row.start_ns : std::min(out, row.start_ns);
+  return out;
+}
+
+template <class F>
+void each_compilation(const kit::SessionData& data, Id run, F f) {
+  for (const FrameRow& frame : data.frames.of(run))
+    for (const SegmentRow& segment : data.segments.of(frame.id))
+      for (const CompilationRow& row : data.compilations.of(segment.id)) f(row);
+}
+
+// The place that each step calls first: of those that are called about as often as any, the one that was
+// called first.
+Id anchor_of(const kit::SessionData& data, const TimelineLane& calls) {
+  std::map<Id, std::pair<size_t, int64_t>> places;  // segment -> calls, the first
+  for (const Slice& s : calls.slices) {
+    const CompilationRow* row = data.compilations.find(s.entity);
+    if (!row || row->label.ends_with(" backward")) continue;
+    ++places.try_emplace(row->segment, 0, s.start).first->second.first;
+  }
+  size_t most = 0;
+  for (const auto& [segment, of] : places) most = std::max(most, of.first);
+  Id out = 0;
+  int64_t first = 0;
+  for (const auto& [segment, of] : places)
+    if (2 * of.first > most && (!out || of.second < first)) out = segment, first = of.second;
+  return out;
+}
+
+TimelineLane lane_of(LaneKind kind, const char* label) {
+  TimelineLane out;
+  out.side = TimelineLane::Side::Compiled;
+  out.kind = kind;
+  out.label = QString::fromLatin1(label);
+  return out;
+}
+
+int32_t index_of_stage(const std::string& name) {
+  for (size_t i = 0; i < kStages.size(); ++i)
+    if (kStages[i].name == name) return static_cast<int32_t>(i);
+  return -1;
+}
+
+// Stages of all compilations as they happened; those that run beside another one stand in a second row.
+TimelineLane compiling_lane(const kit::SessionData& data, Id run, int64_t zero) {
+  TimelineLane out = lane_of(LaneKind::Phase, "compiling");
+  each_compilation(data, run, [&](const CompilationRow& row) {
+    for (const StageRow& stage : data.stages.of(row.id)) {
+      const int32_t index = index_of_stage(stage.name);
+      if (index < 0 || stage.duration_ns <= 0 || stage.start_ns < zero) continue;
+      Slice slice{stage.start_ns - zero, stage.duration_ns};
+      slice.entity = row.id, slice.own = -1 - index;
+      out.slices.push_back(slice);
+    }
+  });
+  std::stable_sort(out.slices.begin(), out.slices.end(),
+                   [](const Slice& a, const Slice& b) { return a.start < b.start; });
+  return out;
+}
+
+double overlap(const TimelineLane& lane, const ScriptStep& step, bool outer_only = false) {
+  double ns = 0;
+  for (const Slice& s : lane.slices)
+    if (!outer_only || s.depth == 0)
+      ns += static_cast<double>(
+          std::max<int64_t>(0, std::min(s.end(), step.end) - std::max(s.start, step.start)));
+  return ns;
+}
+
+}  // namespace
+
+void add_steps(const kit::SessionData& data, Timeline& t) {
+  const int64_t zero = zero_of(data, t.run);
+  const auto calls = std::find_if(t.lanes.begin(), t.lanes.end(),
+                                  [](const TimelineLane& lane) { return lane.kind == LaneKind::Call; });
+  if (!t.script || calls == t.lanes.end() || zero < 0) return;
+  const Id anchor = anchor_of(data, *calls);
+  for (const Slice& s : calls->slices)
+    if (const CompilationRow* row = data.compilations.find(s.entity);
+        row && row->segment == anchor && !row->label.ends_with(" backward"))
+      t.steps.push_back({s.start, t.end_ns});
+  for (size_t i = 0; i + 1 < t.steps.size(); ++i) t.steps[i].end = t.steps[i + 1].start;
+  each_compilation(data, t.run, [&](const CompilationRow& row) {
+    for (ScriptStep& step : t.steps)
+      step.compiles |= row.start_ns - zero < step.end && row.start_ns + row.duration_ns - zero > step.start;
+  });
+  std::vector<TimelineLane> above;
+  if (t.steps.size() >= kFewest) {
+    TimelineLane lane = lane_of(LaneKind::Step, "steps");
+    for (size_t i = 0; i < t.steps.size(); ++i) {
+      Slice slice{t.steps[i].start, t.steps[i].end - t.steps[i].start};
+      slice.own = static_cast<int32_t>(i) + 1;
+      lane.slices.push_back(slice);
+    }
+    above.push_back(std::move(lane));
+  } else {
+    t.steps.clear();
+  }
+  if (TimelineLane lane = compiling_lane(data, t.run, zero); !lane.slices.empty())
+    above.push_back(std::move(lane));
+  if (t.facing_compiled >= 0) t.facing_compiled += static_cast<int>(above.size());
+  t.lanes.insert(t.lanes.begin(), std::make_move_iterator(above.begin()),
+                 std::make_move_iterator(above.end()));
+}
+
+int steady_step(const Timeline& t) {
+  std::vector<int64_t> times;
+  // The last one ends where the recording does, which is no end of a step.
+  for (size_t i = 0; i + 1 < t.steps.size(); ++i)
+    if (!t.steps[i].compiles) times.push_back(t.steps[i].end - t.steps[i].start);
+  if (times.empty()) return -1;
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  const int64_t median = times[times.size() / 2];
+  int out = -1;
+  int64_t least = 0;
+  for (size_t i = 0; i + 1 < t.steps.size(); ++i) {
+    const int64_t off = std::abs(t.steps[i].end - t.steps[i].start - median);
+    if (!t.steps[i].compiles && (out < 0 || off < least)) out = static_cast<int>(i), least = off;
+  }
+  return out;
+}
+
+QString steps_text(const Timeline& t) {
+  const int steady = steady_step(t);
+  if (t.steps.empty()) return {};
+  // Of each compilation the first calls are kept: there were more steps than are known.
+  QString out = (t.all_kept_until_ns >= 0 ? QStringLiteral("the first ") : QString()) +
+                kit::countText(static_cast<int64_t>(t.steps.size()), "step");
+  const auto compile =
+      std::count_if(t.steps.begin(), t.steps.end(), [](const ScriptStep& s) { return s.compiles; });
+  if (compile)
+    out += QStringLiteral(", %1 of them %2").arg(compile).arg(compile == 1 ? "compiles" : "compile");
+  if (steady < 0) return out;
+  const ScriptStep& step = t.steps[static_cast<size_t>(steady)];
+  return out + QStringLiteral("; most take ") + kit::timeText(static_cast<double>(step.end - step.start));
+}
+
+QString step_text(const kit::SessionData& data, const Timeline& t, int index) {
+  const ScriptStep& step = t.steps[static_cast<size_t>(index)];
+  const auto whole = static_cast<double>(step.end - step.start);
+  double rest = whole;
+  std::map<QString, double> parts;
+  for (const TimelineLane& lane : t.lanes) {
+    if (lane.kind == LaneKind::Call) parts[QStringLiteral("compiled code")] += overlap(lane, step, true);
+    if (lane.kind != LaneKind::Range) continue;
+    for (const Slice& s : lane.slices)
+      if (s.depth == 0 && s.start >= step.start && s.start < step.end)
+        parts[slice_name(data, s)] += static_cast<double>(std::min(s.end(), step.end) - s.start);
+  }
+  std::vector<std::pair<double, QString>> order;
+  for (const auto& [name, ns] : parts) {
+    rest -= ns;
+    if (ns > 0) order.emplace_back(ns, name);
+  }
+  if (rest > 0) order.emplace_back(rest, QStringLiteral("else"));
+  std::sort(order.rbegin(), order.rend());
+  QStringList words;
+  for (const auto& [ns, name] : order) words << kit::timeText(ns) + ' ' + name;
+  return kit::timeText(whole) + QStringLiteral(": ") + words.join(QStringLiteral(", ")) +
+         (step.compiles ? QStringLiteral("; it compiles") : QString());
+}
+
+}  // namespace vitrine::views
