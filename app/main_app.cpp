@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <cstdio>
 
+#include "app/shell/compare/compare_window.h"
 #include "app/shell/document/settings.h"
 #include "app/shell/shot.h"
 #include "app/shell/windows.h"
@@ -52,11 +53,20 @@ int main(int argc, char** argv) {
     return std::puts("vitrine-app " VITRINE_VERSION), 0;
   if (argc > 1 && std::string_view(argv[1]) == "--shot") return shoot(argc, argv);
   if (argc > 1 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h"))
-    return std::printf("vitrine-app [FILE.vitrine | FILE.py ...]\n%s\n", vitrine::app::shotUsage().c_str()),
+    return std::printf("vitrine-app [--compare A B | FILE.vitrine | FILE.py ...]\n%s\n",
+                       vitrine::app::shotUsage().c_str()),
            0;
   QApplication app(argc, argv);
   vitrine::app::applyThemeSetting();
   vitrine::kit::installAccessible();
+  if (const QStringList words = app.arguments(); words.value(1) == "--compare") {
+    if (words.size() != 4)
+      return complain({"--compare takes two sessions.", "vitrine open --compare A B", {}});
+    vitrine::app::CompareWindow window;
+    window.QWidget::show();
+    window.open(words[2], words[3]);
+    return QApplication::exec();
+  }
   const auto windows = vitrine::app::openWindows(app.arguments().mid(1));
   return QApplication::exec();
 }

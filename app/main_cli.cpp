@@ -67,7 +67,9 @@ std::string stage_list() {
   return out;
 }
 
-int open_command(const std::vector<std::string>& files) {
+int open_command(const std::vector<std::string>& files, bool compare) {
+  if (compare && files.size() != 2)
+    return fail(Error{"--compare takes two sessions.", "vitrine open --compare BEFORE AFTER", ""}, 2);
   for (const std::string& file : files) tell_of_recording_beside(file);
   for (const std::string& file : files)
     if (!std::filesystem::exists(file)) return fail(Error{file + " does not exist.", "Check the path.", ""});
@@ -78,7 +80,9 @@ int open_command(const std::vector<std::string>& files) {
               "Set DISPLAY or WAYLAND_DISPLAY; `vitrine show` prints what the window shows, and `vitrine "
               "shot` draws it into a picture.",
               ""});
-  return fail(exec_program(places().bin + "/vitrine-app", files));
+  std::vector<std::string> words = files;
+  if (compare) words.insert(words.begin(), "--compare");
+  return fail(exec_program(places().bin + "/vitrine-app", words));
 }
 
 // A command whose words, --help among them, belong to another program.
@@ -108,6 +112,7 @@ struct CommandLine {
   DiffArguments diff;
   ExportArguments exported;
   std::vector<std::string> files;
+  bool compare = false;
   int status = 0;
 };
 
@@ -185,7 +190,8 @@ void add_bench(CLI::App& app, CommandLine& t) {
 void add_open(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand("open", "Open sessions in the application");
   c->add_option("sessions", t.files, "session files");
-  c->callback([&] { t.status = open_command(t.files); });
+  c->add_flag("--compare", t.compare, "two sessions side by side in one window, and what differs");
+  c->callback([&] { t.status = open_command(t.files, t.compare); });
 }
 
 void add_share(CLI::App& app, CommandLine& t) {

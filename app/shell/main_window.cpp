@@ -225,6 +225,7 @@ void MainWindow::refreshEnabled() {
   enable("go.back", document_->canGoBack());
   enable("go.forward", document_->canGoForward());
   enable("file.close", open);
+  enable("file.compare", open);
   enable("file.share", open);
   enable("run.start", run_->canRun() && !run_->running());
   enable("run.cancel", run_->running() || rebuild_->running());

@@ -24,6 +24,8 @@
 
 namespace vitrine::app {
 
+class CompareWindow;
+
 class MainWindow : public QMainWindow {
   Q_OBJECT
  public:
@@ -51,6 +53,7 @@ class MainWindow : public QMainWindow {
   kit::Banner* banner() { return banner_; }
   void saveSharedCopy(const QString& to);  // of the open session
   RunController* runs() { return run_; }
+  CompareWindow* compareWith(const QString& other);  // in a window of its own; null: nothing is open here
   KernelRebuild* rebuild() { return rebuild_; }
   NoteField* noteField() { return note_; }
 

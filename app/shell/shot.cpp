@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "app/jobs/job_runner.h"
+#include "app/shell/compare/compare_window.h"
 #include "app/shell/document/find_entity.h"
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
@@ -21,7 +22,7 @@ namespace {
 
 const char* const kUsage =
     "vitrine shot SESSION VIEW OUT.png [--theme light|dark] [--size WxH] [--scale N] [--select NAME] "
-    "[--hover NAME] [--layout NAME]";
+    "[--hover NAME] [--layout NAME] [--compare OTHER]";
 
 Status setOption(ShotOptions& o, const QString& name, const QString& value) {
   if (name == "--theme") {
@@ -40,6 +41,8 @@ Status setOption(ShotOptions& o, const QString& name, const QString& value) {
     o.select = value;
   } else if (name == "--hover") {
     o.hover = value;
+  } else if (name == "--compare") {
+    o.compare = value;
   } else if (name == "--layout") {
     o.layout = value;
   } else {
@@ -139,6 +142,22 @@ Status shootWindow(const ShotOptions& o) {
   return save(window, o);
 }
 
+// --layout names the page: graphs, kernels, timelines.
+Status shootComparison(const ShotOptions& o) {
+  CompareWindow window(nullptr, JobRunner::Mode::Inline);
+  window.setAttribute(Qt::WA_DontShowOnScreen);
+  window.resize(o.size.isEmpty() ? QSize(1440, 900) : o.size);
+  window.QWidget::show();
+  window.open(o.session, o.compare);
+  window.settle();
+  if (!window.comparison()) return Error{window.banner()->text().toStdString(), "", o.compare.toStdString()};
+  if (!o.layout.isEmpty() && !window.showPage(o.layout))
+    return Error{
+        "There is no page called " + o.layout.toStdString() + ".", "Pages: graphs, kernels, timelines.", {}};
+  window.settle();
+  return save(window, o);
+}
+
 }  // namespace
 
 Result<ShotOptions> parseShot(const QStringList& arguments) {
@@ -170,6 +189,7 @@ Status takeShot(const ShotOptions& o) {
   kit::Theme theme = kit::Theme::make(o.dark);
   theme.motion = false;
   kit::applyTheme(*qApp, theme);
+  if (!o.compare.isEmpty()) return shootComparison(o);
   if (o.view == "window") return shootWindow(o);
   const std::string name = o.view.toStdString();
   const bool stage = isStage(name);

@@ -18,6 +18,7 @@ struct ShotOptions {
   double scale = 1;
   QString select, hover;  // entity or text
   QString layout;         // of the window: "Explore" ...
+  QString compare;        // another session: both in the window that compares
 };
 
 // Errors: an unknown option or view, a session that cannot be opened, a picture that cannot be written.

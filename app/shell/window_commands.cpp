@@ -8,6 +8,7 @@
 #include <QMimeData>
 
 #include "app/shell/commands/keys_dialog.h"
+#include "app/shell/compare/compare_window.h"
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
 #include "views/kit/keys.h"
@@ -20,6 +21,10 @@ using kit::Zoom;
 void MainWindow::addCommands() {
   Actions& on = *actions_;
   on.on("file.open", [this] { chooseFile(); });
+  on.on("file.compare", [this] {
+    const QString other = QFileDialog::getOpenFileName(this, "Compare with", {}, "Sessions (*.vitrine)");
+    if (!other.isEmpty()) compareWith(other);
+  });
   on.on("file.close", [this] {
     document_->close();
     banner_->clear();
@@ -64,6 +69,16 @@ void MainWindow::addCommands() {
   addFocusCommands();
   addNoteCommands();
   addKernelCommands();
+}
+
+// The open session is what was before; the window is the user's to close.
+CompareWindow* MainWindow::compareWith(const QString& other) {
+  if (!document_->session()) return nullptr;
+  auto* window = new CompareWindow;
+  window->setAttribute(Qt::WA_DeleteOnClose);
+  window->QWidget::show();
+  window->open(QString::fromStdString(document_->session()->path), other);
+  return window;
 }
 
 void MainWindow::addKernelCommands() {

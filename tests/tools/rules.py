@@ -80,6 +80,7 @@ ALLOWED = {
     "app/shell/document": [*WINDOW],
     "app/shell/bars": [*WINDOW, "app/shell/document"],
     "app/shell/panes": [*WINDOW, "app/shell/document", "app/shell/bars"],
+    "app/shell/compare": [*WINDOW, "app/shell/document", "app/shell/panes"],
     "app/shell/run": [*WINDOW, "app/shell/document", "app/bridge"],
     "app/shell/commands": [*WINDOW, "app/shell/document"],
     "app/shell/welcome": [*WINDOW, "app/shell/document"],

@@ -7,6 +7,7 @@ namespace {
 // A rule above a row starts a new section of its menu: title "-".
 constexpr CommandInfo kCommands[] = {
     {"file.open", "Open…", "File", "Ctrl+O", "a Python file or a session"},
+    {"file.compare", "Compare with…", "File", "", "another session beside this one, and what differs"},
     {"file.share", "Save a copy to share…", "File", "",
      "without arguments, strings of guards and steps, folders and texts of exceptions"},
     {"file.close", "Close session", "File", "Ctrl+W", ""},

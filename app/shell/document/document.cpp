@@ -61,6 +61,13 @@ Status Document::openNow(const QString& path) {
   return std::nullopt;
 }
 
+void Document::show(kit::SessionPtr session) {
+  following_.clear();
+  follow_timer_.stop();
+  replace(std::move(session));
+  Q_EMIT opened();
+}
+
 void Document::close() {
   following_.clear();
   follow_timer_.stop();

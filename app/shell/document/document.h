@@ -21,6 +21,7 @@ class Document : public QObject {
   // By a job; opened() or openFailed(). One that is still being written is followed to its end.
   void open(const QString& path);
   Status openNow(const QString& path);  // for shots and tests
+  void show(kit::SessionPtr session);   // that was loaded elsewhere, and is not followed
   void close();
   // Keeps a note on a thing in the session file, null takes it away; then the session is loaded again.
   void note(Id id, const QString& text);

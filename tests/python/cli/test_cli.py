@@ -310,3 +310,9 @@ def test_what_is_said_again_and_again_stands_once(tmp_path):
         assert text.count("new cases run eagerly.") == 1, text
         assert "new cases run eagerly. (6 times)" in text
     assert len(json.loads(vitrine("show", tmp_path / "s.vitrine", "messages", "--json").stdout)) == 6
+
+
+def test_open_compares_two_sessions_and_no_other_number(tmp_path):
+    (tmp_path / "a.vitrine").write_bytes(b"")
+    result = vitrine("open", "--compare", tmp_path / "a.vitrine")
+    assert result.returncode == 2 and "--compare takes two sessions" in result.stderr

@@ -1,0 +1,157 @@
+#include "app/shell/compare/comparison.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/session/reader.h"
+#include "core/session/stages.h"
+
+namespace vitrine::app {
+
+using kit::SessionData;
+using namespace session;
+
+namespace {
+
+std::string functionOf(const SessionData& d, const CompilationRow& row) {
+  const SegmentRow* segment = d.segments.find(row.segment);
+  return segment ? d.label(segment->frame).toStdString() : std::string();
+}
+
+// By function and number; what is left of a function by its order there.
+void pairCompilations(TwoSessions& c) {
+  std::vector<const CompilationRow*> left;
+  for (const CompilationRow& row : c.after->compilations) left.push_back(&row);
+  if (c.before->compilations.size() == 1 && left.size() == 1) {
+    c.compilations.emplace_back(c.before->compilations.begin()->id, left[0]->id);
+    return;
+  }
+  std::set<Id> paired;
+  for (const bool exact : {true, false})
+    for (const CompilationRow& row : c.before->compilations) {
+      if (paired.contains(row.id)) continue;
+      const auto at = std::find_if(left.begin(), left.end(), [&](const CompilationRow* other) {
+        const bool halves = row.label.ends_with(" backward") == other->label.ends_with(" backward");
+        return halves && functionOf(*c.before, row) == functionOf(*c.after, *other) &&
+               (!exact || row.label == other->label);
+      });
+      if (at == left.end()) continue;
+      paired.insert(row.id);
+      c.compilations.emplace_back(row.id, (*at)->id);
+      left.erase(at);
+    }
+}
+
+void relate(TwoSessions& c, Id before, Id after) {
+  c.to_after.try_emplace(before, after);
+  c.to_before.try_emplace(after, before);
+}
+
+// "fc aten.add.Tensor #0": which of its equals in its module a node is.
+std::vector<std::pair<std::string, const NodeRow*>> keysOf(const SessionData& d, const GraphRow& graph) {
+  std::map<std::string, int> equals;
+  std::vector<std::pair<std::string, const NodeRow*>> out;
+  for (const NodeRow& node : d.nodes.of(d.withNodes(graph)->id)) {
+    const std::string what = node.kind == "op" ? node.module + " " + node.op : node.kind + " " + node.name;
+    out.emplace_back(what + " #" + std::to_string(equals[what]++), &node);
+  }
+  return out;
+}
+
+void relateNodes(TwoSessions& c, Id before, Id after, const std::string& stage) {
+  const GraphRow *a = c.before->lastGraph(before, stage), *b = c.after->lastGraph(after, stage);
+  if (!a || !b) return;
+  std::unordered_map<std::string, Id> there;
+  for (const auto& [key, node] : keysOf(*c.after, *b)) there.emplace(key, node->id);
+  for (const auto& [key, node] : keysOf(*c.before, *a))
+    if (const auto at = there.find(key); at != there.end()) relate(c, node->id, at->second);
+}
+
+// By a kernel's label, the keys of what it computes.
+std::map<std::string, std::set<std::string>> computedBy(const SessionData& d, Id compilation) {
+  std::map<std::string, std::set<std::string>> out;
+  if (const GraphRow* graph = d.lastGraph(compilation, "fused"))
+    for (const auto& [key, node] : keysOf(d, *graph))
+      if (!node->group_label.empty()) out[node->group_label].insert(key);
+  return out;
+}
+
+std::vector<std::string> linesOf(const SessionData& d, const KernelRow& row) {
+  std::vector<std::string> out;
+  const kit::Text text = d.texts ? d.texts->load(row.source) : nullptr;
+  if (!text) return out;
+  for (size_t at = 0; at < text->size();) {
+    const size_t end = std::min(text->find('\n', at), text->size());
+    out.push_back(text->substr(at, end - at));
+    at = end + 1;
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+int64_t linesApart(const TwoSessions& c, Id before, Id after) {
+  const KernelRow *a = c.before->kernels.find(before), *b = c.after->kernels.find(after);
+  if (!a || !b) return 0;
+  const auto left = linesOf(*c.before, *a), right = linesOf(*c.after, *b);
+  std::vector<std::string> apart;
+  std::set_symmetric_difference(left.begin(), left.end(), right.begin(), right.end(),
+                                std::back_inserter(apart));
+  return static_cast<int64_t>(apart.size());
+}
+
+// The kernel that computes most of the same; of what computes nothing that is known, the one of its name.
+void pairKernels(TwoSessions& c, Id before, Id after) {
+  const auto ours = computedBy(*c.before, before), theirs = computedBy(*c.after, after);
+  std::set<Id> taken;
+  for (const KernelRow& row : c.before->kernels.of(before)) {
+    const auto own = ours.find(row.label);
+    const KernelRow* best = nullptr;
+    size_t most = 0;
+    for (const KernelRow& other : c.after->kernels.of(after)) {
+      if (taken.contains(other.id)) continue;
+      const auto its = theirs.find(other.label);
+      size_t common = 0;
+      if (own != ours.end() && its != theirs.end())
+        for (const std::string& key : own->second) common += its->second.contains(key);
+      const bool named = own == ours.end() && its == theirs.end() && row.name == other.name;
+      if (common > most || (named && !best)) most = common, best = &other;
+    }
+    c.kernels.push_back({row.id, best ? best->id : 0, best ? linesApart(c, row.id, best->id) : 0});
+    if (!best) continue;
+    taken.insert(best->id);
+    relate(c, row.id, best->id);
+  }
+  for (const KernelRow& other : c.after->kernels.of(after))
+    if (!taken.contains(other.id)) c.kernels.push_back({0, other.id, 0});
+}
+
+Result<ComparedSession> comparedOf(const std::string& path) {
+  auto reader = Reader::open(path);
+  if (!reader) return reader.error();
+  return compared_session(*reader.value());
+}
+
+}  // namespace
+
+Result<TwoSessionsPtr> compareFiles(const std::string& before, const std::string& after) {
+  auto out = std::make_shared<TwoSessions>();
+  auto a = SessionData::load(before), b = SessionData::load(after);
+  if (!a) return a.error();
+  if (!b) return b.error();
+  out->before = a.take(), out->after = b.take();
+  auto old = comparedOf(before), now = comparedOf(after);
+  if (!old) return old.error();
+  if (!now) return now.error();
+  out->difference = compare_sessions(old.value(), now.value());
+  pairCompilations(*out);
+  for (const auto& [from, to] : std::vector(out->compilations)) {
+    relate(*out, from, to);
+    for (const StageInfo& stage : kStages)
+      if (stage.shows == "graph") relateNodes(*out, from, to, std::string(stage.name));
+    pairKernels(*out, from, to);
+  }
+  return TwoSessionsPtr(std::move(out));
+}
+
+}  // namespace vitrine::app

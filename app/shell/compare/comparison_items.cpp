@@ -1,0 +1,150 @@
+// What differs between two sessions, and their kernels side by side, as rows.
+#include <algorithm>
+#include <cmath>
+
+#include "app/shell/compare/comparison.h"
+#include "views/kit/text/numbers.h"
+
+namespace vitrine::app {
+
+using kit::Cell;
+using kit::Item;
+using kit::SessionData;
+using kit::Tone;
+using namespace session;
+
+namespace {
+
+QString s(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+// Handles of rows: differences count from 1, pairs of kernels behind them.
+Id handle(size_t index) {
+  return make_id(Kind::Message, static_cast<int64_t>(index) + 1);
+}
+
+struct SignLook {
+  const char* icon;
+  Tone tone;
+};
+SignLook toldBy(SessionChange::Sign sign) {
+  return sign == SessionChange::Sign::Added     ? SignLook{"plus", Tone::Ok}
+         : sign == SessionChange::Sign::Removed ? SignLook{"minus", Tone::Err}
+                                                : SignLook{"swap", Tone::Info};
+}
+
+QString changeText(const SessionChange& c) {
+  QString out = c.what == SessionChange::What::Fusion ? QString() : s(c.text);
+  if (c.before.empty() && c.after.empty()) return out;
+  const QString from = c.before.empty() ? kit::unknown() : s(c.before),
+                to = c.after.empty() ? kit::unknown() : s(c.after);
+  return (out.isEmpty() ? out : out + QStringLiteral(": ")) + from + QStringLiteral(" → ") + to;
+}
+
+// Of all launches of a call.
+double timeOf(const SessionData& d, Id kernel) {
+  const KernelRow* row = d.kernels.find(kernel);
+  double ns = 0;
+  if (row)
+    for (const LaunchRow& launch : d.launches.of(row->compilation))
+      if (launch.kernel == kernel) ns += launch.median_ns;
+  return ns;
+}
+
+// The kernel that a change of one names: "K2 add_gelu".
+Id kernelCalled(const SessionData& d, const std::string& text) {
+  for (const KernelRow& row : d.kernels)
+    if (row.label + " " + row.name == text) return row.id;
+  return 0;
+}
+
+Cell timeCell(double ns, const kit::MeasureUnit& unit) {
+  Cell out{ns > 0 ? unit.format(ns) : kit::unknown()};
+  out.sort = ns;
+  return out;
+}
+
+}  // namespace
+
+std::vector<kit::Column> differenceColumns() {
+  return {{"what differs", 300, false, false, true}, {"a call", 84, true}};
+}
+
+std::vector<Item> differenceItems(const TwoSessions& c) {
+  std::vector<Item> out;
+  for (size_t i = 0; i < c.difference.changes.size(); ++i) {
+    const SessionChange& change = c.difference.changes[i];
+    const QString kind = s(std::string(word_of(change.what)));
+    if (out.empty() || !out.back().cells[0].text.startsWith(kind)) {
+      Item group{handle(c.difference.changes.size() + c.kernels.size() + i), {{kind}, {QString()}}};
+      group.heading = group.open = true;
+      out.push_back(std::move(group));
+    }
+    const SignLook told = toldBy(change.sign);
+    Cell what{changeText(change)};
+    what.icon = QString::fromLatin1(told.icon), what.tone = told.tone;
+    what.below = change.reason.empty() ? s(change.where) : s(change.reason);
+    what.tooltip = what.text + '\n' + s(change.where);
+    Cell cost{change.ns != 0 ? kit::signedText(kit::timeText(std::abs(change.ns)), change.ns) : QString()};
+    cost.sort = change.ns;
+    cost.tone = change.ns > 0 ? Tone::Warn : change.ns < 0 ? Tone::Ok : Tone::None;
+    out.back().children.push_back({handle(i), {what, cost}});
+  }
+  for (Item& group : out) group.cells[0].text += QStringLiteral(", %1").arg(group.children.size());
+  return out;
+}
+
+std::vector<kit::Column> kernelPairColumns() {
+  return {{"before", 190, false, true, true},
+          {"after", 190, false, true, true},
+          {"space", 130, false, true},
+          {"before, µs", 84, true},
+          {"after, µs", 84, true},
+          {"ratio", 64, true},
+          {"text", 120}};
+}
+
+std::vector<Item> kernelPairItems(const TwoSessions& c) {
+  const kit::MeasureUnit unit{QStringLiteral("µs"), 1e3, 1, kit::timeText};
+  std::vector<Item> out;
+  for (size_t i = 0; i < c.kernels.size(); ++i) {
+    const KernelPair& pair = c.kernels[i];
+    const KernelRow *a = c.before->kernels.find(pair.before), *b = c.after->kernels.find(pair.after);
+    const double was = timeOf(*c.before, pair.before), is = timeOf(*c.after, pair.after);
+    Cell before{a ? c.before->label(a->id) : QStringLiteral("–")},
+        after{b ? c.after->label(b->id) : QStringLiteral("–")};
+    if (a) before.family = kit::familyOf(a->family);
+    if (b) after.family = kit::familyOf(b->family);
+    const KernelRow& shown = b ? *b : *a;
+    Cell ratio{was > 0 && is > 0 ? kit::ratioText(is / was) : kit::unknown()};
+    ratio.sort = was > 0 ? is / was : 0.0;
+    Cell text{!a           ? QStringLiteral("new")
+              : !b         ? QStringLiteral("gone")
+              : pair.lines ? kit::countText(pair.lines, "line differs", "lines differ")
+                           : QStringLiteral("the same")};
+    text.quiet = a && b && !pair.lines;
+    text.tone = !a ? Tone::Ok : !b ? Tone::Err : pair.lines ? Tone::Info : Tone::None;
+    out.push_back({handle(c.difference.changes.size() + i),
+                   {before, after, {s(shown.space)}, timeCell(was, unit), timeCell(is, unit), ratio, text}});
+  }
+  return out;
+}
+
+std::pair<Id, Id> thingsOf(const TwoSessions& c, Id row) {
+  const auto index = static_cast<size_t>(seq_of(row) - 1);
+  const size_t changes = c.difference.changes.size();
+  if (index >= changes + c.kernels.size()) return {};
+  if (index >= changes) return {c.kernels[index - changes].before, c.kernels[index - changes].after};
+  const SessionChange& change = c.difference.changes[index];
+  if (change.what != SessionChange::What::Kernel && change.what != SessionChange::What::Fusion) return {};
+  const std::string& was = change.before.empty() ? change.text : change.before;
+  const std::string& is = change.after.empty() ? change.text : change.after;
+  Id before = kernelCalled(*c.before, was), after = kernelCalled(*c.after, is);
+  if (!after) after = kernelCalled(*c.after, change.text);
+  if (const auto at = c.to_before.find(after); !before && at != c.to_before.end()) before = at->second;
+  if (const auto at = c.to_after.find(before); !after && at != c.to_after.end()) after = at->second;
+  return {before, after};
+}
+
+}  // namespace vitrine::app

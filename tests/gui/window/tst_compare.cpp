@@ -1,0 +1,147 @@
+// The window that compares two sessions: verdict, what differs, counterparts, one axis.
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/shell/commands/actions.h"
+#include "app/shell/compare/compare_window.h"
+#include "app/shell/main_window.h"
+#include "tests/gui/fixture/fixture_session.h"
+#include "tests/gui/fixture/still_theme.h"
+#include "views/timeline/timeline_view.h"
+
+using namespace vitrine;
+using app::CompareWindow;
+
+class TestCompare : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    fixture::applyStillTheme(true);
+    ids_ = fixture::writeSession(path("a"));
+    fixture::writeSession(path("same"));
+    fixture::writeSession(path("longer"), 3);
+  }
+
+  void theSameSessionHasNoDifferences() {
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "a", "same");
+    QVERIFY(window.comparison());
+    QVERIFY2(app::differenceItems(*window.comparison()).empty(), qPrintable(lines(*window.differences())));
+    QVERIFY(!window.banner()->text().isEmpty());
+    for (const app::KernelPair& pair : window.comparison()->kernels)
+      QVERIFY(pair.before && pair.after && pair.lines == 0);
+    QCOMPARE(window.comparison()->compilations.size(), window.before()->session()->compilations.size());
+  }
+
+  // What differs stands by kind, with what it costs; the verdict is the command line's.
+  void theVerdictComesFirst() {
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "a", "longer");
+    const app::TwoSessions& c = *window.comparison();
+    QCOMPARE(window.banner()->text(), QString::fromStdString(c.difference.verdict));
+    const QString rows = lines(*window.differences());
+    QVERIFY2(rows.contains("graph, "), qPrintable(rows));
+    QVERIFY2(rows.contains("operators: "), qPrintable(rows));
+    QVERIFY(window.windowTitle().startsWith("a.vitrine → longer.vitrine"));
+  }
+
+  void aCounterpartIsActiveToo() {
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "a", "same");
+    window.before()->activate(ids_.optimised_gelu);
+    window.settle();
+    const Id there = window.after()->selection().active;
+    QCOMPARE(window.after()->session()->label(there), window.before()->session()->label(ids_.optimised_gelu));
+    QCOMPARE(window.before()->selection().active, ids_.optimised_gelu);
+    window.after()->activate(there);
+    window.after()->activate(0);
+    window.settle();
+    QCOMPARE(window.before()->selection().active, ids_.optimised_gelu);
+  }
+
+  // A click on a kernel shows the texts of both.
+  void aKernelShowsBothTexts() {
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "a", "same");
+    QVERIFY(window.showPage("kernels"));
+    QVERIFY(!window.showPage("nothing"));
+    kit::ItemModel* model = window.kernels()->items();
+    QCOMPARE(static_cast<size_t>(model->rowCount()), window.comparison()->kernels.size());
+    for (int row = 0; row < model->rowCount(); ++row)
+      if (model->cell(model->index(row, 0))->text == "K2 add_gelu")
+        Q_EMIT window.kernels()->activate(model->idAt(model->index(row, 0)));
+    window.settle();
+    QCOMPARE(window.before()->selection().active, ids_.k2);
+    QCOMPARE(window.after()->session()->label(window.after()->selection().active),
+             QStringLiteral("K2 add_gelu"));
+    QVERIFY(lines(*window.kernels()).contains("the same"));
+  }
+
+  void timelinesHaveOneAxis() {
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "a", "longer");
+    QVERIFY(window.showPage("timelines"));
+    window.settle();
+    QList<views::TimelineView*> both = window.findChildren<views::TimelineView*>();
+    QCOMPARE(both.size(), 2);
+    QTRY_VERIFY(both[0]->timeline() && both[1]->timeline());
+    window.settle();
+    auto same = [&] {
+      const auto &a = both[0]->window_of_time(), &b = both[1]->window_of_time();
+      return a.from == b.from && a.scale == b.scale;
+    };
+    QVERIFY(same());
+    both[1]->zoom(kit::Zoom::In);
+    both[1]->act("time.right");
+    QVERIFY(same() && both[0]->window_of_time().from != 0);
+  }
+
+  void keysActOnTheViewThatHasTheFocus() {
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "a", "longer");
+    window.showPage("timelines");
+    window.settle();
+    QList<views::TimelineView*> both = window.findChildren<views::TimelineView*>();
+    both[0]->zoom(kit::Zoom::In);
+    const double near = both[0]->window_of_time().scale;
+    both[0]->setFocus();
+    for (QAction* each : window.actions())
+      if (each->shortcut() == QKeySequence("Z")) each->trigger();
+    QVERIFY(both[0]->window_of_time().scale < near);
+    QCOMPARE(both[1]->window_of_time().scale, both[0]->window_of_time().scale);
+  }
+
+  void whatCannotBeOpenedIsSaid() {
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "a", "none");
+    QVERIFY(!window.comparison());
+    QVERIFY(!window.banner()->text().isEmpty());
+  }
+
+  void theFileMenuHasIt() {
+    app::MainWindow window(nullptr, app::JobRunner::Mode::Inline);
+    QVERIFY(!(*window.actions())["file.compare"]->isEnabled());
+    QVERIFY(!window.openSync(QString::fromStdString(path("a"))));
+    QVERIFY((*window.actions())["file.compare"]->isEnabled());
+    std::unique_ptr<CompareWindow> compared(window.compareWith(QString::fromStdString(path("same"))));
+    QVERIFY(compared);
+    QTRY_VERIFY(compared->comparison());
+  }
+
+ private:
+  void open(CompareWindow& window, const char* before, const char* after) {
+    window.resize(1440, 900);
+    window.QWidget::show();
+    window.open(QString::fromStdString(path(before)), QString::fromStdString(path(after)));
+    window.settle();
+  }
+  static QString lines(kit::ItemView& table) { return table.items()->lines().join('\n'); }
+  std::string path(const char* name) const {
+    return folder_.filePath(QString::fromLatin1(name) + ".vitrine").toStdString();
+  }
+  QTemporaryDir folder_;
+  fixture::Ids ids_;
+};
+
+QTEST_MAIN(TestCompare)
+#include "tst_compare.moc"
