@@ -409,13 +409,16 @@ class SceneBuilder {
     return row != left_.end() && row->second->kind == "saved";
   }
 
-  // "fc.weight" of "L['self'].encoder.fc.weight": the last two parts.
+  // "fc.weight" of "L['self'].encoder.fc.weight": the last two parts; "weight" of "L['self'].weight", whose
+  // root says nothing.
   static QString short_name(const NodeRow& node) {
     QString text = node.detail.empty() || node.detail.find('.') == std::string::npos
                        ? QString::fromStdString(node.name)
                        : kit::sourceText(node.detail);
     if (text.endsWith(QStringLiteral("()"))) text.chop(2);  // of a weak reference
     QStringList parts = text.split('.');
+    if (parts.size() == 2 && parts[0].endsWith(QStringLiteral("']")) && parts[0].indexOf('[') == 1)
+      text = parts[1];
     if (parts.size() > 2) text = parts.mid(parts.size() - 2).join('.');
     // Of a path through containers the end says which one it is.
     return text.size() > kMostName ? QStringLiteral("…") + text.right(kMostName - 1) : text;

@@ -405,7 +405,8 @@ class TestGraph : public QObject {
     for (int i = 0; i < 40; ++i) {
       session::NodeRow weight;
       weight.id = make_id(Kind::Node, i + 1), weight.graph = graph, weight.kind = "parameter";
-      weight.name = "w" + std::to_string(i);
+      weight.name = "self_w" + std::to_string(i);
+      weight.detail = "L['self'].w" + std::to_string(i);
       nodes.push_back(weight);
       edges.push_back({graph, weight.id, reader});
     }
@@ -418,6 +419,7 @@ class TestGraph : public QObject {
     const views::Scene scene = views::build_scene(data, graph, {views::Grouping::None});
     const auto item = static_cast<size_t>(scene.item_of.at(reader));
     QVERIFY(scene.items[item].pills.size() < 10);
+    QCOMPARE(scene.items[item].pills.front().text, QStringLiteral("w0"));  // without its root
     QCOMPARE(scene.items[item].pills.back().text, QStringLiteral("35 more"));
     QVERIFY(scene.layout.nodes[item].height < 200);
   }
