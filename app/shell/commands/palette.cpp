@@ -17,7 +17,15 @@ using kit::theme;
 
 namespace {
 
-constexpr size_t kRows = 12;
+constexpr size_t kRows = 12, kMostThings = 200;
+
+// What a prefix asks for; null: anything.
+QChar signOf(const QString& typed) {
+  return !typed.isEmpty() && QStringLiteral(">@:#/?").contains(typed[0]) ? typed[0] : QChar();
+}
+QString textOf(const QString& typed) {
+  return (signOf(typed).isNull() ? typed : typed.mid(1)).trimmed();
+}
 
 // From here on a match is what was meant: at the beginning of a word.
 constexpr int kMeant = 55;
@@ -74,13 +82,28 @@ void addCommands(std::vector<std::pair<int, PaletteRow>>& out, const Actions& ac
 
 }  // namespace
 
-std::vector<PaletteRow> paletteRows(const kit::SessionData* session, const Actions* actions,
-                                    const QString& typed, const std::string& stage, size_t most) {
-  const QChar sign = typed.isEmpty() ? QChar() : typed[0];
-  const bool prefixed = QStringLiteral(">@:#/?").contains(sign) && !sign.isNull();
-  const QString text = (prefixed ? typed.mid(1) : typed).trimmed();
+std::vector<FoundEntity> paletteThings(const kit::SessionData& session, const QString& typed,
+                                       const std::string& stage) {
+  const QChar sign = signOf(typed);
+  const QString text = textOf(typed);
+  if (sign == '/' || sign == '>' || sign == '?' || (text.isEmpty() && sign.isNull())) return {};
+  std::vector<FoundEntity> found = findEntities(session, text, stage, kMostThings);
+  std::erase_if(found, [&](const FoundEntity& f) {
+    const Kind kind = kind_of(f.id);
+    if (sign == ':') return kind != Kind::Span;
+    return sign == '#' && kind != Kind::Break && kind != Kind::Message && kind != Kind::Recompilation;
+  });
+  return found;
+}
+
+std::vector<PaletteRow> paletteRowsOf(const kit::SessionData* session, const Actions* actions,
+                                      const QString& typed, const std::vector<FoundEntity>& things,
+                                      size_t most) {
+  const QChar sign = signOf(typed);
+  const QString text = textOf(typed);
   std::vector<std::pair<int, PaletteRow>> found;
-  if (actions && (!prefixed || sign == '>' || sign == '?')) addCommands(found, *actions, text, sign == '?');
+  if (actions && (sign.isNull() || sign == '>' || sign == '?'))
+    addCommands(found, *actions, text, sign == '?');
   if (sign == '/')
     return {{"search",
              QStringLiteral("/%1/").arg(text),
@@ -90,22 +113,25 @@ std::vector<PaletteRow> paletteRows(const kit::SessionData* session, const Actio
              0,
              {},
              QStringLiteral("/%1/").arg(text)}};
-  if (session && !prefixed && !text.isEmpty()) addViews(found, text);
-  if (session && sign != '>' && sign != '?' && (!text.isEmpty() || prefixed))
-    for (const FoundEntity& f : findEntities(*session, text, stage, 200)) {
-      const Kind kind = kind_of(f.id);
-      if (sign == ':' && kind != Kind::Span) continue;
-      if (sign == '#' && kind != Kind::Break && kind != Kind::Message && kind != Kind::Recompilation)
-        continue;
-      const int last = kind == Kind::Guard ? kLast : 0;
-      found.emplace_back(f.score + last, PaletteRow{f.icon, f.label, f.context, {}, true, f.id, {}});
-    }
+  if (session && sign.isNull() && !text.isEmpty()) addViews(found, text);
+  for (const FoundEntity& f : things) {
+    const int last = kind_of(f.id) == Kind::Guard ? kLast : 0;
+    found.emplace_back(f.score + last, PaletteRow{f.icon, f.label, f.context, {}, true, f.id, {}});
+  }
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<PaletteRow> out;
   for (auto& [score, row] : found)
     if (out.size() < most) out.push_back(std::move(row));
-  if (out.empty() && !text.isEmpty()) out.push_back(nothingFound(session, text));
+  return out;
+}
+
+std::vector<PaletteRow> paletteRows(const kit::SessionData* session, const Actions* actions,
+                                    const QString& typed, const std::string& stage, size_t most) {
+  auto out =
+      paletteRowsOf(session, actions, typed,
+                    session ? paletteThings(*session, typed, stage) : std::vector<FoundEntity>(), most);
+  if (out.empty() && !textOf(typed).isEmpty()) out.push_back(nothingFound(session, textOf(typed)));
   return out;
 }
 
@@ -132,12 +158,36 @@ void Palette::open(const QString& text, const std::string& stage) {
 }
 
 void Palette::refresh() {
-  rows_ = paletteRows(document_->session().get(), actions_, field_->text(), stage_, kRows);
+  const QString typed = field_->text();
+  const kit::SessionPtr& session = document_->session();
+  // Views and commands at once; the session's things stream in.
+  rows_ = paletteRowsOf(session.get(), actions_, typed, {}, kRows);
   current_ = 0;
+  go_.reset();
+  searching_ = session != nullptr;
   update();
+  using Found = std::shared_ptr<std::vector<FoundEntity>>;
+  document_->jobs()->run<Found>(
+      this, QStringLiteral("palette"),
+      [session, typed, stage = stage_](const kit::Cancel&) {
+        return std::make_shared<std::vector<FoundEntity>>(session ? paletteThings(*session, typed, stage)
+                                                                  : std::vector<FoundEntity>());
+      },
+      [this, session, typed](const Found& found) {
+        searching_ = false;
+        const size_t moved = current_;
+        rows_ = paletteRowsOf(session.get(), actions_, typed, *found, kRows);
+        if (rows_.empty() && !textOf(typed).isEmpty())
+          rows_.push_back(nothingFound(session.get(), textOf(typed)));
+        current_ = std::min(moved, rows_.empty() ? 0 : rows_.size() - 1);
+        update();
+        if (go_) take(current_, *go_ & Qt::ControlModifier);
+      });
 }
 
 void Palette::leave() {
+  document_->jobs()->cancel(QStringLiteral("palette"), this);
+  go_.reset();
   hide();
   (before_ ? before_.data() : parentWidget())->setFocus();
 }
@@ -173,7 +223,8 @@ bool Palette::eventFilter(QObject* watched, QEvent* event) {
         return true;
       case Qt::Key_Return:
       case Qt::Key_Enter:
-        take(current_, static_cast<QKeyEvent*>(event)->modifiers() & Qt::ControlModifier);
+        go_ = static_cast<QKeyEvent*>(event)->modifiers();
+        if (!searching_) take(current_, *go_ & Qt::ControlModifier);
         return true;
       case Qt::Key_Escape:
         leave();

@@ -5,7 +5,7 @@
 #include <QFrame>
 #include <QLineEdit>
 #include <QPointer>
-#include <functional>
+#include <optional>
 #include <vector>
 
 #include "app/shell/commands/actions.h"
@@ -27,11 +27,20 @@ struct PaletteRow {
 std::vector<PaletteRow> paletteRows(const kit::SessionData* session, const Actions* actions,
                                     const QString& text, const std::string& stage, size_t most);
 
+// The things of a session that a text names, by a job: a large session has a million of them.
+std::vector<FoundEntity> paletteThings(const kit::SessionData& session, const QString& text,
+                                       const std::string& stage);
+// The same rows, of things that were found already.
+std::vector<PaletteRow> paletteRowsOf(const kit::SessionData* session, const Actions* actions,
+                                      const QString& text, const std::vector<FoundEntity>& things,
+                                      size_t most);
+
 class Palette : public QFrame {
   Q_OBJECT
  public:
   Palette(Document* document, Actions* actions, QWidget* parent);
   void open(const QString& text = {}, const std::string& stage = {});
+  const std::vector<PaletteRow>& rows() const { return rows_; }
 
  Q_SIGNALS:
   void openIn(vitrine::Id id, const QString& view, bool other);  // id 0: the view itself
@@ -53,6 +62,8 @@ class Palette : public QFrame {
   std::string stage_;
   std::vector<PaletteRow> rows_;
   size_t current_ = 0;
+  bool searching_ = false;                   // things are yet to come
+  std::optional<Qt::KeyboardModifiers> go_;  // Enter was pressed meanwhile
 };
 
 }  // namespace vitrine::app
