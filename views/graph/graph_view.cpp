@@ -196,15 +196,15 @@ void GraphView::rebuild() {
       if (other.ordinal < g->ordinal && !session()->nodes.of(other.id).empty()) options.before = other.id;
   }
   options.opened.erase("");
-  Scene scene = build_scene(*session(), g->id, options);
-  colour_scene(scene, *session(), g->id, colour_);
-  add_beside(scene, *session(), *g);
   jobs()->run<GraphPicture>(
       this, QStringLiteral("layout"),
-      [scene = std::move(scene), loops](const Cancel& cancel) {
-        GraphPicture out{scene, {}, loops, {}};
-        out.layout =
-            loops ? layout_rows(scene) : layout_graph(scene.layout, {}, [&] { return cancel.requested(); });
+      [data = session(), g, options, colour = colour_, loops](const Cancel& cancel) {
+        Scene scene = build_scene(*data, g->id, options);
+        colour_scene(scene, *data, g->id, colour);
+        add_beside(scene, *data, *g);
+        GraphPicture out{std::move(scene), {}, loops, {}};
+        out.layout = loops ? layout_rows(out.scene)
+                           : layout_graph(out.scene.layout, {}, [&] { return cancel.requested(); });
         out.bound_edges();
         return out;
       },
