@@ -11,10 +11,11 @@ LinkIndex::Side LinkIndex::side(std::vector<std::pair<Id, Id>>& links) {
   out.to.reserve(links.size());
   for (size_t i = 0; i < links.size();) {
     const Id from = links[i].first;
-    const auto start = static_cast<uint32_t>(out.to.size());
+    out.from.push_back(from);
+    out.begin.push_back(static_cast<uint32_t>(out.to.size()));
     for (; i < links.size() && links[i].first == from; ++i) out.to.push_back(links[i].second);
-    out.range.emplace(from, std::make_pair(start, static_cast<uint32_t>(out.to.size()) - start));
   }
+  out.begin.push_back(static_cast<uint32_t>(out.to.size()));
   return out;
 }
 

@@ -2,8 +2,9 @@
 // instruction -> step -> node -> kernel lines -> kernel -> launch).
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -23,14 +24,16 @@ class LinkIndex {
 
  private:
   struct Side {
-    std::unordered_map<Id, std::pair<uint32_t, uint32_t>> range;
+    std::vector<Id> from;         // ascending
+    std::vector<uint32_t> begin;  // in `to`, of each of them, and the end
     std::vector<Id> to;
   };
   static Side side(std::vector<std::pair<Id, Id>>& links);
   static std::span<const Id> of(const Side& side, Id id) {
-    auto it = side.range.find(id);
-    if (it == side.range.end()) return {};
-    return {side.to.data() + it->second.first, it->second.second};
+    const auto at = std::lower_bound(side.from.begin(), side.from.end(), id);
+    if (at == side.from.end() || *at != id) return {};
+    const auto i = static_cast<size_t>(at - side.from.begin());
+    return {side.to.data() + side.begin[i], side.begin[i + 1] - side.begin[i]};
   }
   Side forward_, backward_;
 };

@@ -68,16 +68,32 @@ Links impliedLinks(const SessionData& d) {
 
 // A node without any origin stems from its expression directly.
 void linkSpans(const SessionData& d, Links& links) {
-  std::unordered_map<Id, bool> has_origin;
-  for (const auto& [origin, derived] : links) has_origin[derived] = true;
+  std::vector<Id> stemming;
+  for (const auto& [origin, derived] : links)
+    if (kind_of(derived) == Kind::Node) stemming.push_back(derived);
+  std::sort(stemming.begin(), stemming.end());
   for (const NodeRow& row : d.nodes)
-    if (row.span && !has_origin.contains(row.id)) links.emplace_back(row.span, row.id);
+    if (row.span && !std::binary_search(stemming.begin(), stemming.end(), row.id))
+      links.emplace_back(row.span, row.id);
 }
 
 template <class Row>
 Table<Row> table(const Reader& r, const char* tail, Id Row::* owner = nullptr) {
   return Table<Row>(r.all<Row>(tail), owner);
 }
+
+// Of tables that may be long: they are mostly in their order already, and SQLite would sort copies of whole
+// rows.
+template <class Row, class Key>
+Table<Row> longTable(const Reader& r, Id Row::* owner, Key key) {
+  std::vector<Row> rows = r.all<Row>();
+  const auto before = [&](const Row& a, const Row& b) {
+    return a.*owner != b.*owner ? a.*owner < b.*owner : key(a) < key(b);
+  };
+  if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
+  return Table<Row>(std::move(rows), owner);
+}
+constexpr auto byOrdinal = [](const auto& row) { return row.ordinal; };
 
 void loadCapture(const Reader& r, SessionData& d) {
   d.files = table<FileRow>(r, "ORDER BY id");
@@ -87,8 +103,8 @@ void loadCapture(const Reader& r, SessionData& d) {
   d.frames = table<FrameRow>(r, "ORDER BY id", &FrameRow::run);
   d.segments = table<SegmentRow>(r, "ORDER BY ordinal", &SegmentRow::frame);
   d.compilations = table<CompilationRow>(r, "ORDER BY ordinal", &CompilationRow::segment);
-  d.steps = table<StepRow>(r, "ORDER BY ordinal", &StepRow::compilation);
-  d.guards = table<GuardRow>(r, "ORDER BY ordinal", &GuardRow::compilation);
+  d.steps = longTable<StepRow>(r, &StepRow::compilation, byOrdinal);
+  d.guards = longTable<GuardRow>(r, &GuardRow::compilation, byOrdinal);
   d.breaks = table<BreakRow>(r, "ORDER BY id", &BreakRow::compilation);
   d.recompilations = table<RecompilationRow>(r, "ORDER BY id", &RecompilationRow::compilation);
   d.calls = table<CallRow>(r, "ORDER BY ordinal", &CallRow::run);
@@ -97,8 +113,9 @@ void loadCapture(const Reader& r, SessionData& d) {
 void loadCompiler(const Reader& r, SessionData& d) {
   d.stages = table<StageRow>(r, "ORDER BY start_ns", &StageRow::compilation);
   d.graphs = table<GraphRow>(r, "ORDER BY ordinal", &GraphRow::compilation);
-  d.nodes = table<NodeRow>(r, "ORDER BY ordinal", &NodeRow::graph);
-  d.edges = table<EdgeRow>(r, "ORDER BY dst, slot", &EdgeRow::graph);
+  d.nodes = longTable<NodeRow>(r, &NodeRow::graph, byOrdinal);
+  d.edges =
+      longTable<EdgeRow>(r, &EdgeRow::graph, [](const EdgeRow& row) { return std::pair(row.dst, row.slot); });
   d.crossings = table<CrossingRow>(r, "ORDER BY ordinal", &CrossingRow::compilation);
   d.partitions = table<PartitionRow>(r, "", &PartitionRow::compilation);
   d.backwards = table<BackwardRow>(r, "", &BackwardRow::compilation);
@@ -106,9 +123,11 @@ void loadCompiler(const Reader& r, SessionData& d) {
   d.symbol_guards = table<SymbolGuardRow>(r, "ORDER BY ordinal", &SymbolGuardRow::compilation);
   d.instances = table<InstanceRow>(r, "ORDER BY ordinal", &InstanceRow::compilation);
   d.sized_buffers = table<SizedBufferRow>(r, "ORDER BY ordinal", &SizedBufferRow::compilation);
-  d.decisions = table<DecisionRow>(r, "ORDER BY ordinal", &DecisionRow::compilation);
+  d.decisions = longTable<DecisionRow>(r, &DecisionRow::compilation, byOrdinal);
   d.kernels = table<KernelRow>(r, "ORDER BY ordinal", &KernelRow::compilation);
-  d.ranges = table<KernelRangeRow>(r, "ORDER BY text, line, col", &KernelRangeRow::kernel);
+  d.ranges = longTable<KernelRangeRow>(r, &KernelRangeRow::kernel, [](const KernelRangeRow& row) {
+    return std::tie(row.text, row.line, row.col);
+  });
   d.remarks = table<RemarkRow>(r, "ORDER BY line, col", &RemarkRow::kernel);
   d.counters = table<CounterRow>(r, "ORDER BY launch, ordinal", &CounterRow::kernel);
   d.samples = table<SampleRow>(r, "ORDER BY offset", &SampleRow::kernel);

@@ -17,10 +17,15 @@ class Table {
   Table() = default;
   // owner: the column that groups the rows; rows keep their order within an owner.
   explicit Table(std::vector<Row> rows, Id Row::* owner = nullptr) : rows_(std::move(rows)), owner_(owner) {
-    if (owner_)
-      std::stable_sort(rows_.begin(), rows_.end(),
-                       [this](const Row& a, const Row& b) { return a.*owner_ < b.*owner_; });
+    const auto by_owner = [this](const Row& a, const Row& b) { return a.*owner_ < b.*owner_; };
+    if (owner_ && !std::is_sorted(rows_.begin(), rows_.end(), by_owner))
+      std::stable_sort(rows_.begin(), rows_.end(), by_owner);
     if constexpr (requires(const Row& row) { row.id; }) {
+      // Rows are mostly in the order in which they were written: then a search finds them, and half a million
+      // nodes need no index.
+      ascending_ = std::adjacent_find(rows_.begin(), rows_.end(),
+                                      [](const Row& a, const Row& b) { return a.id >= b.id; }) == rows_.end();
+      if (ascending_) return;
       by_id_.reserve(rows_.size());
       for (const Row& row : rows_) by_id_.emplace(row.id, &row);
     }
@@ -39,6 +44,13 @@ class Table {
 
   // nullptr when there is none.
   const Row* find(Id id) const {
+    if constexpr (requires(const Row& row) { row.id; }) {
+      if (ascending_) {
+        const auto at = std::lower_bound(rows_.begin(), rows_.end(), id,
+                                         [](const Row& row, Id wanted) { return row.id < wanted; });
+        return at == rows_.end() || at->id != id ? nullptr : &*at;
+      }
+    }
     auto it = by_id_.find(id);
     return it == by_id_.end() ? nullptr : it->second;
   }
@@ -54,6 +66,7 @@ class Table {
  private:
   std::vector<Row> rows_;
   Id Row::* owner_ = nullptr;
+  bool ascending_ = false;  // by id, each once
   std::unordered_map<Id, const Row*> by_id_;
 };
 
