@@ -132,7 +132,8 @@ Item compilationItem(const SessionData& d, const CompilationRow& row, const Unit
                                            : ", " + counted(callsOf(d, row), "call");
   Cell name = word("compile " + s(row.label) + about, "graph", row.status != "ok");
   if (row.status == "failed") name.tone = Tone::Err;
-  item.cells = {name, number(timed ? units.calls.text(total) : QString())};
+  // Its frame's number is of compiling: what a call takes says so.
+  item.cells = {name, number(timed ? QStringLiteral("a call ") + units.calls.text(total) : QString())};
   if (timed) item.cells[1].tooltip = addedText(d, row.id);
   for (const KernelRow& kernel : d.kernels.of(row.id)) item.children.push_back(kernelItem(d, kernel, units));
   return item;

@@ -2,9 +2,11 @@
 
 #include <QStringList>
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/session/stages.h"
 #include "views/kit/painting/theme.h"
+#include "views/kit/session/run_times.h"
 
 namespace vitrine::app {
 
@@ -22,13 +24,13 @@ class Search {
       : d_(session), text_(text.trimmed()), stage_(stage) {}
 
   std::vector<FoundEntity> run() {
-    for (const auto& row : d_.kernels) add(row.id, "kernel", "kernel", 6);
+    for (const auto& row : d_.kernels) add(row.id, of("kernel", row.compilation), "kernel", 6);
     for (const auto& graph : d_.graphs) addNodes(graph);
     for (const auto& row : d_.decisions) add(row.id, "fusion decision", "layers", 1);
     for (const auto& row : d_.breaks) add(row.id, "graph break", "scissors", 4);
-    for (const auto& row : d_.guards) add(row.id, "guard", "guard", 2);
+    for (const auto& row : d_.guards) add(row.id, of("guard", row.compilation), "guard", 2);
     for (const auto& row : d_.compilations) add(row.id, "compilation", "graph", 3);
-    for (const auto& row : d_.launches) add(row.id, "launch", "launch", 1);
+    for (const auto& row : d_.launches) add(row.id, of("launch", row.compilation), "launch", 1);
     for (const auto& row : d_.frames) add(row.id, "frame", "function", 3);
     for (const auto& row : d_.spans) addSpan(row);
     std::stable_sort(found_.begin(), found_.end(),
@@ -37,6 +39,12 @@ class Search {
   }
 
  private:
+  // "kernel of 0/0 backward": each compilation of a run counts its kernels from 0.
+  QString of(const char* what, Id compilation) {
+    const auto [at, made] = names_.try_emplace(compilation);
+    if (made && d_.compilations.size() > 1) at->second = " of " + kit::compilationName(d_, compilation);
+    return QString::fromLatin1(what) + at->second;
+  }
   // Only a stage's last snapshot: earlier ones hold the same nodes.
   void addNodes(const session::GraphRow& graph) {
     const auto* last = d_.lastGraph(graph.compilation, graph.stage);
@@ -65,6 +73,7 @@ class Search {
   const SessionData& d_;
   QString text_;
   std::string stage_;
+  std::unordered_map<Id, QString> names_;  // of compilations, as contexts end
   std::vector<FoundEntity> found_;
 };
 

@@ -1,5 +1,6 @@
 // The run as a whole: totals over all compilations and calls, and the kernels of all of them in one table.
 #include "app/shell/bars/run_status.h"
+#include "app/shell/document/find_entity.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/session/run_times.h"
@@ -90,6 +91,16 @@ class TestTotals : public QObject {
     const app::RunStatus status = app::runStatus(*training_, ids_.backward);
     QVERIFY2(status.numbers.startsWith("2 compilations "), qPrintable(status.numbers));
     QVERIFY2(status.numbers.endsWith("0/0 backward is shown"), qPrintable(status.numbers));
+  }
+
+  // Each compilation counts its kernels from 0: what is found says whose it is.
+  void whatIsFoundSaysOfWhichCompilation() {
+    QStringList contexts;
+    for (const auto& row : training_->kernels)
+      for (const app::FoundEntity& each : app::findEntities(*training_, training_->label(row.id), "", 50))
+        if (each.id == row.id) contexts << each.context;
+    QVERIFY(!contexts.isEmpty());
+    for (const QString& each : contexts) QVERIFY2(each.startsWith("kernel of 0/0"), qPrintable(each));
   }
 
   void aSessionWithoutCompilationsSaysSo() {
