@@ -80,10 +80,10 @@ TimelineLane compiling_lane(const kit::SessionData& data, Id run, int64_t zero) 
   return out;
 }
 
-double overlap(const TimelineLane& lane, const ScriptStep& step, bool outer_only = false) {
+double overlap(const TimelineLane& lane, const ScriptStep& step) {
   double ns = 0;
   for (const Slice& s : lane.slices)
-    if (!outer_only || s.depth == 0)
+    if (s.depth == 0)
       ns += static_cast<double>(
           std::max<int64_t>(0, std::min(s.end(), step.end) - std::max(s.start, step.start)));
   return ns;
@@ -162,13 +162,18 @@ QString step_text(const kit::SessionData& data, const Timeline& t, int index) {
   const auto whole = static_cast<double>(step.end - step.start);
   double rest = whole;
   std::map<QString, double> parts;
-  for (const TimelineLane& lane : t.lanes) {
-    if (lane.kind == LaneKind::Call) parts[QStringLiteral("compiled code")] += overlap(lane, step, true);
-    if (lane.kind != LaneKind::Range) continue;
-    for (const Slice& s : lane.slices)
-      if (s.depth == 0 && s.start >= step.start && s.start < step.end)
-        parts[slice_name(data, s)] += static_cast<double>(std::min(s.end(), step.end) - s.start);
-  }
+  const auto calls = std::find_if(t.lanes.begin(), t.lanes.end(),
+                                  [](const TimelineLane& lane) { return lane.kind == LaneKind::Call; });
+  if (calls != t.lanes.end()) parts[QStringLiteral("compiled code")] = overlap(*calls, step);
+  for (const TimelineLane& lane : t.lanes)
+    for (const Slice& s : lane.slices) {
+      if (lane.kind != LaneKind::Range || s.depth != 0 || s.end() <= step.start || s.start >= step.end)
+        continue;
+      // A range may hold what is compiled: that was counted.
+      const ScriptStep within{std::max(s.start, step.start), std::min(s.end(), step.end)};
+      const double inside = calls == t.lanes.end() ? 0 : overlap(*calls, within);
+      parts[slice_name(data, s)] += static_cast<double>(within.end - within.start) - inside;
+    }
   std::vector<std::pair<double, QString>> order;
   for (const auto& [name, ns] : parts) {
     rest -= ns;

@@ -118,6 +118,19 @@ class TestScripts : public QObject {
     QVERIFY(views::step_text(*training_->session, *timeline_, 0).contains("it compiles"));
   }
 
+  // A range around all of it is told of what is not compiled code: the parts add up.
+  void aRangeAroundCompiledCodeIsNotCountedTwice() {
+    views::Timeline wide = *timeline_;
+    const views::ScriptStep step = wide.steps[6];
+    for (TimelineLane& lane : wide.lanes)
+      if (lane.kind == TimelineLane::Kind::Range) {
+        lane.slices.resize(1);
+        lane.slices[0].start = step.start, lane.slices[0].duration = step.end - step.start;
+      }
+    const QString text = views::step_text(*training_->session, wide, 6).replace(QChar(0x202f), ' ');
+    QCOMPARE(text, QStringLiteral("1.00 ms: 600 µs optimizer step, 400 µs compiled code"));
+  }
+
   void itOpensAtASteadyStepAndZShowsAll() {
     const int steady = views::steady_step(*timeline_);
     QVERIFY(steady > 0 && steady != 4 && steady != kSteps - 1);
