@@ -33,7 +33,8 @@ struct Seal {  // the last bytes of a file; a loader does not look beyond the EL
 
 // What Vitrine keeps in the folder of VITRINE_CACHE_DIR.
 const std::vector<std::string>& known_names() {
-  static const std::vector<std::string> names = {"kernels", "choices", "reproducers", "sessions", "ceilings"};
+  static const std::vector<std::string> names = {"kernels",     "choices",  "programs",
+                                                 "reproducers", "sessions", "ceilings"};
   return names;
 }
 
@@ -105,22 +106,31 @@ std::string SealedFolder::name(const std::string& key, const char* suffix) const
   return out.substr(0, 40) + suffix;
 }
 
-std::optional<PrivateFolder::File> SealedFolder::find(const std::string& key, const char* suffix) const {
+// "" or why a file is not what was written under this name; its content loses the seal.
+static std::string unsealed(const std::string& secret, const std::string& name, std::string& content) {
+  Seal seal;
+  if (content.size() <= sizeof seal) return "it is too short";
+  std::memcpy(&seal, content.data() + content.size() - sizeof seal, sizeof seal);
+  content.resize(content.size() - sizeof seal);
+  if (std::memcmp(seal.magic, kMagic, sizeof kMagic) != 0) return "no seal stands at its end";
+  if (seal.bytes != content.size()) return "its seal is of another length";
+  if (!same(seal.code, code_of(secret, name, content))) return "its seal is not of its name and content";
+  return "";
+}
+
+std::optional<PrivateFolder::File> SealedFolder::find(const std::string& key, const char* suffix,
+                                                      std::string* refused) const {
   const std::string file = name(key, suffix);
   struct stat s{};
   if (fstatat(folder_.fd(), file.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return {};
   auto found = folder_.read(file, kMostBytes);
-  Seal seal;
-  const size_t bytes = found ? found->content.size() : 0;
-  if (bytes > sizeof seal) {
-    std::memcpy(&seal, found->content.data() + bytes - sizeof seal, sizeof seal);
-    found->content.resize(bytes - sizeof seal);
-    if (std::memcmp(seal.magic, kMagic, sizeof kMagic) == 0 && seal.bytes == found->content.size() &&
-        same(seal.code, code_of(secret_, file, found->content))) {
-      futimens(found->fd.get(), nullptr);  // used now
-      return found;
-    }
+  const std::string why = found ? unsealed(secret_, file, found->content)
+                                : "it is no plain file of this user's of at most 256 MB";
+  if (why.empty()) {
+    futimens(found->fd.get(), nullptr);  // used now
+    return found;
   }
+  if (refused) *refused = why;
   folder_.remove(file);
   return {};
 }

@@ -23,8 +23,10 @@ class SealedFolder {
   // One that no other process reads.
   static Result<SealedFolder> open_own(const std::string& path);
 
-  // The content without its seal, and the file that holds both.
-  std::optional<PrivateFolder::File> find(const std::string& key, const char* suffix) const;
+  // The content without its seal, and the file that holds both. refused (may be null): why a file that was
+  // there, and is removed, does not count; "" where there was none.
+  std::optional<PrivateFolder::File> find(const std::string& key, const char* suffix,
+                                          std::string* refused = nullptr) const;
   // Errors: it cannot be written.
   Result<PrivateFolder::File> insert(const std::string& key, const char* suffix, std::string content) const;
   void remove(const std::string& key, const char* suffix) const { folder_.remove(name(key, suffix)); }
