@@ -42,6 +42,7 @@ const std::vector<ShowRow>& show_table() {
       {"guards", "what is checked at each call", show_guards},
       {"symbols", "sizes and ints that may change, and what is asked of them", show_symbols},
       {"recompilations", "which guard failed, with both values", show_recompilations},
+      {"cache", "what was found of earlier processes' compilations, and why the rest was not", show_cache},
       {"calls", "each entry into a segment", show_calls},
       {"accuracy", "compiled outputs against eager", show_accuracy},
       {"messages", "errors, warnings and notes", show_messages},

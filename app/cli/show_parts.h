@@ -29,6 +29,7 @@ VITRINE_SHOW(show_accuracy);        // show_run.cpp
 VITRINE_SHOW(show_runs);            // show_run.cpp
 VITRINE_SHOW(show_calls);           // show_run.cpp
 VITRINE_SHOW(show_stages);          // show_run.cpp
+VITRINE_SHOW(show_cache);           // show_run.cpp
 VITRINE_SHOW(show_messages);        // show_problems.cpp
 VITRINE_SHOW(show_breaks);          // show_problems.cpp
 VITRINE_SHOW(show_guards);          // show_problems.cpp

@@ -305,4 +305,18 @@ std::string show_calls(const Reader& s, const ShowOptions& options, std::string_
   return table.text(options.width) + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
 }
 
+std::string show_cache(const Reader& s, const ShowOptions& options, std::string_view) {
+  auto rows = s.all<CacheRow>("ORDER BY compilation");
+  EntityNames names(s);
+  std::erase_if(rows, [&](const CacheRow& r) { return !names.shown(r.compilation, options); });
+  if (options.json) return json_table(s, rows);
+  TextTable table({"compilation", "program", ">size", ">would save", "why"});
+  for (const CacheRow& r : rows)
+    table.row({names.compilation(r.compilation), r.state, r.bytes ? bytes(r.bytes) : "",
+               r.saved_ns ? nanoseconds(static_cast<double>(r.saved_ns)) : "", r.reason});
+  if (table.empty()) return nothing("programs", why_nothing(s, "captured", "no graph was compiled"));
+  return table.text(options.width) +
+         "\nA run that is recorded compiles what was found once more, so that each stage can be shown.\n";
+}
+
 }  // namespace vitrine::cli

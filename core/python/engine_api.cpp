@@ -98,6 +98,15 @@ PyObject* take_differences(PyObject*, PyObject*) {
   return list;
 }
 
+// kept_programs() -> {"found": 2, "missed": 0, ...}: what became of programs that were looked for on disk,
+// and why the last of them was not found
+PyObject* kept_programs(PyObject*, PyObject*) {
+  const runtime::KeptPrograms& kept = *engine().kept;
+  return Py_BuildValue("{sLsLsLsLss}", "found", static_cast<long long>(kept.found), "missed",
+                       static_cast<long long>(kept.missed), "refused", static_cast<long long>(kept.refused),
+                       "left_out", static_cast<long long>(kept.left_out), "why", kept.why.c_str());
+}
+
 // forget(observer): drops the segments made for it; reset(): all
 PyObject* forget(PyObject*, PyObject* observer) {
   engine().forget(observer);
@@ -138,6 +147,8 @@ PyMethodDef kMethods[] = {
      "edit_kernel(generated, edited): a kernel's text from now on."},
     {"take_differences", torch_api::border<take_differences>, METH_NOARGS,
      "What checked calls found since the last call."},
+    {"kept_programs", torch_api::border<kept_programs>, METH_NOARGS,
+     "How many programs were found among those that earlier processes kept."},
     {nullptr, nullptr, 0, nullptr},
 };
 

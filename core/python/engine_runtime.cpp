@@ -48,6 +48,7 @@ PyObject* plan_compile(PyObject*, PyObject* args) {
     options.kernel_compiler = compiler;
     options.products = products;
     options.lanes = lanes;
+    options.kept = engine().kept;
     std::unique_ptr<session::Writer> writer;
     std::unique_ptr<ir::Recorder> recorder;
     if (*session) {

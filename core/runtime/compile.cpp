@@ -4,6 +4,7 @@
 
 #include "core/base/clock.h"
 #include "core/codegen/instantiate.h"
+#include "core/codegen/packed_program.h"
 #include "core/ops/node.h"
 #include "core/passes/library_calls/library_gelu.h"
 #include "core/pipeline/draft.h"
@@ -14,6 +15,7 @@
 #include "core/runtime/kernels/host_cpu.h"
 #include "core/runtime/opaque_program.h"
 #include "core/runtime/product_choice.h"
+#include "core/runtime/program_store.h"
 #include "core/runtime/sized_plans.h"
 #include "core/runtime/write_counts.h"
 #include "core/torch_api/bridge.h"
@@ -169,6 +171,7 @@ class Compilation {
     while (true) {
       codegen::Program& program = draft->program();
       KernelStage stage = compile_kernels(program.kernels, options_, recorder_ != nullptr, cancelled);
+      elsewhere_ns_ += stage.duration_ns;
       add_problems(stage.problems);
       if (stage.cancelled) return {};
       if (stage.ok()) return stage;
@@ -246,8 +249,81 @@ class Compilation {
     return {};
   }
 
+  // The program that an earlier process made of this graph. false: it is to be compiled; so is one that is
+  // recorded, since a session shows how it came to be.
+  bool restore(Made& made) {
+    const auto began = Clock::now();
+    auto key = program_key(*aten_, options_, settings(), codegen_options());
+    if (!key) {
+      kept_.state = "left out";
+      kept_.reason = key.error().what;
+      return false;
+    }
+    key_ = key.take();
+    ProgramStore::Answer answer = ProgramStore(options_.cache_dir).find(*key_, options_.place);
+    kept_.state = answer.state;
+    kept_.reason = answer.reason;
+    if (!answer.found) return false;
+    if (recorder_) {
+      kept_.saved_ns = std::max<int64_t>(0, answer.found->compile_ns - (Clock::now() - began).count());
+      kept_bytes_ = std::move(answer.found->bytes);
+      return false;
+    }
+    KernelStage stage = compile_kernels(answer.found->program.kernels, options_, false, cancelled_);
+    if (!stage.ok() || !stage.problems.empty()) {
+      kept_.state = "refused";
+      kept_.reason = "one of its kernels has no code";
+      return false;
+    }
+    made.program = std::move(answer.found->program);
+    for (CompiledKernel& k : stage.kernels) made.kernels.push_back(std::move(k.loaded));
+    made.program.writes = counted_writes();
+    return true;
+  }
+
+  // For later processes, and for the session.
+  void keep(const codegen::Program& program, int64_t compile_ns) {
+    if (key_ && (!problems_.empty() || by_pytorch_)) {
+      kept_.reason = "what did not go as meant is compiled again";
+    } else if (key_) {
+      auto packed = codegen::packed(program);
+      if (!packed) kept_.reason = packed.error().what;
+      const bool again = packed && kept_.state == "found" && packed.value() != kept_bytes_;
+      if (again) kept_.reason = "what is compiled now is another program";
+      if (packed) kept_.bytes = static_cast<int64_t>(packed.value().size());
+      if (packed && (again || kept_.state != "found"))
+        kept_.bytes =
+            ProgramStore(options_.cache_dir).insert(*key_, options_.place, packed.value(), compile_ns);
+    }
+    if (recorder_) {
+      kept_.compilation = recorder_->compilation;
+      recorder_->writer.put(kept_);
+    }
+  }
+
+  void count_kept() const {
+    if (!options_.kept) return;
+    KeptPrograms& counts = *options_.kept;
+    if (kept_.state != "found") counts.why = kept_.reason;
+    ++(kept_.state == "found"     ? counts.found
+       : kept_.state == "missed"  ? counts.missed
+       : kept_.state == "refused" ? counts.refused
+                                  : counts.left_out);
+  }
+
   // An error without words: a pass failed, or no kernel has code; problems_ say why.
   Status make(Made& made) {
+    const bool restored = restore(made);
+    count_kept();
+    if (restored) return {};
+    if (stopped()) return cancelled_error();
+    const auto began = Clock::now();
+    Status failed = compile(made);
+    if (!failed) keep(made.program, (Clock::now() - began).count() - elsewhere_ns_);
+    return failed;
+  }
+
+  Status compile(Made& made) {
     auto optimised = optimise();
     if (!optimised) return Error{};
     const ir::GraphPtr& graph = *optimised;
@@ -260,8 +336,10 @@ class Compilation {
     const std::vector<codegen::Kernel> offered = draft->program().kernels;
     std::vector<std::string> dropped;
     codegen::Program first;
+    const auto began = Clock::now();
     how.products.choices = choose_products(at_hints(draft->program(), first), stage->kernels, options_,
                                            {how.lanes, how.products.threads, how.products.any_size}, dropped);
+    elsewhere_ns_ += (Clock::now() - began).count();
     for (std::string& text : dropped)
       problems_.push_back({std::move(text), "What was measured without it is used.", ""});
     keep_offered(draft->program(), how.products.choices);
@@ -317,8 +395,12 @@ class Compilation {
   const std::function<bool()>& cancelled_;
   std::vector<Problem> problems_;
   bool aten_recorded_ = false;
-  bool by_pytorch_ = false;     // some operators' kernels have no code
-  std::vector<int64_t> hints_;  // by symbol, of a graph of expressions
+  bool by_pytorch_ = false;        // some operators' kernels have no code
+  std::vector<int64_t> hints_;     // by symbol, of a graph of expressions
+  std::optional<ProgramKey> key_;  // nothing: the program is not kept
+  session::CacheRow kept_;
+  std::string kept_bytes_;    // of the program that was found, where it is compiled all the same
+  int64_t elsewhere_ns_ = 0;  // in kernels and in measurements, which are kept apart
 };
 
 }  // namespace

@@ -22,6 +22,13 @@ class SizeMemory;  // core/codegen/schedule/size_memory.h
 
 namespace vitrine::runtime {
 
+// What became of programs that were looked for among those that earlier processes kept.
+struct KeptPrograms {
+  int64_t found = 0, missed = 0, refused = 0;
+  int64_t left_out = 0;  // that are not kept at all
+  std::string why;       // of the last that was not found
+};
+
 class ArenaPool;  // core/runtime/arena_pool.h
 std::shared_ptr<ArenaPool> new_arena_pool();
 
@@ -58,6 +65,8 @@ struct CompileOptions {
   std::shared_ptr<int64_t> tuning_ns;
   std::shared_ptr<const codegen::EditedTexts> edited;  // kernels that a person has written anew; may be null
   std::string target;  // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
+  std::string place;   // whose graph it is, for people: "Model.forward, backward"
+  std::shared_ptr<KeptPrograms> kept;  // counts; may be null
 };
 
 // One entry of the compiled timeline of a profiled call.

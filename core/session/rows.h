@@ -232,6 +232,19 @@ struct InstanceRow {
   }
 };
 
+// What became of a compilation's program among those that earlier processes kept. state: found | missed | refused (the
+// entry is not what was written) | left out (such a program is not kept). reason: in which parts of its key the nearest
+// entry differs; why it was refused or left out. saved_ns: what running the one that was found would save.
+struct CacheRow {
+  Id compilation = 0;
+  std::string state, reason;
+  int64_t bytes = 0, saved_ns = 0;
+  VITRINE_ROW("cache") {
+    f("compilation", s.compilation); f("state", s.state); f("reason", s.reason); f("bytes", s.bytes);
+    f("saved_ns", s.saved_ns);
+  }
+};
+
 // A buffer of the program of expressions from which a compilation's instances are made: as `buffer`, with sizes as
 // expressions over the compilation's symbols. place: its offset in the arena, "" = it is not in it.
 struct SizedBufferRow {
@@ -687,7 +700,7 @@ struct LinkRow {
 // clang-format off
 #define VITRINE_TABLES(X) \
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
-  X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(InstanceRow) X(SizedBufferRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
+  X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(InstanceRow) X(SizedBufferRow) X(CacheRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
   X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(CounterRow) X(SampleRow) X(CudaGraphRow) X(KernelRangeRow) X(SassLinesRow) \
   X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) X(MeasurementRow) X(CeilingRow) \
   X(MessageRow) X(LinkRow)

@@ -72,6 +72,8 @@ constexpr SharedRow kShared[] = {
     {"sized_buffer", "type"},
     {"sized_buffer", "size"},
     {"sized_buffer", "place"},
+    {"cache", "state"},
+    {"cache", "reason", KeptText::NoStrings},
     {"graph_break", "kind"},
     {"graph_break", "expression", KeptText::NoStrings},
     {"graph_break", "reason", KeptText::NoStrings},

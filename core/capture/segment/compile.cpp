@@ -239,6 +239,7 @@ bool Store::extend(Segment& segment, Place& place) {
 runtime::CompileOptions Store::options_for(const Segment& segment, const Instance& instance) const {
   runtime::CompileOptions options = engine_.compile_options(*settings_);
   options.sizes = segment.sizes();
+  options.place = segment.name;
   options.graphs = settings_->graphs();
   options.versions = instance.graphs.versions;
   options.trains = instance.joint || segment.trace().differentiates;

@@ -107,6 +107,7 @@ runtime::CompileOptions Engine::compile_options(const CallSettings& settings) co
   options.cache_dir = config.cache_dir;
   options.threads = static_cast<int>(config.threads);
   options.arenas = arenas;
+  options.kept = kept;
   options.tuning_seconds = config.autotune_seconds;
   options.tuning_ns = settings.tuning_ns;
   return options;

@@ -41,6 +41,7 @@ class Engine {
   int observing = 0;                  // calls of vitrine.explain under way
   std::vector<ProfileEntry> profile;  // of the calls that profiles() was true for
   std::atomic<bool> cancelled = false;
+  const std::shared_ptr<runtime::KeptPrograms> kept = std::make_shared<runtime::KeptPrograms>();
   const std::shared_ptr<runtime::ArenaPool> arenas = runtime::new_arena_pool();
   std::vector<Difference> differences;  // found by checked calls, since they were last taken
 

@@ -187,6 +187,7 @@ Backward compile_backward(const Plans& plans, const BackwardVariant& asked) {
     options.kept_results = -1;
     options.versions = {};
     options.is_backward = true;
+    options.place += ", backward";
     Result<std::shared_ptr<runtime::Plan>> plan = sized_backward(plans, asked, record != nullptr);
     if (!plan.value())
       plan = runtime::compile(backward_of(plans.joint->whole(), asked), options,
