@@ -59,7 +59,10 @@ void add_key(const SealedFolder& folder, const std::string& place, const Program
 std::string why_missed(const SealedFolder& folder, const std::string& place, const ProgramKey& key) {
   const std::vector<ProgramKey> keys = keys_of(folder, place);
   const auto nearest = std::min_element(keys.begin(), keys.end(), [&](const auto& a, const auto& b) {
-    return differing_parts(key, a) < differing_parts(key, b);
+    const auto distance = [&](const ProgramKey& k) {
+      return std::pair(differing_parts(key, k), difference(key, k).size());
+    };
+    return distance(a) < distance(b);
   });
   if (nearest == keys.end()) return "nothing of this code is kept";
   const std::string differs = difference(key, *nearest);

@@ -194,7 +194,7 @@ def test_a_damaged_entry_is_refused_with_its_reason_and_made_again(how, cache):
 def test_the_entry_of_another_program_is_refused(cache):
     looked_up(run)
     [first] = entries(cache)
-    looked_up(lambda: run(torch.sin))
+    looked_up(lambda: run(other_code))
     [other] = set(entries(cache)) - {first}
     first.write_bytes(other.read_bytes())
     changed, why, _ = looked_up(run)
@@ -257,10 +257,10 @@ def test_a_session_tells_what_was_found_and_in_what_the_key_differs(tmp_path, ca
     assert (found["state"], found["reason"]) == ("found", "")
     assert found["bytes"] > 100
     assert found["saved_ns"] > 0
-    assert (missed["state"], missed["reason"]) == ("missed", "graph, layouts")
+    assert (missed["state"], missed["reason"]) == ("missed", "layouts")
     shown = subprocess.run(["vitrine", "show", session.path, "cache"], capture_output=True, text=True, timeout=60)
     assert "found" in shown.stdout, said(shown)
-    assert "graph, layouts" in shown.stdout
+    assert "layouts" in shown.stdout
 
 
 def test_what_is_recorded_is_found_by_what_is_not_recorded(tmp_path):
