@@ -179,6 +179,15 @@ static Value* cached_result(Tracer& t, Value* function, const Arguments& a) {
   return t.pinned(result);
 }
 
+// warning_once and its like: there is nothing to compute, and the message comes behind the segment.
+static bool only_logs(Value* function, const Values& objects) {
+  if (objects.empty() || !objects[0]->is(ValueKind::Object)) return false;
+  const PyRef only(PyObject_CallFunctionObjArgs(find_object("vitrine._polyfills.library.only_logs"),
+                                                function->obj, objects[0]->obj, nullptr));
+  PyErr_Clear();
+  return only.get() == Py_True;
+}
+
 // Behind the segment it is called. What a cached function calls, it calls itself then.
 void note_cached_call(Tracer& t, Value* function, const Arguments& a, Values objects) {
   if (t.pure.cached_since < 0)
@@ -224,6 +233,14 @@ Value* call_cached(Tracer& t, Value* function, Arguments a) {
   if (!cache_arguments(t, a, &objects) && t.pure.cached_since < 0)
     stop("unsupported_value", "a cached function is given what was made here");
   check_cache_keys(t.pure.cache_hits, function, a.positional.size(), objects);
+  if (t.pure.cached_since < 0 && only_logs(function, objects)) {
+    for (Value* v : objects)
+      if (v->is(ValueKind::Object) && !v->pinned)
+        t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(t, v));
+    note_cached_call(t, function, a, std::move(objects));
+    t.pure.not_cached.resize(known);
+    return t.none();
+  }
   Value* result = nullptr;
   {
     struct Since {

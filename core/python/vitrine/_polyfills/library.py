@@ -2,6 +2,7 @@
 arguments need not be known."""
 
 import functools
+import logging
 import types
 
 import torch
@@ -50,6 +51,45 @@ def joined(parts):
 def call_again(function, args, kwargs):
     """A call whose result is known: it counts."""
     function(*args, **kwargs)
+
+
+def _tell(self, *args, **kwargs):
+    """As a library has it."""
+    self.warning(*args, **kwargs)
+
+
+def _tell_shortly(self, *args, **kwargs):
+    self.warning(*args, **kwargs)
+
+
+_LOGGING = ("logging", "logging.handlers")
+
+
+def _has_own_handlers_only(logger):
+    """Whether what the logger says goes to handlers of Python's own, which let no error out, and past no filter."""
+    while logger:
+        if logger.filters or any(h.filters or type(h).__module__ not in _LOGGING for h in logger.handlers):
+            return False
+        logger = logger.parent if logger.propagate else None
+    return True
+
+
+def only_logs(function, logger):
+    """Whether a cached function hands its arguments on to a logger's method, which gives None, and does nothing else:
+    `warning_once` and its like. It is then called behind the segment: it logs there if its cache does not hold it."""
+    code = getattr(getattr(function, "__wrapped__", None), "__code__", None)
+    if type(logger) is not logging.Logger or code is None or len(code.co_names) != 1:
+        return False
+    alike = any(
+        all(getattr(code, part) == getattr(f.__code__, part) for part in ("co_code", "co_flags", "co_argcount", "co_kwonlyargcount"))
+        for f in (_tell, _tell_shortly)
+    )
+    method = code.co_names[0]
+    return (
+        alike and code.co_consts[-1:] == (None,) and all(c is None or isinstance(c, str) for c in code.co_consts)
+        and method in ("debug", "info", "warning", "error", "critical") and method not in vars(logger)
+        and _has_own_handlers_only(logger)
+    )  # fmt: skip
 
 
 def one_hot(tensor, num_classes):
