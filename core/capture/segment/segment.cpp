@@ -600,8 +600,10 @@ SegmentOutcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* time
     SegmentOutcome outcome = backend_ ? run_backend(sources.all(), values, results.all)
                                       : run_graph(*instance, sources.all(), results.all, times, check);
     if (outcome.kind == SegmentOutcome::Kind::None) draws.take_back();
+    if (outcome.kind == SegmentOutcome::Kind::None) trace_->prepared.take_back();
     if (outcome.kind != SegmentOutcome::Kind::Ran) return outcome;
   }
+  trace_->prepared.keep();
   Ingredients from{results.all, sources.all(), own ? integers : instance->integers, {}};
   return commit(frame, from);
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/capture/trace/prepared_states.h"
 #include "core/capture/trace/sizes.h"
 #include "core/capture/trace/source.h"
 #include "core/recording/lowering.h"
@@ -189,6 +190,7 @@ struct Trace {
   std::vector<Recipe> stack;                       // Break: whole value stack at end_pc, bottom first
   std::vector<Recipe> computed;  // of integers: floats that are inputs of the graph (SourceKind::Computed)
   std::vector<Effect> effects;   // replayed in order, after the graph, before locals and stack are committed
+  PreparedStates prepared;       // kept by the first run that succeeds
   bool needs_grad = false;       // grad mode is on and an input requires grad
   // Then: its forward and backward, or why there is none and it runs by Replayer.
   std::shared_ptr<const torch_api::Joint> joint;

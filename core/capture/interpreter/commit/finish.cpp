@@ -330,6 +330,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
 
   trace->sources = values.sources;
   trace->inputs = graph.inputs;
+  trace->prepared = std::move(effects.prepared);
   trace->guards = guards.take();
   trace->steps = finish_film(*this, trace->graphs.captured.get(), trace->guards);
   trace->codes = frames.take_codes();

@@ -4,7 +4,9 @@
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/library/inference_mode.h"
 #include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/machine/calls.h"
 #include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/types/attributes.h"
 #include "core/capture/interpreter/types/comparisons.h"
 #include "core/capture/interpreter/types/construct.h"
 #include "core/capture/interpreter/types/containers/dict_entries.h"
@@ -63,6 +65,58 @@ Value* grouped(T& t, const A& a) {
   }
   dict_set(t, out, key, t.tuple({t.list(std::move(copies)), t.list(std::move(indices))}));
   return out;
+}
+
+// optimizer.zero_grad(): gradients that are there go, and those that are not are not asked for.
+Value* zero_grad(T& t, const A& a) {
+  Value* to_none = a.positional.size() > 1 ? a.positional[1] : a.find("set_to_none");
+  if (to_none && !truth(t, to_none))
+    return call_function(t, t.look(t.pinned(find_object("torch.optim.Optimizer.zero_grad"))), a);
+  return call(t, t.pinned(find_object("vitrine._polyfills.optimizers.zero_grad")),
+              {{need(t, a, 0, "self")}, {}});
+}
+
+Value* clear_grad(T& t, const A& a) {
+  Value* v = t.look(need(t, a, 0, "p"));
+  const bool known =
+      std::any_of(v->attrs.begin(), v->attrs.end(), [](const auto& attr) { return attr.first == "grad"; });
+  const bool is_leaf = v->is(ValueKind::Tensor) && v->source && real_of(v) &&
+                       torch_api::is_plain_tensor(real_of(v)) && torch_api::is_leaf(real_of(v));
+  if (known || !is_leaf)
+    return call_function(t, t.look(t.pinned(find_object("vitrine._polyfills.optimizers.clear_grad"))), a);
+  write_grad(t, v, t.none());
+  return t.none();
+}
+
+// What the steps of an optimizer's groups are about to make of parameters that have a gradient by now is made
+// for real: then the first step is the same program as the others. Not where the program has looked at what
+// is there: it is to see that there is nothing.
+void prepare_first_step(T& t, Value* optimizer, PyObject* init_group) {
+  Values& known = t.effects.first_steps;
+  if (std::find(known.begin(), known.end(), optimizer) != known.end()) return;
+  known.push_back(optimizer);
+  if (!optimizer->obj || !optimizer->source || t.for_absent_gpu()) return;
+  if (t.guards.ask_about(optimizer->source, "state")) return;
+  for (Value* one : unpack(t, load_attr(t, optimizer, "param_groups"))) {
+    Value* group = t.look(one);
+    if (!group->obj || !group->source) return;
+    const PyRef params(PyList_New(0));
+    for (Value* each : unpack(t, get_item(t, group, t.text("params")))) {
+      Value* p = t.look(each);
+      if (!p->is(ValueKind::Tensor) || !p->source || !real_of(p)) return;
+      if (!is_none(t, read_grad(t, p))) PyList_Append(params.get(), real_of(p));
+    }
+    PyRef made(PyObject_CallFunctionObjArgs(find_object("vitrine._polyfills.optimizers.prepare"), init_group,
+                                            optimizer->obj, group->obj, params.get(), nullptr));
+    PyErr_Clear();
+    if (made && made.get() != Py_None) t.effects.prepared.add(std::move(made));
+  }
+}
+
+Value* init_group(T& t, const A& a, const char* name) {
+  PyObject* function = find_object(name);
+  prepare_first_step(t, t.look(need(t, a, 0, "self")), function);
+  return call_function(t, t.look(t.pinned(function)), a);
 }
 
 bool is_list(Value* v) {
@@ -162,6 +216,10 @@ constexpr BuiltinRow kRows[] = {
     VITRINE_FOREACH(X)
 #undef X
         {"torch.autograd.profiler.record_function", profiled_range},
+    {"torch.optim.Optimizer.zero_grad", zero_grad},
+    {"vitrine._polyfills.optimizers.clear_grad", clear_grad},
+    {"torch.optim.adam.Adam._init_group",
+     [](T& t, const A& a) { return init_group(t, a, "torch.optim.adam.Adam._init_group"); }},
     {"torch._C._group_tensors_by_device_and_dtype", grouped},
     {"torch.optim.optimizer._get_value", step_count},
     {"torch.optim.optimizer._stack_if_compiling", as_given},

@@ -22,6 +22,8 @@ class GuardSet {
   bool is_new(const std::string& key) { return keys_.insert(key).second; }
   void add(Guard guard) { all_.push_back(std::move(guard)); }
   Guard& last() { return all_.back(); }
+  // Whether one of them asks for this attribute of what is there, or for anything in it.
+  bool ask_about(const Source* owner, const std::string& attribute) const;
   // Without those that say of a slot that it holds a value where another asks for that value.
   std::vector<Guard> take();
 

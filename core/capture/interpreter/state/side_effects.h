@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/capture/interpreter/state/value.h"
+#include "core/capture/trace/prepared_states.h"
 
 namespace vitrine::capture {
 
@@ -29,6 +30,8 @@ struct SideEffects {
   Values alone;                          // what has a finalizer, and only the stack held it
   std::unordered_set<PyObject*> let_go;  // what locals held when the segment began, and do not hold now
   std::vector<std::pair<const Value*, int64_t>> draws;  // and after how many instructions each was drawn
+  PreparedStates prepared;                              // of optimizers
+  Values first_steps;                                   // optimizers that it was made for, or need not be
   int covered = 0;            // > 0: what is asked now is asked again when a real enumerate() is advanced
   bool sets_in_order = true;  // those that this instruction has made real so far
 };
