@@ -124,6 +124,41 @@ PyObject* always_capture(PyObject*, PyObject* function) {
   Py_RETURN_NONE;
 }
 
+// The rows of segments(): (name, calls, fast_checks, walks, backward, [(sizes, how, why), ...])
+PyObject* row_of(const capture::Segment& segment) {
+  PyObject* instances = PyList_New(0);
+  for (const auto& instance : segment.instances()) {
+    const auto [how, why] = segment.how_made(*instance);
+    PyObject* sizes = PyList_New(0);
+    for (const int64_t value : instance->values) {
+      const capture::PyRef number(PyLong_FromLongLong(value));
+      if (!sizes || !number || PyList_Append(sizes, number.get()) != 0) Py_CLEAR(sizes);
+    }
+    PyObject* row = Py_BuildValue("(Nss)", sizes, how, why.c_str());
+    if (!instances || !row || PyList_Append(instances, row) != 0) Py_CLEAR(instances);
+    Py_XDECREF(row);
+  }
+  const capture::SymbolicGraph* graph = segment.symbolic();
+  const std::string backward = graph ? graph->backward.why : "";
+  return Py_BuildValue("(sLLLsN)", segment.name.c_str(), static_cast<long long>(segment.calls),
+                       static_cast<long long>(segment.guards().fast_checks()),
+                       static_cast<long long>(segment.guards().walks()), backward.c_str(), instances);
+}
+
+// segments() -> what is compiled, for tests: how often its guards took the fast path, and how its sizes got
+// their plans
+PyObject* segments(PyObject*, PyObject*) {
+  PyObject* list = PyList_New(0);
+  for (const capture::CodeSegments* code : engine().codes)
+    for (const auto& place : code->places())
+      for (const auto& segment : place->segments) {
+        PyObject* row = row_of(*segment);
+        if (!list || !row || PyList_Append(list, row) != 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+      }
+  return list;
+}
+
 PyObject* cancel(PyObject*, PyObject*) {
   engine().cancelled = true;
   Py_RETURN_NONE;
@@ -135,6 +170,8 @@ PyMethodDef kMethods[] = {
     {"reset", torch_api::border<reset>, METH_NOARGS, "Drops everything that was compiled."},
     {"always_capture", torch_api::border<always_capture>, METH_O,
      "always_capture(function): captures it although it is a library's."},
+    {"segments", torch_api::border<segments>, METH_NOARGS,
+     "[(name, calls, fast_checks, walks, backward, [(sizes, how, why), ...]), ...] of what is compiled."},
     {"cancel", torch_api::border<cancel>, METH_NOARGS,
      "Ends compilation as soon as possible; what is not compiled runs eagerly."},
     {"configure", torch_api::border<configure>, METH_VARARGS,

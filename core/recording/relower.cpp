@@ -79,6 +79,7 @@ class Relowering {
     Lowering::Outcome outcome =
         into_.call(node.op, call.callable.get(), args.get(), kwargs.get(), node.origin);
     if (outcome.raised) sizes_.fails(node, take_python_error());
+    if (outcome.unsupported) sizes_.fails(node, outcome.unsupported->reason);
     if (!outcome.value) return false;
     PyRef result = PyRef::steal(outcome.value);
     const bool same = outcome.captured_nodes == 1 && store(call, result.get());

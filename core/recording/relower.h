@@ -24,7 +24,8 @@ class NewSizes {
   // false: the program would have gone another way.
   virtual bool answered(size_t question, _object* answer) = 0;
   // A call of the program, a node of its captured graph, raises for the new sizes (error: the exception's
-  // type and text), or gives other results than tensors at the same places ("").
+  // type and text), cannot be recorded for them (the reason), or gives other results than tensors at the same
+  // places ("").
   virtual void fails(const ir::Node& call, const std::string& error);
 };
 

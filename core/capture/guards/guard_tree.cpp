@@ -229,9 +229,10 @@ bool GuardTree::check(const Frame& frame, const GlobalState& state) {
   if (!check_hint(frame, state)) return false;
   if (fast_path_.ready && !counting) {
     const Shortened found = check_shortened(frame);
-    if (found != Shortened::Unknown) return found == Shortened::Holds;
+    if (found != Shortened::Unknown) return ++fast_checks_, found == Shortened::Holds;
     temporaries_.clear();
   }
+  ++walks_;
   fast_path_.has_values = false;
   for (int32_t i = 0; i < static_cast<int32_t>(nodes_.size()); ++i)
     if (!check_node(i, frame)) return false;

@@ -72,6 +72,9 @@ class GuardTree {
                   std::vector<int64_t>& apart) const;
 
   size_t size() const { return conditions_.size(); }
+  // Checks that the fast path has answered, and those that went through all conditions.
+  int64_t fast_checks() const { return fast_checks_; }
+  int64_t walks() const { return walks_; }
   bool counting = false;  // whether check() counts a guard's checks; failures are always counted
   const std::vector<GuardCount>& counts() const { return counts_; }  // by index in the trace's guards
 
@@ -145,6 +148,7 @@ class GuardTree {
   std::vector<PyObject*> values_;  // by node, of the check in progress
   std::vector<uint8_t> made_;      // by node: the value was made while it was read (Temporaries)
   GuardFastPath fast_path_;
+  int64_t fast_checks_ = 0, walks_ = 0;
   Temporaries temporaries_;
   std::vector<GuardCount> counts_;
   AskedNames asked_;

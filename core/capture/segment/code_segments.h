@@ -76,6 +76,7 @@ class CodeSegments : public CodeData {
   bool begins_at(const Place& place) const { return places_.front().get() == &place; }
   // Hands over what it drops: the end of a segment may end code objects, and with them others of this class.
   void forget(int32_t settings, std::vector<std::shared_ptr<Segment>>& dropped);
+  const std::vector<std::unique_ptr<Place>>& places() const { return places_; }
   int64_t compilations = 0;  // of all places
   int64_t buried = 0;        // of these: what they were for has ended
 

@@ -216,18 +216,6 @@ void SessionRecording::write_symbols(const CompilationRecord& record, const Trac
 
 namespace {
 
-// How an instance was made, and why no numbers were put into a program of expressions.
-std::pair<const char*, std::string> how_made(const Segment& segment, const Instance& instance) {
-  if (const SymbolicGraph* graph = instance.evaluated.get()) {
-    if (!graph->forward.plans) return {"evaluated", graph->forward.why};
-    if (graph->table.holds(instance.values)) return {"instantiated", ""};
-    return {"evaluated", "what its program asks of sizes does not hold for these"};
-  }
-  const SymbolicGraph* graph = segment.symbolic();
-  if (!graph) return {"compiled", ""};
-  return {"recorded", !graph->why.empty() ? graph->why : "what it asks of sizes does not hold for these"};
-}
-
 std::string sizes_text(const ir::SymbolTable& table, const std::vector<int64_t>& values) {
   std::string out;
   for (size_t i = 0; i < std::min(values.size(), table.symbols().size()); ++i)
@@ -256,7 +244,7 @@ int64_t SessionRecording::instance(Segment& segment) {
   row.compilation = segment.compilation;
   row.ordinal = static_cast<int64_t>(known.size()) + 1;
   row.sizes = sizes_text(trace.symbolic->table, instance.values);
-  std::tie(row.how, row.reason) = how_made(segment, instance);
+  std::tie(row.how, row.reason) = segment.how_made(instance);
   if (row.how == "instantiated") {
     const SymbolicGraph& graph = *instance.evaluated;
     put_memory(graph.table, graph.forward.plans->memory(), instance.values, row);

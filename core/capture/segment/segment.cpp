@@ -256,6 +256,29 @@ void Segment::add_instance(std::shared_ptr<Instance> instance) {
 
 namespace {
 
+// "what it asks of sizes does not hold for these: s0 <= 8 (aten.narrow.default)"
+std::string what_fails(const char* who, const ir::SymbolTable& table, std::span<const int64_t> values) {
+  const std::string text = std::string("what ") + who + " asks of sizes does not hold for these";
+  const ir::SymGuard* guard = table.first_failing(values, std::vector<bool>(values.size(), true));
+  return guard ? text + ": " + table.text(*guard) + " (" + guard->place + ")" : text;
+}
+
+}  // namespace
+
+std::pair<const char*, std::string> Segment::how_made(const Instance& instance) const {
+  if (const SymbolicGraph* graph = instance.evaluated.get()) {
+    if (!graph->forward.plans) return {"evaluated", graph->forward.why};
+    if (graph->table.holds(instance.values)) return {"instantiated", ""};
+    return {"evaluated", what_fails("its program", graph->table, instance.values)};
+  }
+  const bool first = instance.graphs.captured == trace_->graphs.captured;
+  if (first || !symbolic_) return {"compiled", ""};
+  return {"recorded",
+          !symbolic_->why.empty() ? symbolic_->why : what_fails("it", symbolic_->table, instance.values)};
+}
+
+namespace {
+
 // Of "s0 == 8".
 std::string left_side(const std::string& text) {
   return text.substr(0, text.rfind(" == "));

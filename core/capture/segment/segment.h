@@ -62,7 +62,9 @@ class Segment {
   std::shared_ptr<Instance> make_instance();
   void add_instance(std::shared_ptr<Instance> instance);
   Instance& instance() { return *now_; }
-  size_t instances() const { return instances_.size(); }
+  const std::vector<std::shared_ptr<Instance>>& instances() const { return instances_; }
+  // How an instance was made, and why no numbers were put into a program of expressions.
+  std::pair<const char*, std::string> how_made(const Instance& instance) const;
   const SymbolicGraph* symbolic() const { return symbolic_.get(); }  // null: no sizes have asked for it yet
   // What the kernels of its instances share; null where sizes are fixed.
   const std::shared_ptr<codegen::SizeMemory>& sizes() const { return sizes_; }
@@ -75,6 +77,7 @@ class Segment {
 
   const Trace& trace() const { return *trace_; }
   GuardTree& guards() { return guards_; }
+  const GuardTree& guards() const { return guards_; }
   const runtime::Plan* plan() const { return now_->plan.get(); }
   PyObject* training() const { return now_->training.get(); }  // borrowed; null: no region
   bool has_graph() const { return now_->has_graph(); }
