@@ -55,8 +55,8 @@ class Compilation {
     Made made;
     try {
       if (make(made) || (made.kernels.empty() && !made.program.kernels.empty())) return nullptr;
-      return std::make_shared<ProgramPlans>(std::move(made.program), std::move(made.kernels), problems_,
-                                            table, options_);
+      return std::make_shared<ProgramPlans>(*aten_, std::move(made.program), std::move(made.kernels),
+                                            problems_, table, options_);
     } catch (const InternalError& e) {
       fail(e.what());
     }

@@ -52,23 +52,26 @@ class PlanAtSizes : public Plan {
   const std::vector<int64_t> values_;
 };
 
-SizedMemory memory_of(const codegen::Program& program) {
+SizedMemory memory_of(const codegen::Program& program, const ir::Graph& graph) {
   static constexpr const char* kKinds[] = {"input", "parameter", "temporary", "output", "temporary"};
   SizedMemory out{{}, program.arena_bytes};
   for (const codegen::Buffer& b : program.buffers) {
     const bool view = b.view_of >= 0;
-    out.buffers.push_back({b.name, view ? "view" : kKinds[static_cast<size_t>(b.kind)], b.type,
-                           view ? ir::Sym(0) : b.type.bytes(), b.arena_offset, b.first_step, b.last_step});
+    const ir::Node* node = graph.find(b.value.node);
+    const bool parameter = node && node->kind == ir::NodeKind::parameter;
+    const char* kind = view ? "view" : parameter ? "parameter" : kKinds[static_cast<size_t>(b.kind)];
+    out.buffers.push_back({b.name, kind, b.type, view ? ir::Sym(0) : b.type.bytes(), b.arena_offset,
+                           b.first_step, b.last_step});
   }
   return out;
 }
 
 }  // namespace
 
-ProgramPlans::ProgramPlans(codegen::Program program, std::vector<LoadedKernel> kernels,
-                           std::vector<Problem> problems, const ir::SymbolTable& table,
-                           CompileOptions options)
-    : memory_(memory_of(program)),
+ProgramPlans::ProgramPlans(const ir::Graph& graph, codegen::Program program,
+                           std::vector<LoadedKernel> kernels, std::vector<Problem> problems,
+                           const ir::SymbolTable& table, CompileOptions options)
+    : memory_(memory_of(program, graph)),
       programs_(ProgramPlan::without_texts(std::move(program))),
       changing_(programs_.symbolic()),
       kernels_(std::move(kernels)),

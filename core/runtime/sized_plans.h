@@ -15,9 +15,10 @@ namespace vitrine::runtime {
 
 class ProgramPlans : public SizedPlans, public std::enable_shared_from_this<ProgramPlans> {
  public:
-  // table: of the program's symbols, which must outlive this. kernels: by position of program.kernels.
-  ProgramPlans(codegen::Program program, std::vector<LoadedKernel> kernels, std::vector<Problem> problems,
-               const ir::SymbolTable& table, CompileOptions options);
+  // graph: the program's. table: of its symbols, which must outlive this. kernels: by position of
+  // program.kernels.
+  ProgramPlans(const ir::Graph& graph, codegen::Program program, std::vector<LoadedKernel> kernels,
+               std::vector<Problem> problems, const ir::SymbolTable& table, CompileOptions options);
   ~ProgramPlans() override;
   ProgramPlans(const ProgramPlans&) = delete;
 
