@@ -187,16 +187,33 @@ std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& i
   };
 }
 
-NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,
-                         std::shared_ptr<SymbolicGraph>& graph) {
+namespace {
+
+// The graph for the sizes of the trace itself. It is recorded again where other tensors may tell more.
+void record_first(const Trace& trace, const std::vector<PyObject*>& inputs, SymbolicGraphs& graphs) {
+  if (!graphs.empty() && (!graphs[0]->again || graphs[0]->tries >= kTries)) return;
+  const int tries = graphs.empty() ? 0 : graphs[0]->tries;
+  std::vector<int64_t> hints;
+  for (const ir::Symbol& symbol : trace.symbolic->table.symbols()) hints.push_back(symbol.hint);
+  graphs.resize(1);
+  graphs[0] = record_symbolically(trace, inputs, {trace.graphs, trace.joint.get(), hints});
+  graphs[0]->tries = tries + 1;
+}
+
+// The instance that one more graph with expressions gives; null: there is none.
+std::shared_ptr<Instance> by_another_graph(const Trace& trace, const CallSizes& sizes,
+                                           const std::vector<PyObject*>& inputs, const Instance& recorded,
+                                           SymbolicGraphs& graphs) {
+  if (!may_be_another(graphs) || (trace.joint != nullptr) != (recorded.joint != nullptr)) return nullptr;
+  const torch_api::Joint* joint = recorded.joint ? &recorded.joint->whole() : nullptr;
+  graphs.push_back(record_symbolically(trace, inputs, {recorded.graphs, joint, recorded.values}));
+  return evaluated_instance(trace, graphs.back(), sizes);
+}
+
+// The program recorded for these sizes.
+NewInstance recorded_instance(const Trace& trace, const CallSizes& sizes,
+                              const std::vector<PyObject*>& inputs) {
   const Symbolic& symbolic = *trace.symbolic;
-  if (trace.graphs.captured && (!graph || (graph->again && graph->tries < kTries))) {
-    const int tries = graph ? graph->tries : 0;
-    graph = record_symbolically(trace, inputs);
-    graph->tries = tries + 1;
-  }
-  if (graph)
-    if (auto instance = evaluated_instance(trace, graph, sizes)) return {std::move(instance), false};
   const bool by_key = sizes.apart.empty();  // nothing else decides
   std::vector<bool> known;
   std::vector<int64_t> values = symbol_values(symbolic, sizes, known);
@@ -227,6 +244,19 @@ NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::
     return {nullptr, by_key};
   instance->values = std::move(values);
   return {std::move(instance), false};
+}
+
+}  // namespace
+
+NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,
+                         SymbolicGraphs& graphs) {
+  if (trace.graphs.captured) record_first(trace, inputs, graphs);
+  for (const std::shared_ptr<SymbolicGraph>& graph : graphs)
+    if (auto instance = evaluated_instance(trace, graph, sizes)) return {std::move(instance), false};
+  NewInstance made = recorded_instance(trace, sizes, inputs);
+  if (!made.instance) return made;
+  auto other = by_another_graph(trace, sizes, inputs, *made.instance, graphs);
+  return other ? NewInstance{std::move(other), false} : made;
 }
 
 }  // namespace vitrine::capture

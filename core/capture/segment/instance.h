@@ -92,9 +92,9 @@ struct NewInstance {
   std::shared_ptr<Instance> instance;  // null: none can be made
   bool never = false;                  // nor for other tensors of these sizes
 };
-// inputs: tensors by order of Trace::inputs. symbolic: the trace's graph with expressions, which is made when
-// it is first asked for.
+// inputs: tensors by order of Trace::inputs. graphs: the trace's graphs with expressions, which are made when
+// they are first asked for.
 NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,
-                         std::shared_ptr<SymbolicGraph>& symbolic);
+                         SymbolicGraphs& graphs);
 
 }  // namespace vitrine::capture

@@ -247,19 +247,20 @@ int64_t SessionRecording::instance(Segment& segment) {
   std::tie(row.how, row.reason) = segment.how_made(instance);
   if (row.how == "instantiated") {
     const SymbolicGraph& graph = *instance.evaluated;
-    put_memory(graph.table, graph.forward.plans->memory(), instance.values, row);
-    write_expressions(row.compilation, segment);
+    if (write_expressions(row.compilation, graph))
+      put_memory(graph.table, graph.forward.plans->memory(), instance.values, row);
   }
   writer_->put(row);
   known.emplace(instance.values, row.ordinal);
   return row.ordinal;
 }
 
-// The memory of the program that the segment's instances are made of, and what it asks of sizes.
-void SessionRecording::write_expressions(Id compilation, const Segment& segment) {
-  const SymbolicGraph* graph = segment.symbolic();
-  if (!graph || !graph->forward.plans || !expressions_.emplace(compilation, graph).second) return;
-  const auto& buffers = graph->forward.plans->memory().buffers;
+// The memory of the program that the segment's instances are made of, and what it asks of sizes. false: it is
+// another program's, whose buffers have no rows.
+bool SessionRecording::write_expressions(Id compilation, const SymbolicGraph& graph) {
+  const auto [described, fresh] = expressions_.emplace(compilation, &graph);
+  if (!fresh) return described->second == &graph;
+  const auto& buffers = graph.forward.plans->memory().buffers;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const runtime::SizedBuffer& b = buffers[i];
     const bool placed = b.offset.symbolic() || b.offset.hint() >= 0;
@@ -267,10 +268,11 @@ void SessionRecording::write_expressions(Id compilation, const Segment& segment)
                                          ir::text(b.bytes), placed ? ir::text(b.offset) : "", b.first_step,
                                          b.last_step});
   }
-  const auto& guards = graph->table.guards();
+  const auto& guards = graph.table.guards();
   for (size_t i = 0; i < guards.size(); ++i)
-    writer_->put(session::SymbolGuardRow{compilation, static_cast<int64_t>(i), graph->table.text(guards[i]),
+    writer_->put(session::SymbolGuardRow{compilation, static_cast<int64_t>(i), graph.table.text(guards[i]),
                                          guards[i].place, "expressions"});
+  return true;
 }
 
 void SessionRecording::write_break(CompilationRecord& record, const Trace& trace) {

@@ -20,6 +20,7 @@
 namespace vitrine::capture {
 
 class Segment;
+struct SymbolicGraph;
 
 // One compilation while it is made.
 struct CompilationRecord {
@@ -124,7 +125,7 @@ class SessionRecording {
   Id frame(PyObject* code, const std::string& state, const std::string& reason);
   void write_guards(CompilationRecord& record, const Trace& trace);
   void write_symbols(const CompilationRecord& record, const Trace& trace);
-  void write_expressions(Id compilation, const Segment& segment);
+  bool write_expressions(Id compilation, const SymbolicGraph& graph);
   void write_break(CompilationRecord& record, const Trace& trace);
   void write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
                    const StepOrigins& origins);

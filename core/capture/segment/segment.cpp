@@ -171,10 +171,14 @@ Segment::Fit Segment::judge(const Frame& frame, const torch_api::GlobalState& st
 // Makes the instance for the sizes of the check, if numbers are all that it takes. The first region of
 // autograd is made in Python, which a signal may end.
 bool Segment::is_ready() {
-  if (!symbolic_ || !symbolic_->serves() || (symbolic_->joint && !symbolic_->region)) return false;
-  ready_ = evaluated_instance(*trace_, symbolic_, call_);
-  if (ready_) ready_->plan = symbolic_->forward.plans->at(ready_->values);
-  return ready_ && ready_->plan;
+  for (const std::shared_ptr<SymbolicGraph>& graph : symbolic_) {
+    if (!graph->serves() || (graph->joint && !graph->region)) continue;
+    ready_ = evaluated_instance(*trace_, graph, call_);
+    if (ready_) ready_->plan = graph->forward.plans->at(ready_->values);
+    if (ready_ && ready_->plan) return true;
+  }
+  ready_ = nullptr;
+  return false;
 }
 
 Segment::Fit Segment::judge_new_sizes() {
@@ -182,8 +186,9 @@ Segment::Fit Segment::judge_new_sizes() {
   std::vector<bool> known;
   const std::vector<int64_t> values = symbol_values(*trace_->symbolic, call_, known);
   if (!trace_->symbolic->table.may_hold(values, known) || !has_backend_strides(values)) return Fit::No;
-  if (symbolic_ && symbolic_->serves() && symbolic_->joint && !symbolic_->region)
-    ready_ = evaluated_instance(*trace_, symbolic_, call_);
+  for (const std::shared_ptr<SymbolicGraph>& graph : symbolic_)
+    if (!ready_ && graph->serves() && graph->joint && !graph->region)
+      ready_ = evaluated_instance(*trace_, graph, call_);
   return !ready_ && is_rare() ? Fit::Rare : Fit::New;
 }
 
@@ -272,9 +277,9 @@ std::pair<const char*, std::string> Segment::how_made(const Instance& instance) 
     return {"evaluated", what_fails("its program", graph->table, instance.values)};
   }
   const bool first = instance.graphs.captured == trace_->graphs.captured;
-  if (first || !symbolic_) return {"compiled", ""};
-  return {"recorded",
-          !symbolic_->why.empty() ? symbolic_->why : what_fails("it", symbolic_->table, instance.values)};
+  if (first || symbolic_.empty()) return {"compiled", ""};
+  const SymbolicGraph& graph = *symbolic_.back();
+  return {"recorded", !graph.why.empty() ? graph.why : what_fails("it", graph.table, instance.values)};
 }
 
 namespace {

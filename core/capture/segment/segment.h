@@ -65,7 +65,7 @@ class Segment {
   const std::vector<std::shared_ptr<Instance>>& instances() const { return instances_; }
   // How an instance was made, and why no numbers were put into a program of expressions.
   std::pair<const char*, std::string> how_made(const Instance& instance) const;
-  const SymbolicGraph* symbolic() const { return symbolic_.get(); }  // null: no sizes have asked for it yet
+  const SymbolicGraphs& symbolic() const { return symbolic_; }  // empty: no sizes have asked for one yet
   // What the kernels of its instances share; null where sizes are fixed.
   const std::shared_ptr<codegen::SizeMemory>& sizes() const { return sizes_; }
   // Why it does not fit.
@@ -148,7 +148,7 @@ class Segment {
   std::map<std::vector<int64_t>, int64_t> met_;  // how often keys without an instance came, once it is full
   std::shared_ptr<Instance> now_;                // of the last check that passed
   std::shared_ptr<codegen::SizeMemory> sizes_;
-  std::shared_ptr<SymbolicGraph> symbolic_;    // null: nothing asked for it yet
+  SymbolicGraphs symbolic_;                    // empty: nothing asked for one yet
   std::shared_ptr<Instance> ready_;            // for new sizes of the last check
   CallSizes call_;                             // of the last check
   std::vector<std::vector<int64_t>> refused_;  // keys of sizes that it does not fit, newest last

@@ -18,7 +18,8 @@ namespace {
 // The program's questions for sizes that are expressions.
 class Expressions : public torch_api::NewSizes {
  public:
-  Expressions(const Symbolic& symbolic, SymbolicGraph& made) : symbolic_(symbolic), made_(made) {}
+  Expressions(const Symbolic& symbolic, const SizedRecording& first, SymbolicGraph& made)
+      : symbolic_(symbolic), first_(first), made_(made) {}
 
   int64_t integer(int32_t number) override { return value(number); }
   PyObject* argument(int32_t number) override { return torch_api::sym_int(value(number)); }
@@ -35,7 +36,7 @@ class Expressions : public torch_api::NewSizes {
     }
     const auto is = torch_api::sym_of(answer);
     const auto symbol = static_cast<size_t>(q.symbol);
-    if (!is || is->hint() != symbolic_.table.symbols()[symbol].hint) return false;
+    if (!is || is->hint() != first_.values[symbol]) return false;
     made_.symbols[symbol] = *is;
     return true;
   }
@@ -49,12 +50,13 @@ class Expressions : public torch_api::NewSizes {
   }
 
   const Symbolic& symbolic_;
+  const SizedRecording& first_;
   SymbolicGraph& made_;
 };
 
 // The types of the trace's inputs, whose sizes are symbols where the trace says so.
-void enter_types(const Trace& trace, SymbolicGraph& made) {
-  const std::vector<const ir::Node*> nodes = trace.graphs.aten->inputs();
+void enter_types(const Trace& trace, const SizedRecording& first, SymbolicGraph& made) {
+  const std::vector<const ir::Node*> nodes = first.graphs.aten->inputs();
   made.inputs.resize(trace.inputs.size());
   size_t next = 0;  // of a call's key
   for (const Symbolic::Input& input : trace.symbolic->inputs) {
@@ -67,10 +69,12 @@ void enter_types(const Trace& trace, SymbolicGraph& made) {
     ir::TensorType type = nodes.at(static_cast<size_t>(at))->type();
     for (size_t d = 0; d < dims; ++d)
       if (input.symbols[d] >= 0) type.sizes[d] = made.symbols[static_cast<size_t>(input.symbols[d])];
-    if (!ir::has_expression(type)) continue;
-    type.strides = torch_api::strides_by_sizes(type);
+    const bool open = ir::has_expression(type);
+    // Where a part of a tensor begins follows from no size that the program has.
+    if (open && !type.offset.same(0)) made.why = "an input begins behind the first element of its memory";
+    if (open) type.strides = torch_api::strides_by_sizes(type);
     for (size_t d = 0; d < dims; ++d) made.strides.emplace_back(sizes_at + dims + d, type.strides[d]);
-    made.inputs[static_cast<size_t>(at)] = std::move(type);
+    if (open) made.inputs[static_cast<size_t>(at)] = std::move(type);
   }
 }
 
@@ -120,22 +124,21 @@ void finish(const Trace& trace, torch_api::Lowering& lowering, const std::vector
   made.graphs = lowering.finish(results, trace.views);
 }
 
-// "", or why what was recorded is not the trace's graph.
-std::string why_not(const Trace& trace, const SymbolicGraph& made) {
-  if (!made.graphs.aten) return "the program asks what no expression answers";
+// "", or why what was recorded is not the graph of its first sizes.
+std::string why_not(const SizedRecording& first, const SymbolicGraph& made) {
   const auto same_views = [](const auto& some, const auto& others) {
     return some && others ? some->same_at_hints(*others) : !some && !others;
   };
-  if (!same_views(made.graphs.views, trace.graphs.views) ||
-      (made.joint && !same_views(made.joint->views, trace.joint->views)))
+  if (!same_views(made.graphs.views, first.graphs.views) ||
+      (made.joint && !same_views(made.joint->views, first.joint->views)))
     return "results are other views for the first sizes";
-  if (!made.joint) return difference_at_hints(*made.graphs.aten, *trace.graphs.aten);
-  const std::string whole = difference_at_hints(*made.joint->joint, *trace.joint->joint);
+  if (!made.joint) return difference_at_hints(*made.graphs.aten, *first.graphs.aten);
+  const std::string whole = difference_at_hints(*made.joint->joint, *first.joint->joint);
   if (!whole.empty()) return "its derivative: " + whole;
-  const std::string forward = difference_at_hints(*made.joint->halves.forward, *trace.joint->halves.forward);
+  const std::string forward = difference_at_hints(*made.joint->halves.forward, *first.joint->halves.forward);
   if (!forward.empty()) return "its forward half: " + forward;
   const std::string backward =
-      difference_at_hints(*made.joint->halves.backward, *trace.joint->halves.backward);
+      difference_at_hints(*made.joint->halves.backward, *first.joint->halves.backward);
   return backward.empty() ? "" : "its backward half: " + backward;
 }
 
@@ -154,13 +157,15 @@ std::string difference_at_hints(const ir::Graph& symbolic, const ir::Graph& conc
 
 SymbolicGraph::~SymbolicGraph() = default;
 
-std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std::vector<PyObject*>& inputs) {
+std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std::vector<PyObject*>& inputs,
+                                                   const SizedRecording& first) {
   const Symbolic& symbolic = *trace.symbolic;
   auto made = std::make_shared<SymbolicGraph>();
   for (const ir::Symbol& s : symbolic.table.symbols())
-    made->symbols.push_back(made->table.integer(s.source, s.hint, s.range));
-  enter_types(trace, *made);
-  Expressions expressions(symbolic, *made);
+    made->symbols.push_back(made->table.integer(s.source, first.values[made->symbols.size()], s.range));
+  enter_types(trace, first, *made);
+  if (!made->why.empty()) return made;
+  Expressions expressions(symbolic, first, *made);
   torch_api::Lowering lowering;
   lowering.take_symbols(made->table);
   std::vector<PyObject*> results;
@@ -172,8 +177,26 @@ std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std
     made->why = error.what();
   }
   PyErr_Clear();
-  if (made->why.empty()) made->why = why_not(trace, *made);
+  if (!made->why.empty()) return made;
+  if (!made->graphs.aten) {
+    made->why = "the program asks what no expression answers";
+    return made;
+  }
+  made->why = why_not(first, *made);
+  made->differs = !made->why.empty();
   return made;
+}
+
+// Where a recording fixes a size, another one would fix it at another value: it would serve that alone.
+bool may_be_another(const SymbolicGraphs& graphs) {
+  constexpr size_t kMost = 4;
+  if (graphs.empty() || graphs.size() >= kMost) return false;
+  return std::all_of(graphs.begin(), graphs.end(), [](const std::shared_ptr<SymbolicGraph>& graph) {
+    const auto& symbols = graph->table.symbols();
+    const bool fixes = std::any_of(symbols.begin(), symbols.end(),
+                                   [](const ir::Symbol& s) { return !s.specialised_by.empty(); });
+    return (graph->why.empty() || graph->differs) && !fixes;
+  });
 }
 
 }  // namespace vitrine::capture

@@ -1,9 +1,11 @@
 // A segment's graph recorded once with expressions for sizes: for new sizes its expressions are evaluated,
-// and nothing is recorded again. What the recording asks of the sizes are guards of its own; where they do
-// not hold, or where there is no such recording, the program is recorded for the new sizes (relower.h).
+// and nothing is recorded again. What the recording asks of the sizes are guards of its own. Where they do
+// not hold, another such graph is recorded, of which they do (an even length, and an odd one): a few of them
+// at most. Where there is none, the program is recorded for the new sizes (relower.h).
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,7 +33,8 @@ struct SymbolicGraph {
   PyRef region;     // RegionPlace::like
   std::string why;  // there is none: the reason
   int tries = 0;
-  bool again = false;  // nor can be told yet: other tensors may tell
+  bool again = false;    // nor can be told yet: other tensors may tell
+  bool differs = false;  // it is another program than that of its first sizes
 
   // Whether new sizes cost little: there is a program of it that numbers are put into.
   bool serves() const { return why.empty() && forward.plans; }
@@ -41,8 +44,20 @@ struct SymbolicGraph {
   ~SymbolicGraph();  // needs the GIL
 };
 
-// inputs: tensors by order of Trace::inputs, of any sizes.
-std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std::vector<_object*>& inputs);
+using SymbolicGraphs = std::vector<std::shared_ptr<SymbolicGraph>>;
+
+// A trace's program as it was recorded for some sizes: what its recording with expressions is at these.
+struct SizedRecording {
+  const torch_api::Lowering::Graphs& graphs;
+  const torch_api::Joint* joint;    // null: it has none
+  std::span<const int64_t> values;  // by symbol
+};
+
+// inputs: tensors by order of Trace::inputs, of any sizes. first: the first sizes that it is for.
+std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std::vector<_object*>& inputs,
+                                                   const SizedRecording& first);
+// Whether one more could serve other sizes than those that are there do.
+bool may_be_another(const SymbolicGraphs& graphs);
 
 // "", or the first difference between a graph at its hints and another that has no expressions.
 std::string difference_at_hints(const ir::Graph& symbolic, const ir::Graph& concrete);
