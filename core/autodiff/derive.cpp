@@ -84,7 +84,11 @@ ir::GraphPtr graph_of(const ForwardProgram& p) {
 class DeriveWalk {
  public:
   DeriveWalk(const ForwardProgram& program, const std::shared_ptr<ir::NodeIds>& ids)
-      : program_(program), graph_(graph_of(program)), memory_(*graph_), builder_("joint", ids) {
+      : program_(program),
+        graph_(graph_of(program)),
+        symbols_(ir::symbols_of(*graph_)),
+        memory_(*graph_),
+        builder_("joint", ids) {
     for (const auto* nodes : {&program.leading, &program.tangents, &program.forward})
       for (const ir::Node& n : *nodes) builder_.add(n);
     behind_ = builder_.size();
@@ -160,6 +164,8 @@ class DeriveWalk {
     if (std::none_of(tangents.begin(), tangents.end(), [](const auto& t) { return t.has_value(); })) return;
     auto followed = program_.followed.find(node.id);
     if (followed == program_.followed.end()) refuse(node.op + " made a tensor that requires grad by itself");
+    std::optional<ir::SymPlace> place;
+    if (symbols_) place.emplace(*symbols_, "the gradient of " + node.op);
     std::vector<Vjp::Given> given;
     const std::string why = by_rule(node, tangents, followed->second, given);
     if (!why.empty()) given = by_pytorch({node, followed->second, tangents, type_of()}, why);
@@ -255,6 +261,7 @@ class DeriveWalk {
 
   const ForwardProgram& program_;
   ir::GraphPtr graph_;
+  ir::SymbolTable* const symbols_;  // nullptr: all sizes are numbers
   Memory memory_;
   ir::Builder builder_;
   size_t behind_ = 0;

@@ -17,8 +17,10 @@ double value_of(const Arg& a) {
   if (a.is<double>()) return a.as<double>();
   return a.is<bool>() ? a.as<bool>() : static_cast<double>(a.as<int64_t>());
 }
-bool is_value(const Arg& a, double value) {
-  return is_number(a) && value_of(a) == value;
+// A size is asked, and not fixed.
+bool is_value(const Arg& a, int64_t value) {
+  if (a.is<int64_t>()) return a.as<ir::Sym>() == ir::Sym(value);
+  return is_number(a) && value_of(a) == static_cast<double>(value);
 }
 
 struct Infix {

@@ -76,12 +76,12 @@ void pad(Vjp& v) {
   v.give(0, v.op("aten.clone.default", {g}));
 }
 
-Ref slice_of(Vjp& v, Ref x, size_t dim, int64_t from, int64_t length) {
+Ref slice_of(Vjp& v, Ref x, size_t dim, const ir::Sym& from, const ir::Sym& length) {
   return v.op("aten.slice.Tensor",
               {x, Arg(static_cast<int64_t>(dim)), Arg(from), Arg(from + length), Arg(1)});
 }
 // What a border along `dim` gives to the elements that it repeats: zeros but in places from `at` on.
-Ref laid_back(Vjp& v, Ref part, size_t dim, int64_t at, int64_t size) {
+Ref laid_back(Vjp& v, Ref part, size_t dim, const ir::Sym& at, const ir::Sym& size) {
   const TensorType& type = v.type(part);
   Dims pads(2 * (type.sizes.size() - dim), 0);
   pads[pads.size() - 2] = at;
@@ -151,6 +151,13 @@ void select_scatter(Vjp& v) {
   if (v.wants(1)) v.give(1, v.op("aten.select.int", {v.g(), v.arg(2), v.arg(3)}));
 }
 
+// How often a size is in another one; of sizes that are expressions where these tell.
+ir::Sym times(const ir::Sym& to, const ir::Sym& from) {
+  if (!to.symbolic() && !from.symbolic()) return to.hint() % from.hint() == 0 ? to.hint() / from.hint() : 0;
+  for (const int64_t n : {1, 2, 4})
+    if ((from * n).same(to)) return n;
+  return 0;
+}
 // y = x with each place in two or four rows and columns: the sum of these, in eager's order. By other
 // factors eager rounds where a place comes from.
 void upsample_nearest(Vjp& v) {
@@ -161,8 +168,8 @@ void upsample_nearest(Vjp& v) {
   if (!g.device.is_cpu() || !single || !(g.is_contiguous() || still)) refuse("another kernel of PyTorch's");
   Dims by;
   for (size_t d : {2, 3}) {  // dims, and arguments with what the program said
-    by.push_back(to[d] / from[d]);
-    const bool even = to[d] % from[d] == 0 && (by.back() == 1 || by.back() == 2 || by.back() == 4);
+    by.push_back(times(to[d], from[d]));
+    const bool even = by.back() == 1 || by.back() == 2 || by.back() == 4;
     if (!even || (!v.none(d) && v.number(d) != static_cast<double>(by.back())))
       refuse("places are repeated unevenly");
   }

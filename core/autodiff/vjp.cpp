@@ -41,10 +41,10 @@ Ref Vjp::g(size_t k) const {
 }
 
 Dims Vjp::dims(size_t i) const {
-  if (arg(i).is<int64_t>()) return {arg(i).as<int64_t>()};
+  if (arg(i).is<int64_t>()) return {arg(i).as<ir::Sym>()};
   Dims out;
   if (!none(i))
-    for (const Arg& a : arg(i).as<std::vector<Arg>>()) out.push_back(a.as<int64_t>());
+    for (const Arg& a : arg(i).as<std::vector<Arg>>()) out.push_back(a.as<ir::Sym>());
   return out;
 }
 

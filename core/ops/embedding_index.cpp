@@ -93,7 +93,8 @@ Types scatter_common(const Call& c) {
   need(index.dtype == DType::i64, "the index is not i64");
   size_t d = wrap_dim(c.integer(1), self.sizes.size());
   need(index.numel() == 0 || self.sizes.size() == index.sizes.size(), "dimensions");
-  for (size_t i = 0; i < index.sizes.size() && index.numel(); ++i)
+  const bool any = index.numel() != 0;
+  for (size_t i = 0; i < index.sizes.size() && any; ++i)
     need(i == d || index.sizes[i] <= self.sizes[i], "index sizes");
   return {TensorType::contiguous(self.dtype, self.sizes)};
 }
@@ -105,7 +106,8 @@ Types scatter_source(const Call& c) {
   const TensorType &source = c.tensor(3), &index = c.tensor(2);
   need(source.dtype == c.tensor(0).dtype, "types differ");
   need(index.numel() == 0 || source.sizes.size() == index.sizes.size(), "dimensions");
-  for (size_t i = 0; i < index.sizes.size() && index.numel(); ++i)
+  const bool any = index.numel() != 0;
+  for (size_t i = 0; i < index.sizes.size() && any; ++i)
     need(index.sizes[i] <= source.sizes[i], "index sizes");
   return scatter_common(c);
 }
@@ -125,15 +127,14 @@ Types index_add(const Call& c) {
 Types index_put(const Call& c) {
   const TensorType& self = c.tensor(0);
   need(c.tensor(2).dtype == self.dtype, "types differ");
+  need(c.tensors(1).size() == self.sizes.size(), "not every dimension is indexed");
   Dims together;
   for (const TensorType* t : c.tensors(1)) {
-    if (!t) continue;
+    need(t, "not every dimension is indexed");
     index_type(*t);
     together = broadcast(together, t->sizes);
   }
   need(c.tensor(2).sizes.empty() || c.tensor(2).sizes == together, "sizes of the values");
-  need(c.tensors(1).size() == self.sizes.size(), "not every dimension is indexed");
-  for (const TensorType* t : c.tensors(1)) need(t, "not every dimension is indexed");
   return {{self.dtype, self.sizes, preserved_strides(self), 0}};
 }
 

@@ -9,6 +9,7 @@
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/convert.h"
 #include "core/torch_api/python_names.h"
+#include "core/torch_api/sym_node.h"
 
 namespace vitrine::torch_api {
 
@@ -47,7 +48,7 @@ PyObject* torch_attribute(std::string_view dotted) {  // "torch.strided" -> obje
 PyObject* constant_object(const ir::Arg& arg) {  // new reference; nullptr with a Python error set
   if (arg.is_none()) Py_RETURN_NONE;
   if (arg.is<bool>()) return PyBool_FromLong(arg.as<bool>());
-  if (arg.is<int64_t>()) return PyLong_FromLongLong(arg.as<int64_t>());
+  if (arg.is<int64_t>()) return sym_int(arg.as<ir::Sym>());
   if (arg.is<double>()) return PyFloat_FromDouble(arg.as<double>());
   if (arg.is<std::string>()) return PyUnicode_FromString(arg.as<std::string>().c_str());
   if (arg.is<ir::DType>())

@@ -75,9 +75,18 @@ ir::Dims strides_by_sizes(const ir::TensorType& type) {
   return out;
 }
 
+// A part of memory of its own, which ends with its last element.
+static PyRef behind_an_offset(const ir::TensorType& type) {
+  ir::Sym extent = type.offset + 1;
+  for (size_t d = 0; d < type.sizes.size(); ++d) extent += (type.sizes[d] - 1) * type.strides[d];
+  ir::TensorType all = ir::TensorType::contiguous(type.dtype, {extent});
+  all.device = type.device;
+  const PyRef memory = symbolic_tensor(all);
+  return symbolic_view(memory.get(), type);
+}
+
 PyRef symbolic_tensor(const ir::TensorType& type) {
-  VITRINE_CHECK(!type.offset.symbolic() && type.offset.hint() == 0,
-                "a new tensor starts at its first element");
+  if (type.offset.symbolic() || type.offset.hint() != 0) return behind_an_offset(type);
   VITRINE_CHECK(api().layout.keys_word >= 0 && api().layout.device_offset >= 0,
                 "tensors of expressions need the layout of PyTorch's");
   const PyRef sizes = needed(sym_tuple(type.sizes), "sizes"),

@@ -10,7 +10,7 @@ namespace vitrine::torch_api {
 // Strides that follow from the type's sizes, where those that it has are the hints of such: of a tensor
 // without gaps in some order of its dims. Else those that it has.
 ir::Dims strides_by_sizes(const ir::TensorType& type);
-// On memory of its own; the type's offset must be 0. Throws InternalError where PyTorch makes none.
+// On memory of its own. Throws InternalError where PyTorch makes none.
 PyRef symbolic_tensor(const ir::TensorType& type);
 // On the memory of `base`, a fake tensor of either kind; of no autograd graph, as below it.
 PyRef symbolic_view(_object* base, const ir::TensorType& type);

@@ -1,4 +1,5 @@
 #include "core/passes/decompose/decompose_windows.h"
+#include "core/ir/each_integer.h"
 
 namespace vitrine::passes {
 
@@ -53,6 +54,7 @@ OutputValues avg_pool2d(NodeWriter& w) {
 // Where the windows are of one size and lie side by side.
 OutputValues adaptive_avg_pool2d(NodeWriter& w) {
   const TensorType from = w.type(w.value(0)), &to = w.node.type();
+  if (ir::has_expression(from) || ir::has_expression(to)) return std::nullopt;  // for some sizes it is so
   if (!is_plain(from) || from.sizes[2] % to.sizes[2] != 0 || from.sizes[3] % to.sizes[3] != 0)
     return std::nullopt;
   const Dims window = {from.sizes[2] / to.sizes[2], from.sizes[3] / to.sizes[3]};
@@ -62,6 +64,7 @@ OutputValues adaptive_avg_pool2d(NodeWriter& w) {
 // The first of each window, where these are of one size.
 OutputValues upsample_nearest2d(NodeWriter& w) {
   const TensorType from = w.type(w.value(0)), &to = w.node.type();
+  if (ir::has_expression(from) || ir::has_expression(to)) return std::nullopt;  // for some sizes it is so
   if (from.sizes.size() != 4 || !from.is_contiguous() || !from.device.is_cpu()) return std::nullopt;
   Dims by;
   for (size_t d : {2, 3}) {
