@@ -138,8 +138,9 @@ PyObject* row_of(const capture::Segment& segment) {
     if (!instances || !row || PyList_Append(instances, row) != 0) Py_CLEAR(instances);
     Py_XDECREF(row);
   }
-  const capture::SymbolicGraph* graph = segment.symbolic();
-  const std::string backward = graph ? graph->backward.why : "";
+  std::string backward;
+  for (const auto& graph : segment.symbolic())
+    if (!graph->backward.why.empty()) backward = graph->backward.why;
   return Py_BuildValue("(sLLLsN)", segment.name.c_str(), static_cast<long long>(segment.calls),
                        static_cast<long long>(segment.guards().fast_checks()),
                        static_cast<long long>(segment.guards().walks()), backward.c_str(), instances);

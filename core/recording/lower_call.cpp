@@ -85,6 +85,13 @@ bool wants_numbers() {
   return wants;
 }
 
+// What runs in a function's place where sizes are expressions.
+PyRef of_expressions(PyObject* callable) {
+  PyObject* other = PyDict_GetItemWithError(kept(Name::composites_of_expressions), callable);
+  PyErr_Clear();
+  return PyRef::borrow(other ? other : callable);
+}
+
 }  // namespace
 
 PyObject* Lowering::state_call(const std::string& name, PyObject* callable, PyObject* args,
@@ -216,8 +223,9 @@ bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, PyRef&
       is_attention ? without_known_mask(recording, args, kwargs) : AttentionCall{};
   PyObject *run_args = is_attention ? attention_call.args.get() : args,
            *run_kwargs = is_attention ? attention_call.kwargs.get() : kwargs;
-  const PyRef run_callable =
-      for_absent_gpu() ? chosen_for(architecture, name, callable) : PyRef::borrow(callable);
+  const PyRef run_callable = for_absent_gpu()    ? chosen_for(architecture, name, callable)
+                             : recording.symbols ? of_expressions(callable)
+                                                 : PyRef::borrow(callable);
   const Asked run_asked{name, callable, run_args, run_kwargs, origin};
   const bool of_expressions = is_recurrence_of_expressions(whole, args);
   PyRef result = of_expressions ? recurrence_of_expressions(*whole, run_asked, once, warned)

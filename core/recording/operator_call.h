@@ -71,6 +71,7 @@ class OperatorCall {
   bool is_of_expressions() const;
   std::vector<ir::TensorType> types_by_rule() const;
   PyRef view_by_rule();
+  PyRef by_sized_rule();
 
   // operator_results.cpp
   PyRef question();

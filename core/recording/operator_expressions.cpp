@@ -4,6 +4,7 @@
 #include "core/ir/each_integer.h"
 #include "core/ops/device.h"
 #include "core/recording/operator_call.h"
+#include "core/recording/sized_types.h"
 #include "core/torch_api/symbolic_tensor.h"
 
 namespace vitrine::torch_api {
@@ -34,6 +35,31 @@ PyRef OperatorCall::view_by_rule() {
   }
   add_node();
   return op_.returns[0].kind == ReturnKind::tensor_list ? listed(made) : packed(made);
+}
+
+// What the operator's row does not cover.
+PyRef OperatorCall::by_sized_rule() {
+  const ops::ShapeRule rule = ops::sized_types(op_.name);
+  std::string why = " of sizes that are expressions is not known";
+  std::optional<ir::Device> device;
+  for (const BoundArg& b : bound_)
+    for (int t : b.tensors) {
+      const ir::Device here = recording_.at(t).type.device;
+      if (device && *device != here) stop("unsupported_operator", op_.name + why);
+      device = here;
+    }
+  if (!rule || op_.writes) {
+    const bool has_rule = op_.row && op_.row->shape;
+    const auto types = has_rule ? ops::types_of(*op_.row, shape_call()) : Error{};
+    if (has_rule && !types) why += ": " + types.error().what;
+    stop("unsupported_operator", op_.name + why);
+  }
+  auto types = rule(shape_call());
+  if (!types) stop("unsupported_operator", op_.name + why + ": " + types.error().what);
+  for (ir::TensorType& type : types.value()) type.device = device.value_or(ir::Device{});
+  PyRef made = results(types.value());
+  if (!made) stop("unsupported_operator", op_.name + why);
+  return made;
 }
 
 }  // namespace vitrine::torch_api

@@ -82,7 +82,10 @@ void OperatorCall::refuse_numbers(const ir::TensorType& out) const {
   ir::DType target = out.dtype;
   for (size_t i = 0; target == ir::DType::b1 && i < bound_.size(); ++i)
     if (!bound_[i].tensors.empty()) target = recording_.at(bound_[i].tensors[0]).type.dtype;
+  // Of a tensor that a size gives nothing is asked: any size fits these.
+  const bool holds_sizes = target == ir::DType::i64 || target == ir::DType::f32 || target == ir::DType::f64;
   for (size_t i = 0; i < bound_.size(); ++i) {
+    if (recording_.symbols && holds_sizes && bound_[i].tensors.size() == 1) continue;
     const Number number = number_of(bound_[i]);
     const bool compared = out.dtype == ir::DType::b1 && (ir::is_float(target) || number.is_float());
     if (compared || (!op_.params[i].number && !converts_operands(target)) || number.fits(target)) continue;

@@ -139,8 +139,7 @@ PyRef OperatorCall::written_argument(int param) {
 }
 
 PyRef OperatorCall::by_pytorch() {
-  if (is_of_expressions())
-    stop("unsupported_operator", op_.name + " of sizes that are expressions is not known");
+  if (is_of_expressions()) return by_sized_rule();
   const FallbackResult ran = run_for_types(op_, fallback_args());
   const PyRef& result = ran.value;
   if (!result) throw Raised{};

@@ -125,6 +125,7 @@
   X(check_random_states, "vitrine._checking", "random_states", required)                                \
   X(check_set_random_states, "vitrine._checking", "set_random_states", required)                        \
   X(CompiledFunction, "vitrine._engine", "CompiledFunction", optional)                                  \
+  X(composites_of_expressions, "vitrine._polyfills.composites", "BY_FUNCTION", required)                \
   X(ConstraintViolationError, "vitrine._errors", "ConstraintViolationError", required)                  \
   X(consumed, "vitrine._autograd.training", "consumed", required)                                       \
   X(DisabledFunction, "vitrine._engine", "DisabledFunction", optional)                                  \
