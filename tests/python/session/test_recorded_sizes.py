@@ -50,6 +50,8 @@ def test_memory_has_expressions_beside_the_last_sizes(tmp_path):
     text = vitrine("show", record(tmp_path), "memory").stdout
     assert "for any size; s0 = 8 takes" in text
     assert any(line.split()[:5] == ["x", "input", "f32[s0,32]", "128*s0", "1.02"] for line in text.splitlines()), text
+    any_size = text[text.index("for any size") :].splitlines()
+    assert any(line.split()[1:3] == ["parameter", "f32[32,32]"] for line in any_size), text
 
 
 @pytest.mark.parametrize("tail", [".unsqueeze(0).expand(x.shape[0], -1, -1).reshape(-1).unique()"])

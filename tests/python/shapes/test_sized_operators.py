@@ -1,0 +1,303 @@
+"""Small programs at one size after another: eager's results each time, few compilations in all, and no size that is recorded
+or compiled by itself: numbers are put into what is compiled."""
+
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils._pytree import tree_leaves
+
+import vitrine
+from tests.python.support.segments import compiled, made_anew
+from tests.python.support.sweep import WHOLE, part
+
+SIZES = range(2, 60) if WHOLE else (2, 3, 4, 5, 6, 7, 8, 9, 12, 17, 33)
+MOST = 3  # compilations
+
+rand = torch.randn
+
+
+def ints(*sizes, hi=10):
+    return torch.randint(hi, sizes)
+
+
+def of(*sizes):
+    return lambda n: [rand([n if s == "n" else s for s in sizes])]
+
+
+def rope(x):
+    n, d = x.shape[1], x.shape[2]
+    angles = torch.outer(torch.arange(n).float(), 1.0 / (10000 ** (torch.arange(0, d, 2).float() / d)))
+    a, b = x[..., : d // 2], x[..., d // 2 :]
+    return torch.cat([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], -1)
+
+
+def programs():
+    """By name: what runs, and its inputs for a size; which of these have no gradient."""
+    torch.manual_seed(0)
+    return {
+        "x / n": (lambda x: x / x.shape[0], of('n',3)),
+        "x * n": (lambda x: x * x.shape[0] + x.shape[0], of('n',3)),
+        "n - x": (lambda x: x.shape[0] - x, of('n',3)),
+        "n / x": (lambda x: x.shape[0] / x, of('n',3)),
+        "x // n": (lambda x: x // x.shape[0], of('n',3)),
+        "x % n": (lambda x: x % x.shape[0], of('n',3)),
+        "mean by hand": (lambda x: x.sum(0) / x.shape[0], of('n',3)),
+        "total / n": (lambda x: x.sum() / x.shape[0], of('n',3)),
+        "int tensor * n": (lambda x: x * x.shape[0], lambda n: [ints(n,3)]),
+        "int32 * n": (lambda x: (x * x.shape[0], x.sum(dtype=torch.int32) * x.shape[0], x / x.shape[0]), lambda n: [ints(n,3).int()]),
+        "u8 + n": (lambda x: x + x.shape[0], lambda n: [ints(n,3).to(torch.uint8)]),
+        "bool * n": (lambda x: (x > 0) * x.shape[0], of('n',3)),
+        "bf16 * n": (lambda x: x * x.shape[0], lambda n: [rand(n,3).bfloat16()]),
+        "bf16 0-d * n": (lambda x: x.sum() * x.shape[0], lambda n: [rand(n,3).bfloat16()]),
+        "f64 / n": (lambda x: x / x.shape[0], lambda n: [rand(n,3).double()]),
+        "full": (lambda x: torch.full((x.shape[0],), x.shape[0]), of('n',3)),
+        "full float": (lambda x: torch.full((x.shape[0],), float(x.shape[0])) + x[:, 0], of('n',3)),
+        "scale": (lambda x: x * (1 / math.sqrt(x.shape[-1])), of(3,'n')),
+        "scale **-0.5": (lambda x: (x @ x.t()) * x.shape[-1] ** -0.5, of(3,'n')),
+        "clamp": (lambda x: (x * 10).clamp(max=x.shape[0]), of('n',3)),
+        "clamp both": (lambda x: (x * 10).clamp(-x.shape[0], x.shape[0] - 1), of('n',3)),
+        "arange * 2": (lambda x: torch.arange(x.shape[0]) * 2, of('n',3)),
+        "arange / n": (lambda x: torch.arange(x.shape[0]) / x.shape[0] + x[:, 0], of('n',3)),
+        "x > n": (lambda x: (x * 30 > x.shape[0]), of('n',3)),
+        "x == n-1": (lambda x: (x == x.shape[0] - 1), lambda n: [ints(n,3)]),
+        "masked_fill n": (lambda x: x.masked_fill(x > 0, x.shape[0]), of('n',3)),
+        "add alpha": (lambda x: torch.add(x, x.sin(), alpha=x.shape[0]), of('n',3)),
+        "tensor(float(n))": (lambda x: x * torch.tensor(float(x.shape[0])), of('n',3)),
+        "numel": (lambda x: x.square().sum() / x.numel(), of('n',3)),
+        "n*m": (lambda x, y: (x.sum() + y.sum()) / (x.shape[0] * y.shape[0]), lambda n: [rand(n,3), rand(n+3,3)]),
+        "var by hand": (lambda x: ((x - x.mean(0)) ** 2).sum(0) / (x.shape[0] - 1), of('n',3)),
+        "n if": (lambda x: x * (x.shape[0] // 2), of('n',3)),
+        "div inplace": (lambda x: x.clone().div_(x.shape[0]), of('n',3)),
+        "add_ n": (lambda x: (x * 1).add_(x.shape[0]).mul_(x.shape[0]), of('n',3)),
+        "log n": (lambda x: x.softmax(0).log() / math.log(x.shape[0]), of('n',3)),
+        "pow positions": (lambda x: x * torch.pow(10000, -torch.arange(0, x.shape[1]).float() / x.shape[1]), of(3,'n')),
+        "relative pos": (lambda x: x + (torch.arange(x.shape[0])[:, None] - torch.arange(x.shape[0])[None]).clamp(-4, 4).float(), lambda n: [rand(n,n)]),
+        "mod arange": (lambda x, t: F.embedding((torch.arange(x.shape[0]) + x.shape[0] // 2) % x.shape[0], x), lambda n: [rand(n,4), rand(2)]),
+        "flip idx": (lambda x: x[x.shape[0] - 1 - torch.arange(x.shape[0])], of('n',4)),
+        "eq idx": (lambda x: x[torch.arange(x.shape[0]) * 7 % x.shape[0]], of('n',4)),
+        "loss / n": (lambda x, y: F.cross_entropy(x, y, reduction='sum') / x.size(0), lambda n: [rand(n,10), ints(n)]),
+        "accuracy": (lambda x, y: (x.argmax(1) == y).sum() / len(x), lambda n: [rand(n,10), ints(n)]),
+        "accuracy float": (lambda x, y: (x.argmax(1) == y).float().sum() / y.size(0), lambda n: [rand(n,10), ints(n)]),
+        "max_pool2d": (lambda x: F.max_pool2d(x, 2), lambda n: [rand(2,3,n,n+1)]),
+        "max_pool2d idx": (lambda x: F.max_pool2d(x, 2, return_indices=True), lambda n: [rand(2,3,n,n+1)]),
+        "max_pool3d": (lambda x: F.max_pool3d(x, 2), lambda n: [rand(1,2,4,n,n+1)]),
+        "avg_pool1d": (lambda x: F.avg_pool1d(x, 2), of(2,3,'n')),
+        "avg_pool2d": (lambda x: F.avg_pool2d(x, 2), lambda n: [rand(2,3,n,n+1)]),
+        "avg_pool3d": (lambda x: F.avg_pool3d(x, 2), lambda n: [rand(1,2,4,n,n+1)]),
+        "adaptive_avg1": (lambda x: F.adaptive_avg_pool1d(x, 1), of(2,3,'n')),
+        "adaptive_avg2": (lambda x: F.adaptive_avg_pool2d(x, 1), lambda n: [rand(2,3,n,n+1)]),
+        "adaptive_max2": (lambda x: F.adaptive_max_pool2d(x, 2), lambda n: [rand(2,3,n,n+1)]),
+        "adaptive_max1": (lambda x: F.adaptive_max_pool1d(x, 1), of(2,3,'n')),
+        "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 2), lambda n: [rand(1,8,n,n+1)]),
+        "unfold": (lambda x: x.unfold(0, 2, 1) * 2, of('n',3)),
+        "F.unfold": (lambda x: F.unfold(x, 2), lambda n: [rand(1,2,n,n+1)]),
+        "roll": (lambda x: x.roll(1, 0), of('n',3)),
+        "roll n//2": (lambda x: x.roll(x.shape[0] // 2, 0) * 2, of('n',3)),
+        "flip": (lambda x: x.flip(0) + 1, of('n',3)),
+        "repeat_interleave": (lambda x: x.repeat_interleave(2, 0), of('n',3)),
+        "repeat": (lambda x: x.repeat(2, 3), of('n',3)),
+        "tile": (lambda x: x.tile(2), of('n',3)),
+        "tril": (lambda x: x.tril(), lambda n: [rand(n,n)]),
+        "triu 1": (lambda x: x.triu(1), lambda n: [rand(n,n)]),
+        "topk": (lambda x: x.topk(2, 0), of('n',3)),
+        "topk n": (lambda x: x.topk(x.shape[0] // 2, 0), of('n',3)),
+        "sort": (lambda x: x.sort(0), of('n',3)),
+        "argsort": (lambda x: x.argsort(0), of('n',3)),
+        "kthvalue": (lambda x: x.kthvalue(2, 0), of('n',3)),
+        "median": (lambda x: x.median(0), of('n',3)),
+        "mode": (lambda x: x.mode(0), lambda n: [ints(n,3)]),
+        "bucketize": (lambda x: torch.bucketize(x, torch.tensor([-1., 0., 1.])), of('n',3)),
+        "searchsorted": (lambda x, y: torch.searchsorted(x, y), lambda n: [rand(n).sort()[0], rand(n, 3)]),
+        "pad constant": (lambda x: F.pad(x, (1, 2)), of(2,3,'n')),
+        "pad circular": (lambda x: F.pad(x, (1, 2), mode='circular'), of(2,3,'n')),
+        "pad to n": (lambda x, y: F.pad(x, (0, 0, 0, 70 - x.shape[0])), lambda n: [rand(n,3), rand(2)]),
+        "grid_sample": (lambda x, g: F.grid_sample(x, g, align_corners=False), lambda n: [rand(1,2,n,n+1), rand(1,n,4,2).tanh()]),
+        "cdist": (lambda x, y: torch.cdist(x, y), lambda n: [rand(n,3), rand(n+1,3)]),
+        "cdist 3d": (lambda x: torch.cdist(x, x + 1), of(2,'n',3)),
+        "einsum": (lambda x, y: torch.einsum("bij,bjk->bik", x, y), lambda n: [rand(2,n,3), rand(2,3,n)]),
+        "einsum attention": (lambda q, k: torch.einsum("bnhd,bmhd->bhnm", q, k).softmax(-1), lambda n: [rand(2,n,2,4), rand(2,n,2,4)]),
+        "index_add": (lambda x, i, s: torch.zeros(x.shape[0], 3).index_add(0, i, s), lambda n: [rand(n,3), ints(2*n,hi=n), rand(2*n,3)]),
+        "scatter_add": (lambda x, i: torch.zeros(5, 3).scatter_add(0, i, x), lambda n: [rand(n,3), ints(n,3,hi=5)]),
+        "scatter_reduce": (lambda x, i: torch.zeros(5, 3).scatter_reduce(0, i, x, 'mean'), lambda n: [rand(n,3), ints(n,3,hi=5)]),
+        "scatter_reduce amax": (lambda x, i: torch.zeros(5, 3).scatter_reduce(0, i, x, 'amax'), lambda n: [rand(n,3), ints(n,3,hi=5)]),
+        "index_reduce": (lambda x, i: torch.ones(5, 3).index_reduce(0, i, x, 'amax'), lambda n: [rand(n,3), ints(n,hi=5)]),
+        "scatter": (lambda x, i: torch.zeros(5, 3).scatter(0, i, x), lambda n: [rand(n,3), torch.arange(n)[:,None].expand(n,3).remainder(5).contiguous()]),
+        "gather": (lambda x, i: x.gather(0, i), lambda n: [rand(n,3), ints(n,3,hi=n)]),
+        "index_select": (lambda x, i: x.index_select(0, i), lambda n: [rand(n,3), ints(2*n,hi=n)]),
+        "index": (lambda x, i: x[i], lambda n: [rand(n,3), ints(2*n,hi=n)]),
+        "index two": (lambda x, i: x[torch.arange(x.shape[0]), i], lambda n: [rand(n,3), ints(n,hi=3)]),
+        "setitem slice": (lambda x: torch.zeros(x.shape[0] + 1, 3).index_fill(0, torch.tensor(0), 1.) , of('n',3)),
+        "conv_transpose1d": (lambda x, w: F.conv_transpose1d(x, w, stride=2), lambda n: [rand(2,3,n), rand(3,4,3)]),
+        "conv_transpose2d": (lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1), lambda n: [rand(1,3,n,n+1), rand(3,4,3,3)]),
+        "conv2d": (lambda x, w: F.conv2d(x, w, stride=2, padding=1), lambda n: [rand(1,3,n,n+1), rand(4,3,3,3)]),
+        "conv2d same": (lambda x, w: F.conv2d(x, w, padding='same'), lambda n: [rand(1,3,n,n+1), rand(4,3,3,3)]),
+        "depthwise": (lambda x, w: F.conv1d(x, w, padding=1, groups=4), lambda n: [rand(2,4,n), rand(4,1,3)]),
+        "nll_loss": (lambda x, y: F.nll_loss(x.log_softmax(-1), y), lambda n: [rand(n,10), ints(n)]),
+        "cross_entropy": (lambda x, y: F.cross_entropy(x, y), lambda n: [rand(n,10), ints(n)]),
+        "cross_entropy none": (lambda x, y: F.cross_entropy(x, y, reduction='none'), lambda n: [rand(n,10), ints(n)]),
+        "cross_entropy ignore": (lambda x, y: F.cross_entropy(x, y, ignore_index=0), lambda n: [rand(n,10), torch.randint(1,10,(n,))]),
+        "cross_entropy smooth": (lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1), lambda n: [rand(n,10), ints(n)]),
+        "cross_entropy weight": (lambda x, y, w: F.cross_entropy(x, y, w), lambda n: [rand(n,10), ints(n), torch.rand(10)], (2,)),
+        "cross_entropy 3d": (lambda x, y: F.cross_entropy(x, y), lambda n: [rand(2,10,n), ints(2,n)]),
+        "cross_entropy lm": (lambda x, y: F.cross_entropy(x.view(-1, 10), y.view(-1)), lambda n: [rand(2,n,10), ints(2,n)]),
+        "cross_entropy shift": (lambda x, y: F.cross_entropy(x[:, :-1].reshape(-1, 10), y[:, 1:].reshape(-1)), lambda n: [rand(2,n,10), ints(2,n)]),
+        "cross_entropy probs": (lambda x, y: F.cross_entropy(x, y.softmax(-1)), lambda n: [rand(n,10), rand(n,10)]),
+        "bce": (lambda x, y: F.binary_cross_entropy_with_logits(x, y), lambda n: [rand(n), torch.rand(n)]),
+        "bce plain": (lambda x, y: F.binary_cross_entropy(x.sigmoid(), y.sigmoid()), lambda n: [rand(n), rand(n)]),
+        "kl_div": (lambda x, y: F.kl_div(x.log_softmax(-1), y.softmax(-1), reduction='batchmean'), lambda n: [rand(n,5), rand(n,5)]),
+        "l1": (lambda x, y: F.l1_loss(x, y), lambda n: [rand(n,3), rand(n,3)]),
+        "margin": (lambda x, y: F.margin_ranking_loss(x, y, torch.ones(1)), lambda n: [rand(n), rand(n)]),
+        "triplet": (lambda a, b, c: F.triplet_margin_loss(a, b, c), lambda n: [rand(n,4), rand(n,4), rand(n,4)]),
+        "cosine_embedding": (lambda a, b: F.cosine_similarity(a, b).mean(), lambda n: [rand(n,4), rand(n,4)]),
+        "multilabel": (lambda x, y: F.multilabel_soft_margin_loss(x, y), lambda n: [rand(n,4), torch.rand(n,4).round()]),
+        "group_norm": (lambda x: F.group_norm(x, 2), of(2,4,'n')),
+        "group_norm w": (nn.GroupNorm(2, 4), of(2,4,'n')),
+        "instance_norm": (lambda x: F.instance_norm(x), of(2,4,'n')),
+        "batch_norm train": (lambda x: F.batch_norm(x, None, None, training=True), of('n',4)),
+        "BatchNorm1d": (nn.BatchNorm1d(4), of('n',4)),
+        "BatchNorm2d": (nn.BatchNorm2d(3), lambda n: [rand(2,3,n,n+1)]),
+        "rms_norm": (lambda x: F.rms_norm(x, (8,)), of('n',8)),
+        "local_response": (lambda x: F.local_response_norm(x, 2), of(2,4,'n')),
+        "normalize": (lambda x: F.normalize(x, dim=0), of('n',4)),
+        "embedding": (lambda i, w: F.embedding(i, w), lambda n: [ints(2,n), rand(10,3)]),
+        "embedding pad": (lambda i, w: F.embedding(i, w, padding_idx=0), lambda n: [ints(2,n), rand(10,3)]),
+        "cumsum": (lambda x: x.cumsum(0), of('n',3)),
+        "cummax": (lambda x: x.cummax(0), of('n',3)),
+        "logcumsumexp": (lambda x: x.logcumsumexp(0), of('n',3)),
+        "one_hot": (lambda i: F.one_hot(i, 10), lambda n: [ints(n)]),
+        "stack": (lambda x: torch.stack([x, x + 1, x * 2], 1), of('n',3)),
+        "chunk": (lambda x: [c + 1 for c in x.chunk(2, 0)], of('n',3)),
+        "split": (lambda x: [c * 2 for c in x.split([1, x.shape[0] - 1])], of('n',3)),
+        "tensor_split": (lambda x: [c * 2 for c in x.tensor_split(2)], of('n',3)),
+        "chunk -1": (lambda x: torch.cat([c * 2 for c in x.chunk(3, -1)], 0), of('n',6)),
+        "unbind": (lambda x: x.unbind(1), of('n',3)),
+        "logsumexp": (lambda x: x.logsumexp(0), of('n',3)),
+        "norm": (lambda x: (x.norm(), x.norm(dim=0)), of('n',3)),
+        "max": (lambda x: x.max(0), of('n',3)),
+        "argmax": (lambda x: x.argmax(0), of('n',3)),
+        "amax all": (lambda x: (x.amax(), x.max(), x.min()), of('n',3)),
+        "prod": (lambda x: x.prod(0), of('n',3)),
+        "any": (lambda x: ((x > 1).any(0), (x > 1).all()), of('n',3)),
+        "diff": (lambda x: x.diff(dim=0), of('n',3)),
+        "outer": (lambda x: torch.outer(x, x), of('n',)),
+        "diag": (lambda x: torch.diag(x), of('n',)),
+        "diag_embed": (lambda x: torch.diag_embed(x), of(2,'n')),
+        "diagonal": (lambda x: x.diagonal() * 2, lambda n: [rand(n,n)]),
+        "eye": (lambda x: x + torch.eye(x.shape[0]), lambda n: [rand(n,n)]),
+        "meshgrid": (lambda x, y: torch.stack(torch.meshgrid(x, y, indexing='ij')), lambda n: [rand(n), rand(n+1)]),
+        "cartesian": (lambda x, y: torch.cartesian_prod(x, y), lambda n: [rand(n), rand(n+1)]),
+        "addmm": (lambda x, y, b: torch.addmm(b, x, y), lambda n: [rand(n,3), rand(3,4), rand(4)]),
+        "baddbmm": (lambda x: torch.baddbmm(torch.zeros(1), x, x.transpose(1, 2)), of(2,'n',3)),
+        "mv": (lambda x, v: x @ v, lambda n: [rand(n,3), rand(3)]),
+        "dot": (lambda x: x @ x, of('n',)),
+        "glu": (lambda x: F.glu(x), of('n',6)),
+        "prelu": (lambda x, w: F.prelu(x, w), lambda n: [rand(n,3), rand(3)]),
+        "softmax dim0": (lambda x: x.softmax(0), of('n',3)),
+        "gumbel": (lambda x: x.log_softmax(0), of('n',3)),
+        "dropout eval": (lambda x: F.dropout(x, 0.5, False), of('n',3)),
+        "lerp": (lambda x: torch.lerp(x, x + 1, 0.3), of('n',3)),
+        "nan_to_num": (lambda x: x.nan_to_num(), of('n',3)),
+        "isin": (lambda i: torch.isin(i, torch.tensor([1, 2])), lambda n: [ints(n)]),
+        "unflatten": (lambda x: x.unflatten(1, (2, 3)) * 2, of('n',6)),
+        "movedim": (lambda x: x.movedim(0, 1) * 2, of('n',3)),
+        "squeeze": (lambda x: x.unsqueeze(1).squeeze(1) * 2, of('n',3)),
+        "view_as": (lambda x: (x * 2).view_as(x.t().contiguous().t()), of('n',3)),
+        "narrow": (lambda x: x.narrow(0, 1, x.shape[0] - 1) * 2, of('n',3)),
+        "select last": (lambda x: x[-1] * 2, of('n',3)),
+        "step slice": (lambda x: x[::2] * 2, of('n',3)),
+        "neg slice": (lambda x: x[:-1] - x[1:], of('n',3)),
+        "half slice": (lambda x: x[: x.shape[0] // 2] * 2, of('n',3)),
+        "rope": (lambda x: rope(x), of(2,'n',8)),
+        "sdpa causal": (lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True), of(2,2,'n',8)),
+        "sdpa mask": (lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=torch.ones(x.shape[2], x.shape[2], dtype=torch.bool).tril()), of(2,2,'n',8)),
+        "sdpa float mask": (lambda x, m: F.scaled_dot_product_attention(x, x, x, attn_mask=m), lambda n: [rand(2,2,n,8), rand(n,n)]),
+        "MHA": (nn.MultiheadAttention(8, 2, batch_first=True), lambda n: [rand(2, n, 8)] * 3),
+        "EncoderLayer": (nn.TransformerEncoderLayer(8, 2, 16, dropout=0, batch_first=True), of(2,'n',8)),
+        "masked mean": (lambda x, m: (x * m[..., None]).sum(1) / m.sum(1, keepdim=True).clamp(min=1), lambda n: [rand(2,n,3), torch.rand(2,n).round()]),
+        "masked_select sum": (lambda x, m: x.masked_fill(m == 0, 0).sum(), lambda n: [rand(2,n), torch.rand(2,n).round()]),
+        "pairwise dist": (lambda x: (x[:, None] - x[None]).norm(dim=-1), of('n',3)),
+        "pdist": (lambda x: F.pdist(x), of('n',3)),
+        "matrix_exp": (lambda x: torch.linalg.matrix_exp(x * 0.1), of('n',3,3)),
+        "vmap": (lambda x: torch.vmap(lambda a: a.sin().sum())(x), of('n',3)),
+        "randperm like": (lambda x: x[torch.arange(x.shape[0]).flip(0)], of('n',3)),
+        "pad_sequence mask": (lambda l, x: (torch.arange(x.shape[1])[None] < l[:, None]).float() * x, lambda n: [ints(2,hi=n)+1, rand(2,n)]),
+        "channel shuffle": (lambda x: F.channel_shuffle(x, 2), lambda n: [rand(1,4,n,n+1)]),
+        "dropout2d eval": (lambda x: F.dropout2d(x, 0.5, False), lambda n: [rand(1,4,n,n+1)]),
+        "logical": (lambda x: x.where(x.isfinite() & (x > 0), 0.0), of('n',3)),
+        "trapz": (lambda x: torch.trapz(x, dim=0), of('n',3)),
+        "heaviside": (lambda x: torch.heaviside(x, torch.tensor(0.5)), of('n',3)),
+        "segment mean": (lambda x, i: torch.zeros(4, 3).index_add(0, i, x) / torch.zeros(4).index_add(0, i, torch.ones(x.shape[0])).clamp(min=1)[:, None], lambda n: [rand(n,3), ints(n,hi=4)]),
+        "linspace": (lambda x: x + torch.linspace(0, 1, x.shape[0])[:, None], of('n',3)),
+        "where n": (lambda x: torch.where(x > 0, x, x.shape[0]), of('n',3)),
+        "maximum": (lambda x: torch.maximum(x, torch.tensor(x.shape[0])), of('n',3)),
+        "tensor(n)": (lambda x: x * torch.tensor(x.shape[0]), of('n',3)),
+        "new_tensor n": (lambda x: x * x.new_tensor(x.shape[0]), of('n',3)),
+        "max_pool1d": (lambda x: F.max_pool1d(x, 2), of(2,3,'n')),
+        "max_pool1d k3 s1": (lambda x: F.max_pool1d(x, 3, 1, 1), of(2,3,'n')),
+        "interp nearest x2": (lambda x: F.interpolate(x, scale_factor=2), lambda n: [rand(1,2,n,n+1)]),
+        "interp bilinear x2": (lambda x: F.interpolate(x, scale_factor=2, mode='bilinear'), lambda n: [rand(1,2,n,n+1)]),
+        "interp bilinear ac": (lambda x: F.interpolate(x, scale_factor=2, mode='bilinear', align_corners=True), lambda n: [rand(1,2,n,n+1)]),
+        "interp size": (lambda x, y: F.interpolate(x, size=y.shape[2:], mode='bilinear') + y, lambda n: [rand(1,2,4,5), rand(1,2,n,n+1)]),
+        "interp nearest size": (lambda x, y: F.interpolate(x, size=y.shape[-2:], mode='nearest') + y, lambda n: [rand(1,2,n,5), rand(1,2,2*n,n+1)]),
+        "interp linear1d": (lambda x: F.interpolate(x, scale_factor=2, mode='linear'), of(1,2,'n')),
+        "interp bicubic": (lambda x: F.interpolate(x, scale_factor=2, mode='bicubic'), lambda n: [rand(1,2,n,n+1)]),
+        "interp trilinear": (lambda x: F.interpolate(x, scale_factor=2, mode='trilinear'), lambda n: [rand(1,1,3,n,n+1)]),
+        "interp half": (lambda x: F.interpolate(x, scale_factor=0.5), lambda n: [rand(1,2,n,n+1)]),
+        "F.fold": (lambda x: F.fold(F.unfold(x, 2), x.shape[-2:], 2), lambda n: [rand(1,2,n,n+1)]),
+        "pad reflect": (lambda x: F.pad(x, (1, 1), mode='reflect'), of(2,3,'n')),
+        "pad replicate": (lambda x: F.pad(x, (1, 2), mode='replicate'), of(2,3,'n')),
+        "pad reflect 2d": (lambda x: F.pad(x, (1, 1, 1, 1), mode='reflect'), lambda n: [rand(1,2,n,n+1)]),
+        "pad replicate 2d": (lambda x: F.pad(x, (1, 1, 1, 1), mode='replicate'), lambda n: [rand(1,2,n,n+1)]),
+        "index_put": (lambda x, i: x.clone().index_put((i,), torch.ones(3)), lambda n: [rand(n,3), ints(n,hi=n)]),
+        "count_nonzero": (lambda x: (x > 1).count_nonzero(0), of('n',3)),
+        "as_strided": (lambda x: x.as_strided((x.shape[0] - 1, 2), (3, 1)) * 2, of('n',3)),
+        "select n-1": (lambda x: x[x.shape[0] - 1] * 2, of('n',3)),
+        "upsample+cat": (lambda x, y: torch.cat([F.interpolate(x, scale_factor=2), y], 1), lambda n: [rand(1,2,n,n), rand(1,2,2*n,2*n)]),
+        "message passing": (lambda x, i, w: torch.cat([x, torch.zeros(x.shape[0], 3).index_add(0, i[1], F.relu(torch.cat([x[i[0]], x[i[1]]], -1) @ w))], -1), lambda n: [rand(n,3), ints(2, 2*n, hi=n), rand(6,3)]),
+        "x[:, n-1]": (lambda x: x[:, x.shape[1] - 1] * 2, of(3,'n',2)),
+        "x[0, n-1]": (lambda x: x[1:, x.shape[1] - 1, 0] * 2, of(3,'n',2)),
+    }  # fmt: skip
+
+
+NAMES = list(programs())
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled():
+    vitrine.reset()
+
+
+def run(fn, inputs, wanted):
+    """Results, and the gradients of inputs and weights; `wanted`: which inputs have one."""
+    inputs = [x.clone().requires_grad_(i in wanted) for i, x in enumerate(inputs)]
+    results = [r for r in tree_leaves(fn(*inputs)) if isinstance(r, torch.Tensor)]
+    seen = [r for r in results if r.requires_grad]
+    leaves = [x for x in inputs if x.requires_grad] + (list(fn.parameters()) if seen and isinstance(fn, nn.Module) else [])
+    torch.manual_seed(1)
+    gradients = torch.autograd.grad(seen, leaves, [torch.randn_like(r) for r in seen], allow_unused=True) if seen else ()
+    return results, gradients
+
+
+@pytest.mark.parametrize("grad", [False, True], ids=["forward", "backward"])
+@pytest.mark.parametrize("name", part(NAMES, 3))
+def test_no_size_is_made_by_itself(name, grad):
+    fn, make, *rest = programs()[name]
+    ours = vitrine.compile(copy.deepcopy(fn) if isinstance(fn, nn.Module) else fn, fullgraph=True, recompile_limit=MOST)
+    without = rest[0] if rest else ()
+    for n in SIZES:
+        torch.manual_seed(n)
+        inputs = make(n)
+        wanted = {i for i, x in enumerate(inputs) if grad and x.is_floating_point() and i not in without}
+        if grad and not wanted:
+            pytest.skip("it has no gradient")
+        with torch.set_grad_enabled(grad):
+            (results, gradients), (expected, others) = run(ours, inputs, wanted), run(fn, inputs, wanted)
+        torch.testing.assert_close(results, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
+        assert [r.stride() for r in results] == [r.stride() for r in expected], n
+        assert [g is None for g in gradients] == [g is None for g in others], n
+        torch.testing.assert_close([g for g in gradients if g is not None], [g for g in others if g is not None], rtol=1e-3, atol=1e-3, equal_nan=True)
+    assert not made_anew() and len(compiled()) <= MOST
