@@ -187,10 +187,11 @@ std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std
   return made;
 }
 
-// Where a recording fixes a size, another one would fix it at another value: it would serve that alone.
+// Where a recording fixes a size, another one would fix it at another value: it would serve that alone. So it
+// is where strides alone may change.
 bool may_be_another(const SymbolicGraphs& graphs) {
   constexpr size_t kMost = 4;
-  if (graphs.empty() || graphs.size() >= kMost) return false;
+  if (graphs.empty() || graphs.size() >= kMost || graphs[0]->symbols.empty()) return false;
   return std::all_of(graphs.begin(), graphs.end(), [](const std::shared_ptr<SymbolicGraph>& graph) {
     const auto& symbols = graph->table.symbols();
     const bool fixes = std::any_of(symbols.begin(), symbols.end(),
