@@ -149,6 +149,18 @@ torch.zeros_like({t}).scatter_add({d}, ({t} > 0).long() % {t}.shape[{d}], {t})
 {t}.scatter({d}, torch.zeros_like({t}, dtype=torch.int64), {k})
 {t}.masked_select({b}) if {b}.shape == {t}.shape else {t}
 {t}[{t} > 0]
+{t}.nonzero().to({t}.dtype)
+torch.where({t} > 0)[0].to({t}.dtype)
+torch.unique({t}.round(), return_counts=True)[1].to({t}.dtype)
+torch.unique_consecutive({t}.round().reshape(-1))
+torch.bincount({i}.reshape(-1) + 1).to({t}.dtype)
+{t}.repeat_interleave(torch.arange({t}.shape[0]) % 3, 0)
+{t}[{t}.reshape({t}.shape[0], -1)[:, 0] > 0] if {t}.numel() else {t}
+torch.zeros_like({t}).index_add(0, ({t}.reshape({t}.shape[0], -1).sum(1) > 0).nonzero()[:, 0], {t}[{t}.reshape({t}.shape[0], -1).sum(1) > 0] * 2)
+{t}[: ({t} > 0).sum()]
+torch.arange(int({b}.sum()), dtype={t}.dtype) * {k}
+{t}.narrow(0, 0, ({t} > 0).any().long().item())
+sum(p.sum() * n for n, p in enumerate({t}.split([int(({t}[:1] > 9).sum()), {t}.shape[0] - int(({t}[:1] > 9).sum())])))
 {t}.sort({d}).values
 {t}.sort({d}, descending=True)[0]
 {t}.topk(1, {d}).values
