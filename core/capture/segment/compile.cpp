@@ -103,6 +103,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.stands_in = settings_->stands_in && (place.speculates || settings_->fullgraph) &&
                       !settings_->backend && !settings_->replay && !versions && settings_->target.empty() &&
                       !engine_.config.check;
+  options.is_piece = settings_->pieces;
   options.checks_on_gpu = !settings_->graphs();
   options.sizes = &place.sizes[number_];
   if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};

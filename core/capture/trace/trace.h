@@ -233,6 +233,7 @@ struct TraceOptions {
   bool as_eager = false;              // programs are not told that they are compiled
   bool speculates = true;             // that branches which only raise are not taken
   bool stands_in = false;             // that sizes may stand for those of a run, which depend on data
+  bool is_piece = false;              // of a graph with such sizes: what it finds on the stack has them
   bool checks_behind_writes = true;   // a graph that fails at such a check writes nothing
   bool checks_on_gpu = true;          // a graph may wait for a GPU to check what it has computed
   int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break

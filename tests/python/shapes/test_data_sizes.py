@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import vitrine
+from vitrine import _engine
 
 
 def nonzero(x):
@@ -217,3 +218,17 @@ def test_a_number_that_is_only_returned_breaks():
     assert vitrine.compile(f)(torch.ones(3))[1] == 3
     compiled = vitrine.compile(whole, fullgraph=True)
     assert compiled(torch.ones(3))[1] == 3 and compiled(torch.ones(3) * 5)[1] == 15
+
+
+def test_sizes_that_depend_on_data_are_symbols_from_the_first():
+    def f(x):
+        rows = x[x[:, 0] > 0]
+        return rows.exp().sum(0)
+
+    vitrine.reset()
+    compiled = vitrine.compile(f)
+    for count in (5, 3, 2, 6):
+        x = torch.full((7, 6), -1.0).index_fill(0, torch.arange(count), 1.0)
+        same(compiled(x), f(x))
+    compiled_pieces = [row for row in _engine.segments() if "pieces" in row[0]]
+    assert len(compiled_pieces) == 2  # in front of what reads the mask, and behind it

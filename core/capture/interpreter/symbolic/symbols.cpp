@@ -162,12 +162,15 @@ void open_sizes(Tracer& t, Value* v, PyObject* real, ir::NodeKind kind) {
     const auto marks = size_marks(real, n);
     open = t.options.sizes->note_pitch(v->source->path(), sizes, {view.strides, n}) &&
            t.options.dynamic != DynamicMode::Never;
+    const bool of_data = t.options.is_piece && t.options.dynamic != DynamicMode::Never &&
+                         v->source->root()->kind == SourceKind::Stack;
     for (size_t d = 0; d < n; ++d) {
       const std::string name = v->source->path() + ".size(" + std::to_string(d) + ")";
       if (marks[d].contradicts(sizes[d]))
         throw MarkError{name, std::to_string(sizes[d]) + " not in range " + ir::range_text(marks[d].range),
                         asked_at(t)};
       auto origin = size_origin(t, marks[d], changes[d], sizes[d], kind);
+      if (!origin && of_data && d == 0 && sizes[d] >= 2) origin = Symbolic::Origin{"depends on data"};
       if (!origin) continue;
       const auto symbol = static_cast<int32_t>(t.sizes.symbolic->table.symbols().size());
       input.symbols[d] = symbol;
