@@ -113,8 +113,10 @@ void prepare_first_step(T& t, Value* optimizer, PyObject* init_group) {
   }
 }
 
+// The class has a wrapper of PyTorch's for its compiler in the function's place, where that was loaded first.
 Value* init_group(T& t, const A& a, const char* name) {
   PyObject* function = find_object(name);
+  if (PyObject* inner = PyFunction_Check(function) ? wrapped_for_dynamo(function) : nullptr) function = inner;
   prepare_first_step(t, t.look(need(t, a, 0, "self")), function);
   return call_function(t, t.look(t.pinned(function)), a);
 }

@@ -35,14 +35,6 @@ namespace {
 
 constexpr int kMaxDepth = 150;
 
-// The function behind a wrapper that matters to PyTorch's compiler only: what torch.compile returned, and
-// what PyTorch keeps from its compiler in its own library (Optimizer.zero_grad, say). nullptr: it is none.
-PyObject* wrapped_for_dynamo(PyObject* function) {
-  if (PyObject* inner = behind_early_disable(function))
-    return PyFunction_Check(inner) && globals_of_torch(PyFunction_GET_GLOBALS(inner)) ? inner : nullptr;
-  return mark_of(function) == Mark::None ? behind_wrapper(function) : nullptr;
-}
-
 // The user, or a helper of ours, asked that this function runs as it is.
 void stop_at_disabled(PyObject* function) {
   PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
@@ -59,6 +51,12 @@ void stop_at_disabled(PyObject* function) {
 }
 
 }  // namespace
+
+PyObject* wrapped_for_dynamo(PyObject* function) {
+  if (PyObject* inner = behind_early_disable(function))
+    return PyFunction_Check(inner) && globals_of_torch(PyFunction_GET_GLOBALS(inner)) ? inner : nullptr;
+  return mark_of(function) == Mark::None ? behind_wrapper(function) : nullptr;
+}
 
 std::string name_of_callable(PyObject* o) {
   PyRef name(PyObject_GetAttrString(o, "__qualname__"));

@@ -10,6 +10,9 @@ FunctionState function_state(Tracer& t, Value* function);
 Value* call_function(Tracer& t, Value* function, Arguments arguments);  // a PyFunction constant, or Function
 bool made_anew(const Tracer& t, const Value* v);
 Value* call_module(Tracer& t, Value* v, Arguments arguments);
+// The function behind a wrapper that matters to PyTorch's compiler only: what torch.compile returned, and
+// what PyTorch keeps from its compiler in its own library (Optimizer.zero_grad, say). nullptr: it is none.
+PyObject* wrapped_for_dynamo(PyObject* function);
 Arguments spread(Tracer& t, Value* positional, Value* keyword);  // f(*a, **k)
 
 }  // namespace vitrine::capture

@@ -2,6 +2,8 @@
 what an optimizer is about to make of a parameter is there before the program begins."""
 
 import copy
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -181,3 +183,25 @@ def test_a_model_clears_gradients_that_are_not_there():
             assert (a is None) == (p.grad is None)
             if a is not None:
                 torch.testing.assert_close(a, p.grad)
+
+
+def test_pytorchs_own_marks_are_no_break():
+    """torch.compile's first use puts wrappers into the classes of optimizers."""
+    program = """
+import torch, vitrine, torch._dynamo
+torch._dynamo.eval_frame.TorchPatcher.patch()
+p = torch.ones(3, requires_grad=True)
+optimizer = torch.optim.AdamW([p])
+
+@vitrine.compile(fullgraph=True)
+def step():
+    optimizer.zero_grad()
+    p.square().sum().backward()
+    optimizer.step()
+
+step()
+step()
+print(int(optimizer.state[p]["step"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "2", done.stderr
