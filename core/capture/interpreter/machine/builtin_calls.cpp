@@ -8,6 +8,7 @@
 #include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/library/pure_functions.h"
+#include "core/capture/interpreter/machine/calls.h"
 #include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/value_questions.h"
@@ -35,8 +36,12 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
           array_builtins(), optimizer_builtins(), autograd_builtins(), mode_builtins(), warning_builtins(),
           transform_builtins(), choice_builtins(), pure_builtins(), number_builtins(), class_builtins()})
       for (const BuiltinRow& row : rows)
-        if (PyObject* o = find_object(row.path); o && is_in_its_place(row.path, o))
+        if (PyObject* o = find_object(row.path); o && is_in_its_place(row.path, o)) {
           map.emplace(o, row.handler);
+          // What PyTorch has put around its function for its compiler may be around it in other places, too.
+          if (PyObject* inner = PyFunction_Check(o) ? wrapped_for_dynamo(o) : nullptr)
+            map.emplace(inner, row.handler);
+        }
     return map;
   });
 }
