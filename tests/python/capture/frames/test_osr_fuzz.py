@@ -32,7 +32,8 @@ def one_thread():
 
 
 def test_threads_may_be_forced_at_the_same_time(seed):
-    alone = (library.wrapping, library.syntax_trees, library.json_text, library.pickles, syntax.closures, syntax.try_forms)
+    # No syntax trees: CPython 3.11 counts how deep it is in making one in a place that threads share.
+    alone = (library.wrapping, library.json_text, library.pickles, syntax.closures, syntax.try_forms)
     expected = {p: osr_fuzz.plain(p) for p in alone}
     wrong, forced = [], []
 
