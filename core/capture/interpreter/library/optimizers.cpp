@@ -71,7 +71,7 @@ Value* grouped(T& t, const A& a) {
 Value* zero_grad(T& t, const A& a) {
   Value* to_none = a.positional.size() > 1 ? a.positional[1] : a.find("set_to_none");
   if (to_none && !truth(t, to_none))
-    return call_function(t, t.look(t.pinned(find_object("torch.optim.Optimizer.zero_grad"))), a);
+    return call_function(t, t.look(t.pinned(find_unwrapped("torch.optim.Optimizer.zero_grad"))), a);
   return call(t, t.pinned(find_object("vitrine._polyfills.optimizers.zero_grad")),
               {{need(t, a, 0, "self")}, {}});
 }
@@ -113,10 +113,8 @@ void prepare_first_step(T& t, Value* optimizer, PyObject* init_group) {
   }
 }
 
-// The class has a wrapper of PyTorch's for its compiler in the function's place, where that was loaded first.
 Value* init_group(T& t, const A& a, const char* name) {
-  PyObject* function = find_object(name);
-  if (PyObject* inner = PyFunction_Check(function) ? wrapped_for_dynamo(function) : nullptr) function = inner;
+  PyObject* function = find_unwrapped(name);
   prepare_first_step(t, t.look(need(t, a, 0, "self")), function);
   return call_function(t, t.look(t.pinned(function)), a);
 }

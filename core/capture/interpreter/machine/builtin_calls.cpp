@@ -39,8 +39,7 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
         if (PyObject* o = find_object(row.path); o && is_in_its_place(row.path, o)) {
           map.emplace(o, row.handler);
           // What PyTorch has put around its function for its compiler may be around it in other places, too.
-          if (PyObject* inner = PyFunction_Check(o) ? wrapped_for_dynamo(o) : nullptr)
-            map.emplace(inner, row.handler);
+          map.emplace(find_unwrapped(row.path), row.handler);
         }
     return map;
   });

@@ -58,6 +58,12 @@ PyObject* wrapped_for_dynamo(PyObject* function) {
   return mark_of(function) == Mark::None ? behind_wrapper(function) : nullptr;
 }
 
+PyObject* find_unwrapped(const std::string& path) {
+  PyObject* found = find_object(path);
+  PyObject* inner = found && PyFunction_Check(found) ? wrapped_for_dynamo(found) : nullptr;
+  return inner ? inner : found;
+}
+
 std::string name_of_callable(PyObject* o) {
   PyRef name(PyObject_GetAttrString(o, "__qualname__"));
   if (!name) PyErr_Clear();

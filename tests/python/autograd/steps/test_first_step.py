@@ -205,3 +205,15 @@ print(int(optimizer.state[p]["step"]), sum("step" in row[0] for row in vitrine._
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["2", "1"], done.stderr
+
+
+def test_gradients_that_are_set_to_zero_are_no_break():
+    p = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.AdamW([p])
+
+    def step():
+        optimizer.zero_grad(set_to_none=False)
+        p.square().sum().backward()
+        optimizer.step()
+
+    assert not vitrine.explain(step)().graph_break_reasons
