@@ -10,8 +10,8 @@
 //   by_instructions          interprets a frame of PyTorch's own that Vitrine would write otherwise
 //   backward_for_real        leaves out the backward pass: what leaves the segment needs autograd
 //   checkpoints_for_real     leaves out checkpoints: PyTorch's autograd differentiates the graph
-//   no_stand_ins             breaks where a size or an int depends on data: what is recorded would be of no
-//   use no_checks_behind_writes  leaves out checks behind writes: PyTorch's autograd differentiates the graph
+//   no_stand_ins             breaks where a size or an int depends on data
+//   no_checks_behind_writes  leaves out checks behind writes: PyTorch's autograd differentiates the graph
 //   before_break             ends before what must run for real
 //   before_handler           ends before the exception that the outermost frame handles, or its locals()
 //   before_gradients         ends behind an update of what is differentiated there

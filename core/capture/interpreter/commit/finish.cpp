@@ -327,7 +327,6 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   sizes.symbolic->find_use();
   if (dynamic(*this)) trace->symbolic = sizes.symbolic;
   if (sizes.last_stand_in) show_stand_ins(*this, *trace);
-
   trace->sources = values.sources;
   trace->inputs = graph.inputs;
   trace->prepared = std::move(effects.prepared);

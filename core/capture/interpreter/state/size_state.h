@@ -17,7 +17,7 @@ struct SizeState {
   Values computed;                                // floats that sizes give, which the graph has for inputs
   // Sizes and ints of the program stand for those of a run, which depend on data: all that it asks of sizes
   // from here on is asked again by the run. The last of these ints (0: there is none), which symbols have
-  // them for hints, and how many calls the graph had when the last one came.
+  // them for hints, and how many calls the graph had when the first one came.
   int64_t last_stand_in = 0;
   std::vector<int32_t> stand_ins;
   int64_t calls_before_stand_ins = 0;

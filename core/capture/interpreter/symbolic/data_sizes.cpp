@@ -1,9 +1,10 @@
 #include "core/capture/interpreter/symbolic/data_sizes.h"
 
 #include <algorithm>
-#include <limits>
+#include <string_view>
 
 #include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/types/tensors/tensor_members.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/ir/each_integer.h"
 #include "core/recording/symbolic_int.h"
@@ -47,9 +48,9 @@ ir::GraphPtr with_symbols(const ir::GraphPtr& graph, ir::SymbolTable& shown,
   return out.finish(graph->results());
 }
 
-}  // namespace
-
-Value* data_number(Tracer& t, Value* tensor, const std::string& method) {
+// What item(), tolist(), int() of a tensor of integers give: ints that each run reads. nullptr: another
+// question.
+Value* data_number(Tracer& t, Value* tensor, std::string_view method) {
   const ir::TensorType type = torch_api::type_of(tensor->obj);
   const bool list = method == "tolist";
   const bool reads = list || method == "item" || method == "__int__" || method == "__index__";
@@ -82,11 +83,18 @@ Value* data_number(Tracer& t, Value* tensor, const std::string& method) {
   return t.sequence(ValueKind::List, std::move(all));
 }
 
+}  // namespace
+
+Value* read_number(Tracer& t, Value* tensor, const char* method) {
+  Value* known = known_number(t, tensor, method);
+  return known ? known : data_number(t, tensor, method);
+}
+
 void note_stand_ins(Tracer& t, int64_t last) {
   const ir::NodeId node = t.lowering().last_captured();
   while (t.sizes.last_stand_in < last)
     add_symbol(t, "value " + std::to_string(node) + ".size", torch_api::next_stand_in(t.sizes.last_stand_in),
-               {0, std::numeric_limits<int64_t>::max()}, node);
+               {.lo = 0}, node);
 }
 
 void show_stand_ins(const Tracer& t, Trace& trace) {

@@ -9,9 +9,9 @@
 
 namespace vitrine::capture {
 
-// What item(), tolist(), int() of a tensor of integers give: ints that each run reads. nullptr: the program
-// is to break there.
-Value* data_number(Tracer& t, Value* tensor, const std::string& method);
+// What a method of a tensor that reads its value gives (item, __index__, ...): the number, where it is known
+// at capture; of integers also ints that each run reads. nullptr: the program is to break there.
+Value* read_number(Tracer& t, Value* tensor, const char* method);
 // The call at hand has given sizes that stand for those of a run, up to this one.
 void note_stand_ins(Tracer& t, int64_t last);
 // The arguments of a call that splits or narrows by such ints: of parts that fit the tensor that is recorded,

@@ -204,12 +204,7 @@ Value* asked_symbol(Tracer& t, PyObject* function, PyObject* args, const std::st
   if (!is_int || overflow != 0) return PyErr_Clear(), nullptr;  // or it raises, or goes beyond 64 bits
   if (n < 2) return fact(t, function, args);
   t.lowering().note_question(function, args);
-  const auto symbol = static_cast<int32_t>(t.sizes.symbolic->table.symbols().size());
-  ir::SymbolTable& table = t.sizes.symbolic->table;
-  const ir::Sym sym = t.sizes.last_stand_in ? table.integer(text, n) : table.size(text, n);
-  t.sizes.symbolic->origins.push_back({"computed from other sizes at " + asked_at(t)});
-  t.sizes.symbolic->questions.push_back({symbol, nullptr});
-  return symbol_value(t, sym);
+  return symbol_of_question(t, text, n, std::numeric_limits<int64_t>::min());
 }
 
 // n & ~7, math.isqrt(n): an int that has no form as a symbol of its own. nullptr: no argument is a size,

@@ -1,6 +1,5 @@
 // Ints that may be others in the next call: sizes of inputs, ints among them, and what is computed from
 // these. Only what is written here keeps them open; everything else looks at them, which fixes them.
-#include <limits>
 #include <utility>
 
 #include "core/capture/guards/source_reader.h"
@@ -225,7 +224,15 @@ Value* fact(Tracer& t, PyObject* callable, PyObject* args) {
   return t.fold(answer.release());
 }
 
-constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
+Value* symbol_of_question(Tracer& t, const std::string& text, int64_t answer, int64_t least, int32_t node) {
+  Symbolic& symbolic = *t.sizes.symbolic;
+  const auto number = static_cast<int32_t>(symbolic.table.symbols().size());
+  const ir::Sym sym = t.sizes.last_stand_in ? symbolic.table.integer(text, answer, {.lo = least})
+                                            : symbolic.table.size(text, answer);
+  symbolic.origins.push_back({"computed from other sizes at " + asked_at(t), {}, node});
+  symbolic.questions.push_back({number, nullptr});
+  return symbol_value(t, sym);
+}
 
 // The size or stride of a tensor in one dim; `d` from 0.
 static Value* open_fact(Tracer& t, Value* tensor, const char* method, int64_t d) {
@@ -237,16 +244,9 @@ static Value* open_fact(Tracer& t, Value* tensor, const char* method, int64_t d)
   const int64_t n = PyLong_AsLongLong(answer.get());
   if (n < 2) return fact(t, function.get(), args.get());
   t.lowering().note_question(function.get(), args.get());
-  const auto number = static_cast<int32_t>(t.sizes.symbolic->table.symbols().size());
   const ir::Ref ref = t.lowering().captured_ref(tensor->obj);
-  const std::string source =
-      "value " + std::to_string(ref.node) + "." + method + "(" + std::to_string(d) + ")";
-  ir::SymbolTable& table = t.sizes.symbolic->table;
-  const ir::Sym sym =
-      t.sizes.last_stand_in ? table.integer(source, n, {0, kUnbounded}) : table.size(source, n);
-  t.sizes.symbolic->origins.push_back({"computed from other sizes at " + asked_at(t), {}, ref.node});
-  t.sizes.symbolic->questions.push_back({number, nullptr});
-  return symbol_value(t, sym);
+  const std::string text = "value " + std::to_string(ref.node) + "." + method + "(" + std::to_string(d) + ")";
+  return symbol_of_question(t, text, n, 0, ref.node);
 }
 
 Value* dimension(Tracer& t, Value* tensor, int64_t d) {

@@ -15,6 +15,10 @@ PyObject* symbol_object(Tracer& t, Value* v);                                  /
 PyObject* hints_of(Tracer& t, Value* v);                                       // new reference
 void settle(Tracer& t, Value* v);                                              // fixes every such int in it
 void fix_all_sizes(Tracer& t);
+// The int that is the answer to a question of that text, noted just now; node: of whose result it is a size,
+// or -1. In a trace with sizes that depend on data it may be any from `least` on, else it is neither 0 nor 1.
+Value* symbol_of_question(Tracer& t, const std::string& text, int64_t answer, int64_t least,
+                          int32_t node = -1);
 Value* fact(Tracer& t, PyObject* callable, PyObject* args);
 std::string asked_at(Tracer& t);
 // What statically_known_true and statically_known_false are given of a comparison: they add no guard.

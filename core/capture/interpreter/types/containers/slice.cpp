@@ -35,10 +35,8 @@ void enter_slice(Tracer& t, Value* v) {
 
 PyObject* slice_to_torch(Tracer& t, Value* v) {
   const auto bound = [&](Value* at) {
-    const bool is_tensor = peek(t, at)->is(ValueKind::Tensor);
-    Value* known = is_tensor ? known_number(t, t.look(at), "__index__") : nullptr;
-    if (is_tensor && !known) known = data_number(t, t.look(at), "__index__");
-    return to_python(t, known ? known : at);
+    Value* read = peek(t, at)->is(ValueKind::Tensor) ? read_number(t, t.look(at), "__index__") : nullptr;
+    return to_python(t, read ? read : at);
   };
   PyRef a(bound(v->items()[0])), b(bound(v->items()[1])), c(bound(v->items()[2]));
   for (PyObject* each : {a.get(), b.get(), c.get()})

@@ -36,9 +36,7 @@ Value* number(Tracer& t, const Arguments& a, const char* type) {
   if (!a.positional.empty()) {
     Value* v = t.look(a.positional[0]);
     if (v->is(ValueKind::Tensor) && a.positional.size() == 1 && a.keyword.empty())
-      if (Value* known = known_number(t, v, (std::string("__") + type + "__").c_str())) return known;
-    if (v->is(ValueKind::Tensor) && is_int)
-      if (Value* read = data_number(t, v, "__int__")) return read;
+      if (Value* read = read_number(t, v, (std::string("__") + type + "__").c_str())) return read;
     if (v->is(ValueKind::Tensor))
       stop("scalar_read", std::string(type) + "() reads the value of a tensor (" + describe(t, v) + ")");
     if (v->is(ValueKind::Object) && std::string(type) != "complex")

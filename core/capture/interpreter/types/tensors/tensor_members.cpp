@@ -217,9 +217,7 @@ Value* tensor_method(Tracer& t, Value* self, const std::string& name, PyObject* 
     return t.fold(PyObject_Call(callable, all.get(), keyword.get()));
   }
   if (row && row->answer == Answer::Reads && a.positional.empty() && a.keyword.empty())
-    if (Value* known = known_number(t, self, row->name)) return known;
-  if (row && row->answer == Answer::Reads && a.positional.empty() && a.keyword.empty())
-    if (Value* read = data_number(t, self, name)) return read;
+    if (Value* read = read_number(t, self, row->name)) return read;
   if (row && row->answer == Answer::Reads)
     stop("scalar_read", std::string(row->why) + " reads the value of a tensor (" + describe(t, self) + ")");
   if (row) stop("unsupported_operator", "Tensor." + name + ": " + row->why);
