@@ -163,7 +163,7 @@ Segment::Fit Segment::judge(const Frame& frame, const torch_api::GlobalState& st
   if (!trace_->symbolic) return Fit::Yes;
   if (!guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart)) return Fit::No;
   ready_ = nullptr;
-  if (trace_->stands_in) return may_hold() ? Fit::Yes : Fit::No;  // its code serves all sizes
+  if (trace_->stands_in) return may_serve() ? Fit::Yes : Fit::No;  // its code serves all sizes
   if (!knows_sizes()) return Fit::New;
   return holds() ? Fit::Yes : Fit::No;
 }
@@ -183,9 +183,7 @@ bool Segment::is_ready() {
 
 Segment::Fit Segment::judge_new_sizes() {
   if (std::find(refused_.begin(), refused_.end(), call_.key) != refused_.end()) return Fit::No;
-  std::vector<bool> known;
-  const std::vector<int64_t> values = symbol_values(*trace_->symbolic, call_, known);
-  if (!trace_->symbolic->table.may_hold(values, known) || !has_backend_strides(values)) return Fit::No;
+  if (!may_serve()) return Fit::No;
   for (const std::shared_ptr<SymbolicGraph>& graph : symbolic_)
     if (!ready_ && graph->serves() && graph->joint && !graph->region)
       ready_ = evaluated_instance(*trace_, graph, call_);
@@ -193,10 +191,10 @@ Segment::Fit Segment::judge_new_sizes() {
 }
 
 // Of the sizes of the check, where others are known only when it has run.
-bool Segment::may_hold() const {
+bool Segment::may_serve() const {
   std::vector<bool> known;
   const std::vector<int64_t> values = symbol_values(*trace_->symbolic, call_, known);
-  return trace_->symbolic->table.may_hold(values, known);
+  return trace_->symbolic->table.may_hold(values, known) && has_backend_strides(values);
 }
 
 bool Segment::knows_sizes() {
@@ -432,16 +430,21 @@ bool Segment::add_inputs(std::span<const PyRef> sources, std::vector<PyObject*>&
   return true;
 }
 
+bool Segment::add_backend_inputs(std::span<const PyRef> sources, const std::vector<int64_t>& values,
+                                 std::vector<PyObject*>& inputs, std::vector<PyRef>& numbers) const {
+  numbers.reserve(backend_symbols_.size() + inputs_.size());
+  for (int32_t symbol : backend_symbols_)
+    inputs.push_back(numbers.emplace_back(PyLong_FromLongLong(values.at(static_cast<size_t>(symbol)))).get());
+  return add_inputs(sources, inputs, numbers);
+}
+
 // What the user's own code raises is the user's. Modes that it leaves on are not: those of the program
 // follow.
 SegmentOutcome Segment::run_backend(std::span<const PyRef> sources, const std::vector<int64_t>& values,
                                     std::vector<PyObject*>& results) {
   std::vector<PyObject*> inputs;
   std::vector<PyRef> numbers;
-  numbers.reserve(backend_symbols_.size() + inputs_.size());
-  for (int32_t symbol : backend_symbols_)
-    inputs.push_back(numbers.emplace_back(PyLong_FromLongLong(values.at(static_cast<size_t>(symbol)))).get());
-  if (!add_inputs(sources, inputs, numbers)) return SegmentOutcome::raised();
+  if (!add_backend_inputs(sources, values, inputs, numbers)) return SegmentOutcome::raised();
   const size_t expected = trace_->graphs.captured->results().size();
   const torch_api::ModesAsBefore modes;
   if (run_by_backend(backend_.get(), inputs, expected, results)) return SegmentOutcome::ran();
@@ -454,12 +457,9 @@ SegmentOutcome Segment::run_pieces(std::span<const PyRef> sources, std::vector<i
                                    std::vector<PyObject*>& results) {
   std::vector<PyObject*> inputs;
   std::vector<PyRef> numbers;
-  numbers.reserve(backend_symbols_.size() + inputs_.size());
   std::vector<bool> known;
   values = symbol_values(*trace_->symbolic, call_, known);
-  for (int32_t symbol : backend_symbols_)
-    inputs.push_back(numbers.emplace_back(PyLong_FromLongLong(values.at(static_cast<size_t>(symbol)))).get());
-  if (!add_inputs(sources, inputs, numbers)) return SegmentOutcome::raised();
+  if (!add_backend_inputs(sources, values, inputs, numbers)) return SegmentOutcome::raised();
   RandomState random(trace_->graph_effects.random);
   {
     const torch_api::ModesAsBefore modes;

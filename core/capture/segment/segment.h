@@ -103,7 +103,7 @@ class Segment {
   Fit judge_new_sizes();
   bool is_ready();
   bool knows_sizes();
-  bool may_hold() const;
+  bool may_serve() const;
   bool holds() const;
   PyRef input_at_rest(int32_t ordinal);
   GuardFailure find_failure(const Frame& frame, const torch_api::GlobalState& state);
@@ -122,6 +122,9 @@ class Segment {
   // Python error is set.
   bool add_inputs(std::span<const PyRef> sources, std::vector<PyObject*>& inputs,
                   std::vector<PyRef>& numbers) const;
+  // The same behind the symbols that a backend's code takes.
+  bool add_backend_inputs(std::span<const PyRef> sources, const std::vector<int64_t>& values,
+                          std::vector<PyObject*>& inputs, std::vector<PyRef>& numbers) const;
   SegmentOutcome run_backend(std::span<const PyRef> sources, const std::vector<int64_t>& values,
                              std::vector<PyObject*>& results);
   SegmentOutcome run_stand_ins(Frame& frame, std::span<PyRef> sources, std::vector<PyObject*>& results);
