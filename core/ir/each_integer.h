@@ -3,6 +3,8 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "core/ir/graph.h"
 
@@ -26,6 +28,19 @@ void each_integer(T& of, F&& f) {
     for (auto& [name, arg] : of.kwargs) each_integer(arg, f);
     for (auto& type : of.outputs) each_integer(type, f);
   }
+}
+
+// The graph with f(number) done to each of its integers, those of its results included.
+template <class F>
+GraphPtr with_each_integer(const Graph& graph, F&& f) {
+  Builder out(graph.stage, nullptr);
+  for (Node node : graph.nodes()) {
+    each_integer(node, f);
+    out.add(std::move(node));
+  }
+  std::vector<Arg> results = graph.results();
+  for (Arg& result : results) each_integer(result, f);
+  return out.finish(std::move(results));
 }
 
 // Whether one of them is an expression.

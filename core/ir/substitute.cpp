@@ -11,14 +11,11 @@ class Substitution {
  public:
   Substitution(const SymbolTable& table, std::span<const int64_t> values) : table_(table), values_(values) {}
 
-  template <class T>
-  void put_into(T& whole) {
-    each_integer(whole, [&](Sym& number) {
-      if (!number.symbolic()) return;
-      const auto known = table_.evaluate(number, values_);
-      if (!known) failed_ = table_.text(number);
-      number = known.value_or(0);
-    });
+  void operator()(Sym& number) {
+    if (!number.symbolic()) return;
+    const auto known = table_.evaluate(number, values_);
+    if (!known) failed_ = table_.text(number);
+    number = known.value_or(0);
   }
   template <class T>
   Result<T> given(T whole) const {
@@ -34,7 +31,7 @@ class Substitution {
 
 template <class T>
 Result<T> one_at_sizes(T whole, Substitution values) {
-  values.put_into(whole);
+  each_integer(whole, values);
   return values.given(std::move(whole));
 }
 
@@ -51,14 +48,8 @@ Result<Node> at_sizes(const Node& node, const SymbolTable& table, std::span<cons
 
 Result<GraphPtr> at_sizes(const Graph& graph, const SymbolTable& table, std::span<const int64_t> values) {
   Substitution put(table, values);
-  Builder out(graph.stage, nullptr);
-  for (Node node : graph.nodes()) {
-    put.put_into(node);
-    out.add(std::move(node));
-  }
-  std::vector<Arg> results = graph.results();
-  for (Arg& result : results) put.put_into(result);
-  return put.given(out.finish(std::move(results)));
+  GraphPtr made = with_each_integer(graph, put);
+  return put.given(std::move(made));
 }
 
 }  // namespace vitrine::ir

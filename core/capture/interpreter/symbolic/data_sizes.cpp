@@ -27,25 +27,18 @@ ir::Sym add_symbol(Tracer& t, const std::string& text, int64_t stand_in, ir::Sym
 }
 
 // What is a multiple of a stand-in becomes the multiple of its symbol.
-void put_symbols(ir::Node& node, ir::SymbolTable& shown, const std::vector<int32_t>& stand_ins) {
-  ir::each_integer(node, [&](ir::Sym& number) {
+ir::GraphPtr with_symbols(const ir::Graph& graph, ir::SymbolTable& shown,
+                          const std::vector<int32_t>& stand_ins) {
+  return ir::with_each_integer(graph, [&](ir::Sym& number) {
     const int64_t n = number.hint();
     for (const int32_t i : stand_ins) {
       const int64_t stand_in = shown.symbols()[static_cast<size_t>(i)].hint;
-      if (number.symbolic() || n < stand_in || n % stand_in != 0) continue;
+      if (n < stand_in) return;  // they grow
+      if (n % stand_in != 0) continue;
       number = shown.symbol(i) * (n / stand_in);
+      return;
     }
   });
-}
-
-ir::GraphPtr with_symbols(const ir::GraphPtr& graph, ir::SymbolTable& shown,
-                          const std::vector<int32_t>& stand_ins) {
-  ir::Builder out(graph->stage, nullptr);
-  for (ir::Node node : graph->nodes()) {
-    put_symbols(node, shown, stand_ins);
-    out.add(std::move(node));
-  }
-  return out.finish(graph->results());
 }
 
 // What item(), tolist(), int() of a tensor of integers give: ints that each run reads. nullptr: another
@@ -102,8 +95,8 @@ void show_stand_ins(const Tracer& t, Trace& trace) {
   if (!trace.graphs.captured) return;
   trace.shown = std::make_shared<ir::SymbolTable>();
   for (const ir::Symbol& s : t.sizes.symbolic->table.symbols()) trace.shown->integer(s.source, s.hint);
-  trace.graphs.captured = with_symbols(trace.graphs.captured, *trace.shown, t.sizes.stand_ins);
-  trace.graphs.aten = with_symbols(trace.graphs.aten, *trace.shown, t.sizes.stand_ins);
+  trace.graphs.captured = with_symbols(*trace.graphs.captured, *trace.shown, t.sizes.stand_ins);
+  trace.graphs.aten = with_symbols(*trace.graphs.aten, *trace.shown, t.sizes.stand_ins);
 }
 
 namespace {
