@@ -146,8 +146,11 @@ class GraphBuilder:
         if not any(isinstance(value, fx.Node) for value in values):
             return function(*values)
         node = self.graph.call_function(function, values)
-        node.meta["val"] = node.meta["example_value"] = function(*(v.meta["val"] if isinstance(v, fx.Node) else v for v in values))
+        self._describe_number(node, function, values)
         return node
+
+    def _describe_number(self, node: fx.Node, function, values) -> None:
+        node.meta["val"] = node.meta["example_value"] = function(*(v.meta["val"] if isinstance(v, fx.Node) else v for v in values))
 
     def _attribute(self, value, name: str) -> fx.Node:
         base, count = name, 0

@@ -7,8 +7,9 @@ import torch
 from torch import fx
 
 from vitrine import _engine
-from vitrine._fx import _ARITHMETIC, _SET_GRAD, _SPELT, GraphBuilder, _spelling
+from vitrine._fx import _SET_GRAD, _SPELT, GraphBuilder, _spelling
 
+# kSpeculated of core/capture/trace/trace.h: what a run raises where it is to be eager's.
 _OTHERWISE = "vitrine: the program takes the way that raises"
 _IN_PARTS = ("split", "chunk", "unbind", "tensor_split", "split_with_sizes", "hsplit", "vsplit", "dsplit", "unsafe_split", "unsafe_chunk")
 # Compiled apart from this file, which is no user's: where the checks hold, nothing is left of them.
@@ -88,9 +89,8 @@ class PiecesBuilder(GraphBuilder):
         own = {key: value for key, value in settings.items() if key not in _DROPPED}
         return _engine.CompiledFunction(forward, {**own, "capture_data_sizes": False, "pieces": True})
 
-    def _computed(self, operation, *operands):
-        function, values = _ARITHMETIC[operation], tuple(map(self._integer, operands))
-        return self.graph.call_function(function, values) if any(isinstance(v, fx.Node) for v in values) else function(*values)
-
     def _describe(self, node, dtype, sizes, strides, device):
+        pass
+
+    def _describe_number(self, node, function, values):
         pass
