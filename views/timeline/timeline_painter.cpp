@@ -80,7 +80,7 @@ class TimelinePainter {
     return nullptr;
   }
 
-  // Unit at zero only, steps 1-2-5 about 90 px apart.
+  // Unit at zero, or at the first number where zero is out of view; steps 1-2-5 about 90 px apart.
   void ruler() {
     QRectF row(area_.left(), area_.top(), area_.width(), kRuler);
     p_.fillRect(row, t_.bg1);
@@ -93,14 +93,18 @@ class TimelinePainter {
       }
     MeasureUnit unit = timeUnit(std::max<double>(step, static_cast<double>(timeline_.end_ns)));
     int decimals = std::max(0, static_cast<int>(std::ceil(std::log10(unit.size / step) - 1e-9)));
+    bool named = false;
     p_.save();
     p_.setClipRect(QRectF(window_.left, row.top(), area_.right() - window_.left, row.height()));
     for (double at = std::floor(static_cast<double>(window_.from) / step) * step;
          window_.x(static_cast<int64_t>(at)) < area_.right(); at += step) {
       double x = window_.x(static_cast<int64_t>(at));
       hairline(p_, {x, row.bottom() - 5}, {x, row.bottom()}, t_.ctl);
-      QString text =
-          std::abs(at) < step / 2 ? QStringLiteral("0 ") + unit.name : fixed(at / unit.size, decimals);
+      const bool zero = std::abs(at) < step / 2;
+      const bool names = zero || (!named && window_.from > 0 && x >= window_.left);
+      named = named || names;
+      QString text = zero ? QStringLiteral("0") : fixed(at / unit.size, decimals);
+      if (names) text += " " + unit.name;
       // A number that would be cut is left out; its tick says where it is.
       const int wide = textWidth(t_.mono(11), text);
       if (x + 4 + wide > area_.right() - 4) continue;
