@@ -192,6 +192,8 @@ struct Trace {
   std::vector<Effect> effects;   // replayed in order, after the graph, before locals and stack are committed
   PreparedStates prepared;       // kept by the first run that succeeds
   bool needs_grad = false;       // grad mode is on and an input requires grad
+  std::optional<ir::Device> as_if;  // as of TraceOptions, also where it is recorded for other sizes
+  std::string target;
   // Then: its forward and backward, or why there is none and it runs by Replayer.
   std::shared_ptr<const torch_api::Joint> joint;
   std::string no_joint;

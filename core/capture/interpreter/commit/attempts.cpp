@@ -219,6 +219,8 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
   if (!trace)
     trace = Tracer(frame, attempt.options, 0, bytecodes).give_up(attempt.broke.value_or(BreakInfo{}));
   trace->retries = std::move(attempt.retries);
+  trace->as_if = given.as_if;
+  trace->target = given.target;
   return trace;
 }
 
