@@ -87,6 +87,7 @@ std::optional<ir::Arg> to_arg(PyObject* value, const TensorArg& tensor) {
     return ir::Arg(std::move(list));
   }
   if (is_symbolic_number(value)) {
+    if (const auto real = fixed_real_of(value)) return ir::Arg(*real);
     const auto size = sym_of(value);
     return size ? std::optional(ir::Arg(*size)) : std::nullopt;
   }

@@ -462,6 +462,14 @@ std::optional<Sym> sym_of(PyObject* value) {
   return of && of->kind == SizeNode::Kind::integer ? std::optional<Sym>(of->integer) : std::nullopt;
 }
 
+std::optional<double> fixed_real_of(PyObject* value) {
+  if (!is_a(value, Name::SymFloat)) return std::nullopt;
+  const PyRef node = PyRef::steal(PyObject_GetAttrString(value, "node"));
+  const SizeNode* of = node ? node_of(node.get()) : nullptr;
+  PyErr_Clear();
+  return of && of->kind == SizeNode::Kind::real ? std::optional<double>(of->real) : std::nullopt;
+}
+
 bool is_symbolic_number(PyObject* value) {
   return is_a(value, Name::SymInt) || is_a(value, Name::SymBool) || is_a(value, Name::SymFloat);
 }

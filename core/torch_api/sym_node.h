@@ -18,6 +18,8 @@ _object* sym_tuple(std::span<const ir::Sym> values);
 // What a SymInt of sym_int() or of PyTorch's arithmetic with one stands for; an int is a constant. Nothing:
 // any other object.
 std::optional<ir::Sym> sym_of(_object* value);
+// What a SymFloat of PyTorch's arithmetic with SymInts is: its sizes are fixed. Nothing: any other object.
+std::optional<double> fixed_real_of(_object* value);
 // Whether it is a torch.SymInt, SymBool or SymFloat.
 bool is_symbolic_number(_object* value);
 
