@@ -54,7 +54,7 @@ std::optional<Types> masked_select(const DataCall& of) {
 // A mask stands for an index into each of its dims.
 std::optional<Types> index(const DataCall& of) {
   const std::vector<ops::ShapeArg>& given = of.call.args.at(1).list;
-  const ir::TensorType found = ir::TensorType::contiguous(ir::DType::i64, {of.new_size()});
+  const ir::TensorType found = of.like(0, ir::DType::i64, {of.new_size()});
   ops::ShapeCall call = of.call;
   std::vector<ops::ShapeArg>& indices = call.args[1].list;
   indices.clear();
