@@ -57,7 +57,7 @@ void ProgramPlan::renumber_buffers(const codegen::Program& program, const std::v
 // Whether it is called as it was.
 bool ProgramPlan::renumber_call(const codegen::Step& from, Step& step, const ChangingParts& changing) {
   const auto slot = [&](ir::Ref ref) { return changing.slots.at(ref); };
-  if (step.kind == StepKind::view) return true;
+  if (step.kind == StepKind::view || (step.library && step.library->for_any_size())) return true;
   auto library = bridge::LibraryCall::make(from.node, slot, from.algorithm);
   if (!library != !step.library) return false;
   if (library) {

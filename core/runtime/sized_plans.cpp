@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "core/ir/each_integer.h"
 #include "core/runtime/arena_pool.h"
 #include "core/torch_api/bridge.h"
+#include "core/torch_api/library/library.h"
 
 namespace vitrine::runtime {
 
@@ -66,13 +68,29 @@ SizedMemory memory_of(const codegen::Program& program, const ir::Graph& graph) {
   return out;
 }
 
+// PyTorch's own products ask cuBLAS's heuristics at each size that is new, which takes longer than the
+// launch.
+codegen::Program with_products_of_any_size(codegen::Program program) {
+  for (codegen::Step& step : program.steps) {
+    if (step.kind != codegen::Step::Kind::library || step.algorithm != 0) continue;
+    const ir::TensorType& type = step.node.type();
+    const bool half = type.dtype == ir::DType::f16 || type.dtype == ir::DType::bf16;
+    const auto changes = [&](int32_t b) {
+      return b >= 0 && ir::has_expression(program.buffers[static_cast<size_t>(b)].type);
+    };
+    const bool sized = std::ranges::any_of(step.buffers, changes);
+    if (half && sized && type.device.is_cuda()) step.algorithm = torch_api::LibraryCall::kForAnySize;
+  }
+  return program;
+}
+
 }  // namespace
 
 ProgramPlans::ProgramPlans(const ir::Graph& graph, codegen::Program program,
                            std::vector<LoadedKernel> kernels, std::vector<Problem> problems,
                            const ir::SymbolTable& table, CompileOptions options)
     : memory_(memory_of(program, graph)),
-      programs_(ProgramPlan::without_texts(std::move(program))),
+      programs_(ProgramPlan::without_texts(with_products_of_any_size(std::move(program)))),
       changing_(programs_.symbolic()),
       kernels_(std::move(kernels)),
       problems_(std::move(problems)),

@@ -105,8 +105,9 @@ struct Step {
   int32_t kernel = -1;
   std::vector<int32_t> buffers;  // read (kernel: all arguments)
   std::vector<int32_t> outs;     // written
-  ir::Node node;      // library, opaque: op, args, kwargs; a Ref's value is found through value_buffer
-  int algorithm = 0;  // library: of cuBLASLt, from 1; 0: PyTorch's own call
+  ir::Node node;  // library, opaque: op, args, kwargs; a Ref's value is found through value_buffer
+  // library: of cuBLASLt, from 1; 0: PyTorch's own call; -1: cuBLASLt's, of about the sizes of a call
+  int algorithm = 0;
   std::vector<ir::Sym> numbers;  // kernel: its last argument, if there are any
   // Of a library step: kernels for its product. Of a kernel step: that of the product `node` and this in one.
   std::vector<Alternative> instead;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 
@@ -29,6 +30,8 @@ using CublasStatus = int;  // cublasStatus_t: 0 = success
     "cublasLtMatmulPreferenceSetAttribute")                                                                  \
   X(heuristic, CublasStatus (*)(void*, void*, void*, void*, void*, void*, void*, int, void*, int*),          \
     "cublasLtMatmulAlgoGetHeuristic")                                                                        \
+  X(check, CublasStatus (*)(void*, void*, void*, void*, void*, void*, const void*, void*),                   \
+    "cublasLtMatmulAlgoCheck")                                                                               \
   X(matmul,                                                                                                  \
     CublasStatus (*)(void*, void*, const void*, const void*, void*, const void*, void*, const void*,         \
                      const void*, void*, void*, void*, const void*, void*, size_t, void*),                   \
@@ -218,17 +221,83 @@ int LtProduct::ask(const LtProblem& p, int wanted, int64_t workspace) {
   return failed;
 }
 
-Result<std::unique_ptr<LtProduct>> LtProduct::make(const LtProblem& problem, int wanted, int64_t workspace) {
-  if (!lt()) return Error{"PyTorch has loaded no cuBLASLt"};
+// The GPU is current.
+Result<std::unique_ptr<LtProduct>> LtProduct::described(const LtProblem& problem) {
   std::unique_ptr<LtProduct> made(new LtProduct);
   made->device_ = problem.device;
-  const CurrentGpu current(problem.device);
   made->handle_ = handle_on(problem.device);
   if (!made->handle_) return Error{"cuBLASLt could not be started on this GPU"};
-  CublasStatus failed = made->describe(problem);
-  if (!failed) failed = made->ask(problem, wanted, workspace);
-  if (failed) return Error{words(failed)};
-  if (made->results_.empty()) return Error{"cuBLASLt has no algorithm for this product"};
+  if (const CublasStatus failed = made->describe(problem)) return Error{words(failed)};
+  return made;
+}
+
+Result<std::unique_ptr<LtProduct>> LtProduct::make(const LtProblem& problem, int wanted, int64_t workspace) {
+  if (!lt()) return Error{"PyTorch has loaded no cuBLASLt"};
+  const CurrentGpu current(problem.device);
+  auto made = described(problem);
+  if (!made) return made;
+  if (const CublasStatus failed = made.value()->ask(problem, wanted, workspace)) return Error{words(failed)};
+  if (made.value()->results_.empty()) return Error{"cuBLASLt has no algorithm for this product"};
+  return made;
+}
+
+namespace {
+
+// Sizes within a fifth of each other have one number.
+int64_t about(int64_t size) {
+  if (size <= 16) return size;
+  const int octave = 63 - std::countl_zero(static_cast<uint64_t>(size));
+  return 64 + 4 * octave + ((size >> (octave - 2)) & 3);
+}
+// What kernels ask of a step, as they do of an address: the power of two that divides it, up to 16.
+int64_t divisor(int64_t step) {
+  return std::min<int64_t>(16, step & -step);
+}
+
+// Problems that are likely to have one algorithm.
+std::vector<int64_t> kind_of(const LtProblem& p) {
+  std::vector<int64_t> out{static_cast<int64_t>(p.dtype),
+                           p.tf32,
+                           p.alignment,
+                           p.device,
+                           static_cast<int64_t>(p.epilogue),
+                           p.adds,
+                           p.a.columns,
+                           p.b.columns,
+                           p.c.columns};
+  for (const int64_t size : {p.m, p.n, p.k}) out.push_back(about(size));
+  for (const LtMatrix* at : {&p.a, &p.b, &p.c, &p.out})
+    out.push_back(divisor(at->lead)), out.push_back(divisor(at->batch));
+  out.push_back(about(p.batch));
+  return out;
+}
+
+}  // namespace
+
+bool LtProduct::computes(const Heuristic& known, int64_t workspace) {
+  Heuristic found = known;
+  const CublasStatus failed =
+      lt()->check(handle_, operation_, left_, right_, added_, out_, known.algorithm, &found);
+  if (failed || found.state != 0 || found.workspace > static_cast<size_t>(workspace)) return false;
+  std::copy(std::begin(known.algorithm), std::end(known.algorithm), std::begin(found.algorithm));
+  results_ = {found};
+  return true;
+}
+
+Result<std::unique_ptr<LtProduct>> LtProduct::make_for_any_size(const LtProblem& problem, int64_t workspace) {
+  constexpr size_t kMostKinds = 4096;
+  static std::map<std::vector<int64_t>, Heuristic> known;  // under the GIL
+  if (!lt()) return Error{"PyTorch has loaded no cuBLASLt"};
+  const CurrentGpu current(problem.device);
+  auto made = described(problem);
+  if (!made) return made;
+  const std::vector<int64_t> kind = kind_of(problem);
+  const auto at = known.find(kind);
+  if (at != known.end() && made.value()->computes(at->second, workspace)) return made;
+  if (const CublasStatus failed = made.value()->ask(problem, 1, workspace)) return Error{words(failed)};
+  if (made.value()->results_.empty()) return Error{"cuBLASLt has no algorithm for this product"};
+  if (known.size() >= kMostKinds) known.clear();
+  known.insert_or_assign(kind, made.value()->results_.front());
   return made;
 }
 

@@ -274,10 +274,9 @@ std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotO
   if (node.outputs.empty()) return nullptr;
   for (const LibraryRow& row : kRows) {
     if (row.op != node.op || row.device != node.type().device.type) continue;
-    if (algorithm > 0)
-      if (auto call =
-              make_lt_call(node, slot_of, static_cast<size_t>(algorithm - 1), row.make(node, slot_of)))
-        return call;
+    const size_t which = algorithm == kForAnySize ? kAnyProblem : static_cast<size_t>(algorithm - 1);
+    if (algorithm != 0)
+      if (auto call = make_lt_call(node, slot_of, which, row.make(node, slot_of))) return call;
     return row.make(node, slot_of);
   }
   return make_list_call(node, slot_of);

@@ -49,12 +49,16 @@ class LibraryCall {
  public:
   using SlotOf = std::function<int32_t(ir::Ref)>;
   // nullptr: this operator, with these arguments, has no such form here; the Python overload does it.
-  // algorithm: 0 is PyTorch's own call, n cuBLASLt's n-th, where it has the product.
+  // algorithm: 0 is PyTorch's own call, n cuBLASLt's n-th, where it has the product; kForAnySize: one of its
+  // that serves sizes that were not met.
+  static constexpr int kForAnySize = -1;
   static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of, int algorithm = 0);
   virtual ~LibraryCall() = default;
 
   // true: computes into the one out that call() is given. false: call() makes the outs.
   bool into_out() const { return into_out_; }
+  // Whether it computes the operator of other sizes, too.
+  virtual bool for_any_size() const { return false; }
   const std::vector<int32_t>& reads() const { return reads_; }
   size_t outs() const { return outs_; }
   // values: handles by slot. outs: see into_out(); else receive owned handles, nullptr for an undefined

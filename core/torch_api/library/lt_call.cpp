@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kMostWorkspace = int64_t{32} << 20;  // bytes; as much as PyTorch gives on large GPUs
 constexpr int kMostAlgorithms = 8;
+constexpr size_t kMostPrepared = 8;  // ways that tensors may lie, which are looked through at each call
 
 // torch.backends.cuda.matmul.allow_tf32, asked at each call as eager does. nullopt: it cannot be asked here.
 std::optional<bool> tf32_allowed() {
@@ -74,6 +75,7 @@ class LtCall : public LibraryCall {
     return true;
   }
 
+  bool for_any_size() const override { return algorithm_ == kAnyProblem; }
   bool call(const Handle* values, Handle* outs) const override {
     Prepared* prepared = find(values, outs[0]);
     if (!prepared->product) {
@@ -119,6 +121,7 @@ class LtCall : public LibraryCall {
     Prepared fresh;
     fresh.numbers = numbers_;
     prepare(fresh, values, out, alignment, tf32);
+    if (prepared_.size() >= kMostPrepared) prepared_.erase(prepared_.begin());
     prepared_.push_back(std::move(fresh));
     return &prepared_.back();
   }
@@ -145,7 +148,8 @@ class LtCall : public LibraryCall {
     if (form_.activates) problem.epilogue = gelu_ ? LtEpilogue::gelu_bias : LtEpilogue::relu_bias;
     fresh.biased = problem.epilogue != LtEpilogue::none;
     fresh.adds = problem.adds;
-    auto made = LtProduct::make(problem, kMostAlgorithms, kMostWorkspace);
+    auto made = algorithm_ == kAnyProblem ? LtProduct::make_for_any_size(problem, kMostWorkspace)
+                                          : LtProduct::make(problem, kMostAlgorithms, kMostWorkspace);
     if (made)
       fresh.product = made.take();
     else
