@@ -30,8 +30,10 @@ namespace vitrine::ir {
   X(c64, "c64", "complex64", 8, 9)      \
   X(c128, "c128", "complex128", 16, 10) \
   X(b1, "b1", "bool", 1, 11)            \
-  X(bf16, "bf16", "bfloat16", 2, 15)
+  X(bf16, "bf16", "bfloat16", 2, 15)    \
+  X(u64, "u64", "uint64", 8, 29)
 
+// u64 is the random state of PyTorch's attention: no tensor of a program is of it.
 enum class DType : uint8_t {
 #define X(e, s, t, b, n) e,
   VITRINE_DTYPES(X)

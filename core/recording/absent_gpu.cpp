@@ -25,11 +25,13 @@ constexpr std::pair<std::string_view, const char*> kChosenOnGpu[] = {
 
 }  // namespace
 
-PyRef chosen_for(const std::string& architecture, const std::string& name, PyObject* callable) {
+PyRef chosen_for(const std::string& architecture, bool for_any_size, const std::string& name,
+                 PyObject* callable) {
   const auto* row = std::find_if(std::begin(kChosenOnGpu), std::end(kChosenOnGpu),
                                  [&](const auto& r) { return r.first == name; });
   if (row == std::end(kChosenOnGpu)) return PyRef::borrow(callable);
-  PyRef made = call(Name::function_for_absent_gpu, "ss", architecture.c_str(), row->second);
+  PyRef made = call(Name::function_for_absent_gpu, "ssO", architecture.c_str(), row->second,
+                    for_any_size ? Py_True : Py_False);
   if (!made) stop("unsupported_operator", name + ": " + take_python_error());
   if (made.get() == Py_None)
     stop("unsupported_operator", name + ": which operators compute it PyTorch chooses where the GPU is",

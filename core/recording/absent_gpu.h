@@ -14,8 +14,9 @@ namespace vitrine::torch_api {
 void pretend_cuda_is_ready();
 
 // The function `callable`, called `name`, as it runs where a GPU of this architecture ("sm_90") is: itself,
-// or what core/python/vitrine/_absent_gpu.py makes in its place. May throw Stop: only the GPU's machine
-// knows.
-PyRef chosen_for(const std::string& architecture, const std::string& name, PyObject* callable);
+// or what core/python/vitrine/_absent_gpu.py makes in its place. for_any_size: as of Lowering. May throw
+// Stop: only the GPU's machine knows.
+PyRef chosen_for(const std::string& architecture, bool for_any_size, const std::string& name,
+                 PyObject* callable);
 
 }  // namespace vitrine::torch_api

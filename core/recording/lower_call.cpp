@@ -197,7 +197,7 @@ PyRef Lowering::State::run_in_modes(PyObject* callable, const Asked& asked, Warn
                                     PyRef& warned) {
   GradModeGuard grad(grad_mode);
   AutocastGuard casts(autocast);
-  AttentionGuard ways(attention);
+  AttentionWays ways(attention, for_any_size);
   const PythonComposites composites(python_composites);
   ModeGuard guard(mode.get());
   const WarningWatch watch(asked.callable, once);
@@ -223,7 +223,7 @@ bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, PyRef&
       is_attention ? without_known_mask(recording, args, kwargs) : AttentionCall{};
   PyObject *run_args = is_attention ? attention_call.args.get() : args,
            *run_kwargs = is_attention ? attention_call.kwargs.get() : kwargs;
-  const PyRef run_callable = for_absent_gpu()    ? chosen_for(architecture, name, callable)
+  const PyRef run_callable = for_absent_gpu()    ? chosen_for(architecture, for_any_size, name, callable)
                              : recording.symbols ? of_expressions(callable)
                                                  : PyRef::borrow(callable);
   const Asked run_asked{name, callable, run_args, run_kwargs, origin};

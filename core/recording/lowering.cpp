@@ -30,7 +30,8 @@ std::string why_not_input(PyObject* tensor) {
   const TensorView v = view(handle);
   if (v.device_type != 0 && v.device_type != kCudaDevice)
     return "a tensor on another device than the CPU or a GPU";
-  if (ir::dtype_from_scalar_type(v.scalar_type) == ir::DType::other) return "an unsupported element type";
+  const ir::DType dtype = ir::dtype_from_scalar_type(v.scalar_type);
+  if (dtype == ir::DType::other || dtype == ir::DType::u64) return "an unsupported element type";
   return "";
 }
 
@@ -113,6 +114,10 @@ Result<PyObject*> Lowering::symbolic_input(PyObject* tensor, ir::NodeKind kind, 
 
 void Lowering::take_symbols(ir::SymbolTable& table) {
   state_->recording.symbols = &table;
+}
+
+void Lowering::for_any_size() {
+  state_->for_any_size = true;
 }
 
 Result<PyObject*> Lowering::constant(PyObject* tensor) {

@@ -59,6 +59,9 @@ class Lowering {
   int64_t stand_in();
   // Ints that calls are given may be expressions of this table, also where no size of an input is one.
   void take_symbols(ir::SymbolTable& table);
+  // From now on attention on a GPU is computed by a kernel that plans nothing for a size: cuDNN's takes
+  // milliseconds for each that is new. One kernel is chosen, for all calls.
+  void for_any_size();
   // A small tensor whose value is known and fixed (torch.tensor(3) inside the function); kept alive by the
   // graph.
   Result<_object*> constant(_object* tensor);

@@ -1,6 +1,8 @@
 // While a call is recorded the process is in the state of the traced program, and that follows what it sets.
 #pragma once
 
+#include <optional>
+
 #include "core/torch_api/api.h"
 #include "core/torch_api/attention_choice.h"
 #include "core/torch_api/autocast.h"
@@ -43,6 +45,26 @@ class StateGuard {
 };
 using AutocastGuard = StateGuard<AutocastState, autocast_state, set_autocast_state>;
 using AttentionGuard = StateGuard<AttentionChoice, attention_choice, set_attention_choice>;
+
+// The same; for any size without what is planned for each, where there is another way.
+class AttentionWays {
+ public:
+  AttentionWays(AttentionChoice& traced, bool for_any_size) : traced_(traced), used_(traced) {
+    if (for_any_size && (used_.flash || used_.mem_efficient)) used_.cudnn = false;
+    given_ = used_;
+    guard_.emplace(used_);
+  }
+  ~AttentionWays() {
+    guard_.reset();
+    if (!(used_ == given_)) traced_ = used_;
+  }
+  AttentionWays(const AttentionWays&) = delete;
+
+ private:
+  AttentionChoice& traced_;
+  AttentionChoice used_, given_;
+  std::optional<AttentionGuard> guard_;
+};
 
 // Modes that the calls set and leave so are effects of the trace, which follow; a call that fails leaves
 // none.

@@ -81,7 +81,8 @@ struct Lowering::State {
   AttentionChoice attention = attention_choice();
   std::string architecture;  // of a GPU that is compiled for
   bool python_composites =
-      false;  // of the call at hand: composite operators run as PyTorch has them in Python
+      false;                  // of the call at hand: composite operators run as PyTorch has them in Python
+  bool for_any_size = false;  // Lowering::for_any_size
   bool autocast_changed = false;  // at any time: PyTorch's cache of casts may hold fake tensors
 
   State() : mode(PyRef::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {

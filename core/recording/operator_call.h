@@ -2,6 +2,7 @@
 // fake tensors, and its node.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/ops/table.h"
 #include "core/recording/fallback.h"
 #include "core/recording/recording.h"
+#include "core/recording/sized_attention.h"
 #include "core/torch_api/number_range.h"
 
 namespace vitrine::torch_api {
@@ -71,6 +73,8 @@ class OperatorCall {
   bool is_of_expressions() const;
   std::vector<ir::TensorType> types_by_rule() const;
   PyRef view_by_rule();
+  std::vector<FallbackArg> args_at_hints(std::deque<ir::TensorType>& types, std::deque<PyRef>& numbers) const;
+  PyRef attention_of_expressions(const ops::SizedAttention& row);
   PyRef by_sized_rule();
 
   // operator_results.cpp

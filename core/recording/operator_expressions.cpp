@@ -4,10 +4,30 @@
 #include "core/ir/each_integer.h"
 #include "core/ops/device.h"
 #include "core/recording/operator_call.h"
+#include "core/recording/sized_attention.h"
 #include "core/recording/sized_types.h"
+#include "core/torch_api/api.h"
+#include "core/torch_api/sym_node.h"
 #include "core/torch_api/symbolic_tensor.h"
 
 namespace vitrine::torch_api {
+
+namespace {
+
+bool same_at_hints(const ir::Dims& a, const ir::Dims& b) {
+  return std::ranges::equal(a, b, [](const ir::Sym& x, const ir::Sym& y) { return x.hint() == y.hint(); });
+}
+
+// Takes the layout that a result has at its first sizes, where one follows from it: dims of one element lie
+// anywhere.
+void lay_out_as(const ir::TensorType& found, ir::TensorType& rule) {
+  if (same_at_hints(found.strides, rule.strides)) return;
+  ir::TensorType other = rule;
+  other.strides = found.strides;
+  if (auto strides = dense_strides(other)) rule.strides = *strides;
+}
+
+}  // namespace
 
 bool OperatorCall::is_of_expressions() const {
   return recording_.symbols && std::any_of(bound_.begin(), bound_.end(), [&](const BoundArg& b) {
@@ -37,8 +57,66 @@ PyRef OperatorCall::view_by_rule() {
   return op_.returns[0].kind == ReturnKind::tensor_list ? listed(made) : packed(made);
 }
 
+// The operator's arguments at the first sizes.
+std::vector<FallbackArg> OperatorCall::args_at_hints(std::deque<ir::TensorType>& types,
+                                                     std::deque<PyRef>& numbers) const {
+  std::vector<FallbackArg> out = fallback_args();
+  for (size_t i = 0; i < out.size(); ++i) {
+    for (const ir::TensorType*& type : out[i].tensors) {
+      types.push_back(*type);
+      ir::each_integer(types.back(), [](ir::Sym& number) { number = number.hint(); });
+      type = &types.back();
+    }
+    const ir::Arg& arg = bound_[i].arg;
+    if (!is_symbolic_number(out[i].object)) continue;
+    numbers.push_back(PyRef::steal(arg.is<double>() ? PyFloat_FromDouble(arg.as<double>())
+                                                    : PyLong_FromLongLong(arg.as<ir::Sym>().hint())));
+    out[i].object = numbers.back().get();
+  }
+  return out;
+}
+
+// Attention on a GPU: what it gives beside its rule, its random state and what is undefined, PyTorch says at
+// the first sizes.
+PyRef OperatorCall::attention_of_expressions(const ops::SizedAttention& row) {
+  const auto refuse = [&](const std::string& why) {
+    stop("unsupported_operator", op_.name + " of sizes that are expressions: " + why);
+  };
+  const ops::ShapeCall call = shape_call();
+  auto types = row.types(call);
+  if (!types) refuse(types.error().what);
+  std::deque<ir::TensorType> hints;
+  std::deque<PyRef> numbers;
+  const FallbackResult ran = run_for_types(op_, args_at_hints(hints, numbers));
+  if (!ran.value) throw Raised{};
+  meta_device_ = ran.device;
+  std::vector<PyRef> made;
+  const std::vector<ir::Sym> lengths = row.lengths(call);
+  size_t type = 0, length = 0;
+  for (size_t i = 0; i < op_.returns.size(); ++i) {
+    PyObject* first = PySequence_Fast_GET_ITEM(ran.value.get(), static_cast<Py_ssize_t>(i));
+    if (PyLong_Check(first)) {
+      if (length == lengths.size() || lengths[length].hint() != PyLong_AsLongLong(first))
+        refuse("another length");
+      made.push_back(PyRef::steal(sym_int(lengths[length++])));
+    } else if (is_tensor(first) && type < types.value().size()) {
+      ir::TensorType& as = types.value()[type++];
+      as.device = recording_.at(bound_[0].tensors.at(0)).type.device;
+      const ir::TensorType found = type_of(first);
+      if (found.dtype != as.dtype || !same_at_hints(found.sizes, as.sizes)) refuse("another result");
+      lay_out_as(found, as);
+      made.push_back(fresh(as));
+    } else {
+      made.push_back(mirrored(first, i));
+    }
+  }
+  return packed(made);
+}
+
 // What the operator's row does not cover.
 PyRef OperatorCall::by_sized_rule() {
+  if (const ops::SizedAttention* attention = ops::sized_attention(op_.name))
+    return attention_of_expressions(*attention);
   const ops::ShapeRule rule = ops::sized_types(op_.name);
   std::string why = " of sizes that are expressions is not known";
   std::optional<ir::Device> device;

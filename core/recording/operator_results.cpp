@@ -27,7 +27,8 @@ bool OperatorCall::is_check() const {
 }
 
 PyRef OperatorCall::fresh(const ir::TensorType& type) {
-  if (type.dtype == ir::DType::other)
+  const bool random_state = type.dtype == ir::DType::u64 && ops::unlisted::dropping_out(op_.name);
+  if (type.dtype == ir::DType::other || (type.dtype == ir::DType::u64 && !random_state))
     stop("unsupported_value", op_.name + " gives an unsupported element type");
   const int index = recording_.fresh(type);
   output(index);

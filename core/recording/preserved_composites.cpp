@@ -61,6 +61,7 @@ std::string Lowering::State::why_apart(const PreservedComposite& whole, PyObject
   for (size_t i = mark.aten; i < nodes.size(); ++i) {
     if (nodes[i].op == whole.kernel || nodes[i].op == "aten._cudnn_rnn.default")
       return "PyTorch's own fused form";
+    if (for_any_size && ops::is_attention(nodes[i])) return "one way is chosen for all sizes";
     if (whole.recurrent && ops::is_random(nodes[i])) return "it draws";
   }
   if (results.empty()) return "no results";

@@ -58,7 +58,7 @@ ir::Dims dims_of(PyObject* tuple) {
 
 }  // namespace
 
-ir::Dims strides_by_sizes(const ir::TensorType& type) {
+std::optional<ir::Dims> dense_strides(const ir::TensorType& type) {
   std::vector<size_t> order(type.sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto stride = [&](size_t d) { return type.strides[d].hint(); };
@@ -68,11 +68,15 @@ ir::Dims strides_by_sizes(const ir::TensorType& type) {
   ir::Dims out = type.strides;
   ir::Sym next = 1;
   for (size_t d : order) {
-    if (next.hint() != stride(d)) return type.strides;
+    if (next.hint() != stride(d)) return {};
     out[d] = next;
     next *= type.sizes[d];
   }
   return out;
+}
+
+ir::Dims strides_by_sizes(const ir::TensorType& type) {
+  return dense_strides(type).value_or(type.strides);
 }
 
 // A part of memory of its own, which ends with its last element.

@@ -2,13 +2,17 @@
 // which say that they are on the CPU or a GPU. They have no memory at all.
 #pragma once
 
+#include <optional>
+
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/python_ref.h"
 
 namespace vitrine::torch_api {
 
 // Strides that follow from the type's sizes, where those that it has are the hints of such: of a tensor
-// without gaps in some order of its dims. Else those that it has.
+// without gaps in some order of its dims.
+std::optional<ir::Dims> dense_strides(const ir::TensorType& type);
+// The same, else those that it has.
 ir::Dims strides_by_sizes(const ir::TensorType& type);
 // On memory of its own. Throws InternalError where PyTorch makes none.
 PyRef symbolic_tensor(const ir::TensorType& type);

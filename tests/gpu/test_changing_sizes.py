@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
+from vitrine import _engine
 
 pytestmark = pytest.mark.gpu
 
@@ -74,3 +75,48 @@ def test_tuned(tmp_path, monkeypatch):
         x = torch.randn(*size, device="cuda")
         for got, expected in zip(compiled(x), PROGRAMS["rows"](x), strict=True):
             torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
+
+
+def how_made():
+    return [how for segment in _engine.segments() for _, how, _ in segment[5]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_is_compiled_for_any_length(dtype, causal):
+    """Its values and gradients are eager's to the precision of their type; no length but the first is recorded by itself."""
+
+    def attention(x):
+        q, k, v = x.unbind(2)
+        return F.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), is_causal=causal) * 2
+
+    compiled, allowed = vitrine.compile(attention, dynamic=True), 1e-4 if dtype == torch.float32 else 3e-2
+    for n in (8, 15, 22, 64, 65, 200, 333):
+        x = torch.randn(2, n, 3, 4, 32, device="cuda", dtype=dtype)
+        torch.testing.assert_close(compiled(x), attention(x), rtol=allowed, atol=allowed)
+        found = []
+        for call in (attention, compiled):
+            leaf = x.clone().requires_grad_()
+            call(leaf).float().square().sum().backward()
+            found.append(leaf.grad)
+        torch.testing.assert_close(found[1], found[0], rtol=allowed, atol=10 * allowed)
+    assert "recorded" not in how_made(), how_made()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_products_of_any_size(dtype):
+    """cuBLASLt's algorithm for about a size computes each size near it."""
+
+    def products(x, w, b):
+        y = F.relu(x @ w + b)
+        batch = torch.bmm(x.expand(3, *x.shape), w.expand(3, *w.shape))
+        return torch.addmm(b, x, w), y @ w.t(), batch, x.t() @ y, torch.addmm(x, y, w.t(), beta=0.5, alpha=2)
+
+    compiled = vitrine.compile(products, dynamic=True)
+    w, b = torch.randn(96, 160, device="cuda", dtype=dtype), torch.randn(160, device="cuda", dtype=dtype)
+    for n in [*range(2, 200, 7), 500, 1000, 1001, 1024, 3000]:
+        x = torch.randn(n, 96, device="cuda", dtype=dtype)
+        for got, expected in zip(compiled(x, w, b), products(x, w, b), strict=True):
+            torch.testing.assert_close(got, expected, rtol=2e-2, atol=2e-2 * expected.abs().max().item())
+            assert got.stride() == expected.stride()
+    assert "recorded" not in how_made(), how_made()

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/ir/substitute.h"
+#include "core/ops/node.h"
+#include "core/recording/sized_attention.h"
 #include "core/recording/view_program.h"
 
 namespace vitrine::capture {
@@ -189,6 +191,15 @@ std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& i
 
 namespace {
 
+// Whether the program was recorded in a way that is chosen for its first sizes alone: attention that plans
+// each size (Lowering::for_any_size).
+bool is_for_its_sizes(const Trace& trace) {
+  const ir::Graph& graph = trace.joint ? *trace.joint->joint : *trace.graphs.aten;
+  return std::ranges::any_of(graph.nodes(), [](const ir::Node& node) {
+    return ops::is_attention(node) && node.type().device.is_cuda() && !ops::sized_attention(node.op);
+  });
+}
+
 // The graph for the sizes of the trace itself. It is recorded again where other tensors may tell more.
 void record_first(const Trace& trace, const std::vector<PyObject*>& inputs, SymbolicGraphs& graphs) {
   if (!graphs.empty() && (!graphs[0]->again || graphs[0]->tries >= kTries)) return;
@@ -204,9 +215,15 @@ void record_first(const Trace& trace, const std::vector<PyObject*>& inputs, Symb
 std::shared_ptr<Instance> by_another_graph(const Trace& trace, const CallSizes& sizes,
                                            const std::vector<PyObject*>& inputs, const Instance& recorded,
                                            SymbolicGraphs& graphs) {
-  if (!may_be_another(graphs) || (trace.joint != nullptr) != (recorded.joint != nullptr)) return nullptr;
+  const bool again = graphs.size() == 1 && graphs[0]->again && graphs[0]->tries < kTries;
+  const bool first = trace.graphs.captured && is_for_its_sizes(trace) && (graphs.empty() || again);
+  if ((!first && !may_be_another(graphs, recorded.values)) || (trace.joint != nullptr) != (recorded.joint != nullptr))
+    return nullptr;
   const torch_api::Joint* joint = recorded.joint ? &recorded.joint->whole() : nullptr;
+  const int tries = again ? graphs[0]->tries : 0;
+  if (first) graphs.clear();
   graphs.push_back(record_symbolically(trace, inputs, {recorded.graphs, joint, recorded.values}));
+  graphs.back()->tries = tries + 1;
   return evaluated_instance(trace, graphs.back(), sizes);
 }
 
@@ -220,7 +237,8 @@ NewInstance recorded_instance(const Trace& trace, const CallSizes& sizes,
   auto instance = std::make_shared<Instance>();
   instance->key = sizes.key;
   if (trace.graphs.captured) {
-    torch_api::Lowering lowering;
+    torch_api::Lowering lowering(trace.as_if, trace.target);
+    lowering.for_any_size();
     Answers answers(symbolic, values, known);
     std::vector<PyObject*> results;
     const auto how = torch_api::relower(trace.graphs, inputs, answers, lowering, results);
@@ -250,7 +268,7 @@ NewInstance recorded_instance(const Trace& trace, const CallSizes& sizes,
 
 NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,
                          SymbolicGraphs& graphs) {
-  if (trace.graphs.captured) record_first(trace, inputs, graphs);
+  if (trace.graphs.captured && !is_for_its_sizes(trace)) record_first(trace, inputs, graphs);
   for (const std::shared_ptr<SymbolicGraph>& graph : graphs)
     if (auto instance = evaluated_instance(trace, graph, sizes)) return {std::move(instance), false};
   NewInstance made = recorded_instance(trace, sizes, inputs);

@@ -111,6 +111,19 @@ bool same_at_hints(const ir::Graph& first, const ir::Node& a, const ir::Graph& s
          std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), types);
 }
 
+std::string difference(const ir::Graph& first, const ir::Node& a, const ir::Graph& second,
+                       const ir::Node& b) {
+  if (a.op != b.op) return a.name + " is " + b.name + " for the first sizes";
+  for (size_t i = 0; i < std::min(a.args.size(), b.args.size()); ++i)
+    if (!same_at_hints(first, a.args[i], second, b.args[i]))
+      return "an argument of " + a.name + " is another for the first sizes";
+  for (size_t i = 0; i < std::min(a.outputs.size(), b.outputs.size()); ++i)
+    if (!same_at_hints(a.outputs[i], b.outputs[i]))
+      return a.name + " gives " + a.outputs[i].text() + ", which is " + b.outputs[i].text() +
+             " for the first sizes";
+  return a.name + " is another for the first sizes";
+}
+
 void finish(const Trace& trace, torch_api::Lowering& lowering, const std::vector<PyObject*>& results,
             SymbolicGraph& made) {
   if (trace.joint) {
@@ -148,7 +161,7 @@ std::string difference_at_hints(const ir::Graph& symbolic, const ir::Graph& conc
   const auto &some = symbolic.nodes(), &others = concrete.nodes();
   for (size_t i = 0; i < std::min(some.size(), others.size()); ++i)
     if (!same_at_hints(symbolic, some[i], concrete, others[i]))
-      return some[i].name + " is " + others[i].name + " for the first sizes";
+      return difference(symbolic, some[i], concrete, others[i]);
   if (some.size() != others.size()) return "it has other operators for the first sizes";
   const bool same =
       same_at_hints(symbolic, ir::Arg(symbolic.results()), concrete, ir::Arg(concrete.results()));
@@ -166,7 +179,8 @@ std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std
   enter_types(trace, first, *made);
   if (!made->why.empty()) return made;
   Expressions expressions(symbolic, first, *made);
-  torch_api::Lowering lowering;
+  torch_api::Lowering lowering(trace.as_if, trace.target);
+  lowering.for_any_size();
   lowering.take_symbols(made->table);
   std::vector<PyObject*> results;
   try {
@@ -187,15 +201,16 @@ std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std
   return made;
 }
 
-// Where a recording fixes a size, another one would fix it at another value: it would serve that alone. So it
-// is where strides alone may change.
-bool may_be_another(const SymbolicGraphs& graphs) {
+// Where a recording fixes a size at another value, one more would fix it at this: it would serve that alone.
+// So it is where strides alone may change.
+bool may_be_another(const SymbolicGraphs& graphs, std::span<const int64_t> values) {
   constexpr size_t kMost = 4;
   if (graphs.empty() || graphs.size() >= kMost || graphs[0]->symbols.empty()) return false;
-  return std::all_of(graphs.begin(), graphs.end(), [](const std::shared_ptr<SymbolicGraph>& graph) {
+  return std::all_of(graphs.begin(), graphs.end(), [&](const std::shared_ptr<SymbolicGraph>& graph) {
     const auto& symbols = graph->table.symbols();
-    const bool fixes = std::any_of(symbols.begin(), symbols.end(),
-                                   [](const ir::Symbol& s) { return !s.specialised_by.empty(); });
+    bool fixes = false;
+    for (size_t i = 0; i < std::min(symbols.size(), values.size()); ++i)
+      fixes = fixes || (!symbols[i].specialised_by.empty() && symbols[i].hint != values[i]);
     return (graph->why.empty() || graph->differs) && !fixes;
   });
 }

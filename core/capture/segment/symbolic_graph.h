@@ -56,8 +56,8 @@ struct SizedRecording {
 // inputs: tensors by order of Trace::inputs, of any sizes. first: the first sizes that it is for.
 std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std::vector<_object*>& inputs,
                                                    const SizedRecording& first);
-// Whether one more could serve other sizes than those that are there do.
-bool may_be_another(const SymbolicGraphs& graphs);
+// Whether one more could serve sizes that those that are there do not. values: of these, by symbol.
+bool may_be_another(const SymbolicGraphs& graphs, std::span<const int64_t> values);
 
 // "", or the first difference between a graph at its hints and another that has no expressions.
 std::string difference_at_hints(const ir::Graph& symbolic, const ir::Graph& concrete);

@@ -34,7 +34,7 @@ def _padded(mask, query, key):
 
 
 def _kernel(arch, query, key, value, mask):
-    """Which of PyTorch's kernels computes it: "cudnn", "efficient", or "" where it is written out."""
+    """Which of PyTorch's kernels computes it: "cudnn", "flash", "efficient", or "" where it is written out."""
     same_heads = query.shape[1] == key.shape[1] == value.shape[1]
     if any(t.dim() != 4 or t.stride(-1) != 1 for t in (query, key, value)) or 0 in query.shape + key.shape:
         return ""
@@ -45,26 +45,34 @@ def _kernel(arch, query, key, value, mask):
         if by_cudnn and width % 8 == 0 and width <= 128 and query.shape[2] > 1 and key.shape[2] > 1:
             return "cudnn"
         if mask is None and width <= 256 and torch.backends.cuda.flash_sdp_enabled():
-            return ""  # flash attention, whose random state is of a type that no graph holds
+            return "flash"
     aligned = 8 if half else 4
     fits = width % aligned == 0 and value.shape[-1] % aligned == 0 and same_heads
     return "efficient" if fits and query.dtype != torch.float64 and torch.backends.cuda.mem_efficient_sdp_enabled() else ""
 
 
-def attention(arch, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """torch.nn.functional.scaled_dot_product_attention; `arch` is the GPU that is compiled for ("sm_90")."""
+def attention(arch, any_size, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """torch.nn.functional.scaled_dot_product_attention; `arch` is the GPU that is compiled for ("sm_90"). any_size: one way for
+    all sizes."""
     plain = functools.partial(F.scaled_dot_product_attention, query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-    if not (torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))):
+    trains = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
+    if not trains and not any_size:
         return plain()
     q, k, v, mask = _cast([query, key, value, attn_mask])
     kernel = "" if is_causal and mask is not None else _kernel(arch, q, k, v, mask)
     if kernel == "cudnn":
         mask = _added(mask, q.dtype, -65504.0)
-        return aten._scaled_dot_product_cudnn_attention(q, k, v, mask, True, dropout_p, is_causal, False, scale=scale)[0]
+        return aten._scaled_dot_product_cudnn_attention(q, k, v, mask, trains, dropout_p, is_causal, False, scale=scale)[0]
+    if kernel == "flash":
+        missing = -q.shape[-1] % 8
+        q, k, v = (F.pad(t, (0, missing)) if missing else t for t in (q, k, v))
+        scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+        out = aten._scaled_dot_product_flash_attention(q, k, v, dropout_p, is_causal, False, scale=scale)[0]
+        return out[..., : query.shape[-1]] if missing else out
     if kernel == "efficient":
         mask = _added(mask, q.dtype, -math.inf)
         mask = None if mask is None else _padded(mask, q, k)
-        return aten._scaled_dot_product_efficient_attention(q, k, v, mask, True, dropout_p, is_causal, scale=scale)[0]
+        return aten._scaled_dot_product_efficient_attention(q, k, v, mask, trains, dropout_p, is_causal, scale=scale)[0]
     return plain()
 
 
@@ -119,8 +127,9 @@ def recurrent(name, input, *args):
     return (y, hy) if cx is None else (y, hy, cy)
 
 
-def function_for(arch, name):
-    """PyTorch's function of this name, as it runs on that GPU; None where it is no other."""
+def function_for(arch, name, any_size):
+    """PyTorch's function of this name, as it runs on that GPU; None where it is no other. any_size: as one recording for all
+    sizes has it."""
     if name in MODES:
         return functools.partial(recurrent, name)
-    return functools.partial(attention, arch) if name == "scaled_dot_product_attention" else None
+    return functools.partial(attention, arch, any_size) if name == "scaled_dot_product_attention" else None
