@@ -8,7 +8,8 @@ int category(DType t) {
   return t == DType::b1 ? 0 : ir::is_integer(t) ? 1 : 2;
 }
 void known(DType t) {
-  if (t == DType::other || t == DType::u64 || ir::is_complex(t)) uncovered("complex or foreign element types");
+  if (t == DType::other || t == DType::u64 || ir::is_complex(t))
+    uncovered("complex or foreign element types");
 }
 void join(std::optional<DType>& into, DType t) {
   into = into ? promote(*into, t) : t;
