@@ -67,13 +67,11 @@ Value* grouped(T& t, const A& a) {
   return out;
 }
 
-// optimizer.zero_grad(): gradients that are there go, and those that are not are not asked for.
-Value* zero_grad(T& t, const A& a) {
+// zero_grad(): gradients that are there go, and those that are not are not asked for.
+Value* zero_grad(T& t, const A& a, const char* name, const char* polyfill) {
   Value* to_none = a.positional.size() > 1 ? a.positional[1] : a.find("set_to_none");
-  if (to_none && !truth(t, to_none))
-    return call_function(t, t.look(t.pinned(find_unwrapped("torch.optim.Optimizer.zero_grad"))), a);
-  return call(t, t.pinned(find_object("vitrine._polyfills.optimizers.zero_grad")),
-              {{need(t, a, 0, "self")}, {}});
+  if (to_none && !truth(t, to_none)) return call_function(t, t.look(t.pinned(find_unwrapped(name))), a);
+  return call(t, t.pinned(find_object(polyfill)), {{need(t, a, 0, "self")}, {}});
 }
 
 Value* clear_grad(T& t, const A& a) {
@@ -86,6 +84,12 @@ Value* clear_grad(T& t, const A& a) {
     return call_function(t, t.look(t.pinned(find_object("vitrine._polyfills.optimizers.clear_grad"))), a);
   write_grad(t, v, t.none());
   return t.none();
+}
+
+bool lies_alike(const Value* grad, const Value* p) {
+  if (!grad->is(ValueKind::Tensor)) return false;
+  const ir::TensorType a = torch_api::type_of(grad->obj), b = torch_api::type_of(real_of(p));
+  return a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides;
 }
 
 // What the steps of an optimizer's groups are about to make of parameters that have a gradient by now is made
@@ -101,13 +105,18 @@ void prepare_first_step(T& t, Value* optimizer, PyObject* init_group) {
     Value* group = t.look(one);
     if (!group->obj || !group->source) return;
     const PyRef params(PyList_New(0));
+    bool alike = true;
     for (Value* each : unpack(t, get_item(t, group, t.text("params")))) {
       Value* p = t.look(each);
       if (!p->is(ValueKind::Tensor) || !p->source || !real_of(p)) return;
-      if (!is_none(t, read_grad(t, p))) PyList_Append(params.get(), real_of(p));
+      Value* grad = t.look(read_grad(t, p));
+      if (is_none(t, grad)) continue;
+      alike = alike && lies_alike(grad, p);
+      PyList_Append(params.get(), real_of(p));
     }
     PyRef made(PyObject_CallFunctionObjArgs(find_object("vitrine._polyfills.optimizers.prepare"), init_group,
-                                            optimizer->obj, group->obj, params.get(), nullptr));
+                                            optimizer->obj, group->obj, params.get(),
+                                            alike ? Py_True : Py_False, nullptr));
     PyErr_Clear();
     if (made && made.get() != Py_None) t.effects.prepared.add(std::move(made));
   }
@@ -209,6 +218,14 @@ Value* for_each(T& t, const A& a, const std::string& name) {
   X(minimum) X(minimum_) X(clamp_min) X(clamp_min_) X(clamp_max) X(clamp_max_) X(neg) X(neg_) X(abs) \
   X(abs_) X(sqrt) X(sqrt_) X(rsqrt) X(rsqrt_) X(reciprocal) X(reciprocal_) X(sign) X(sign_) X(exp) X(exp_) \
   X(addcdiv) X(addcdiv_) X(addcmul) X(addcmul_) X(lerp) X(lerp_) X(zero_) X(copy_) X(norm)
+
+// Optimizers that make their state in the first step.
+#define VITRINE_LAZY_STATE(X) \
+  X("torch.optim.adam.Adam._init_group")         X("torch.optim.nadam.NAdam._init_group")       \
+  X("torch.optim.sgd.SGD._init_group")           X("torch.optim.adamax.Adamax._init_group")     \
+  X("torch.optim.rmsprop.RMSprop._init_group")   X("torch.optim.radam.RAdam._init_group")       \
+  X("torch.optim.adadelta.Adadelta._init_group") X("torch.optim.rprop.Rprop._init_group")       \
+  X("torch.optim._muon.Muon._init_group")
 // clang-format on
 
 constexpr BuiltinRow kRows[] = {
@@ -216,11 +233,20 @@ constexpr BuiltinRow kRows[] = {
     VITRINE_FOREACH(X)
 #undef X
         {"torch.autograd.profiler.record_function", profiled_range},
-    {"torch.optim.Optimizer.zero_grad", zero_grad},
+    {"torch.optim.Optimizer.zero_grad",
+     [](T& t, const A& a) {
+       return zero_grad(t, a, "torch.optim.Optimizer.zero_grad", "vitrine._polyfills.optimizers.zero_grad");
+     }},
+    {"torch.nn.Module.zero_grad",
+     [](T& t, const A& a) {
+       return zero_grad(t, a, "torch.nn.Module.zero_grad",
+                        "vitrine._polyfills.optimizers.zero_grad_of_module");
+     }},
     {"vitrine._polyfills.optimizers.clear_grad", clear_grad},
-    {"torch.optim.adam.Adam._init_group",
-     [](T& t, const A& a) { return init_group(t, a, "torch.optim.adam.Adam._init_group"); }},
-    {"torch._C._group_tensors_by_device_and_dtype", grouped},
+#define X(name) {name, [](T& t, const A& a) { return init_group(t, a, name); }},
+    VITRINE_LAZY_STATE(X)
+#undef X
+        {"torch._C._group_tensors_by_device_and_dtype", grouped},
     {"torch.optim.optimizer._get_value", step_count},
     {"torch.optim.optimizer._stack_if_compiling", as_given},
 };
