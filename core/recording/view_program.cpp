@@ -19,6 +19,11 @@ ir::Node reading_slots(ir::Node node, const std::function<int32_t(ir::Ref)>& slo
   return node;
 }
 
+ir::Node at_hints(ir::Node node) {
+  ir::each_integer(node, [](ir::Sym& number) { number = number.hint(); });
+  return node;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ViewProgram>> ViewProgram::make(const ViewReplay& views,
@@ -34,8 +39,11 @@ Result<std::unique_ptr<ViewProgram>> ViewProgram::make(const ViewReplay& views,
     Step& step = out->steps_.emplace_back();
     step.node = std::make_shared<const ir::Node>(reading_slots(n, slot_of));
     step.first = out->slots_, step.outputs = n.outputs.size();
-    if (!ir::has_expression(n))
-      if (Status failed = step.prepare()) return *failed;
+    step.sized = ir::has_expression(n);
+    auto op = PreparedOp::make(step.sized ? at_hints(*step.node) : *step.node,
+                               [](ir::Ref slot) { return static_cast<int32_t>(slot.node); });
+    if (!op) return op.error();
+    step.op = op.take();
     for (size_t i = 0; i < n.outputs.size(); ++i) add({n.id, static_cast<int32_t>(i)});
   }
   for (size_t i = 0; i < views.results.size(); ++i)
@@ -47,20 +55,19 @@ Result<std::shared_ptr<const ViewProgram>> ViewProgram::at_sizes(const ir::Symbo
                                                                  std::span<const int64_t> values) const {
   auto out = std::make_shared<ViewProgram>(*this);
   for (Step& step : out->steps_) {
-    if (step.op) continue;
+    if (!step.sized) continue;
     auto known = ir::at_sizes(*step.node, table, values);
     if (!known) return known.error();
     step.node = std::make_shared<const ir::Node>(known.take());
-    if (Status failed = step.prepare()) return *failed;
+    auto op = step.op->with_numbers(*step.node);
+    if (!op) return op.error();
+    step.op = op.take();
+    step.sized = false;
   }
   return std::shared_ptr<const ViewProgram>(std::move(out));
 }
 
 bool ViewProgram::same_at_hints(const ViewProgram& other) const {
-  const auto at_hints = [](ir::Node node) {
-    ir::each_integer(node, [](ir::Sym& number) { number = number.hint(); });
-    return node;
-  };
   const auto same = [&](const Step& a, const Step& b) {
     const ir::Node x = at_hints(*a.node), y = at_hints(*b.node);
     return x.op == y.op && x.args == y.args && x.kwargs == y.kwargs && x.outputs == y.outputs &&
@@ -68,13 +75,6 @@ bool ViewProgram::same_at_hints(const ViewProgram& other) const {
   };
   return given_ == other.given_ && slots_ == other.slots_ && results_ == other.results_ &&
          std::equal(steps_.begin(), steps_.end(), other.steps_.begin(), other.steps_.end(), same);
-}
-
-Status ViewProgram::Step::prepare() {
-  auto made = PreparedOp::make(*node, [](ir::Ref slot) { return static_cast<int32_t>(slot.node); });
-  if (!made) return made.error();
-  op = made.take();
-  return {};
 }
 
 bool ViewProgram::Step::call(PyObject* const* slots, std::vector<PyObject*>& made) const {

@@ -39,9 +39,9 @@ class ViewProgram {
  private:
   struct Step {
     std::shared_ptr<const ir::Node> node;  // what it reads are slots
-    std::shared_ptr<PreparedOp> op;        // null: the node has expressions
+    std::shared_ptr<PreparedOp> op;        // of expressions it has the hints
+    bool sized = false;                    // the node has expressions
     size_t first = 0, outputs = 0;         // slots of what it gives
-    Status prepare();
     bool call(PyObject* const* slots, std::vector<PyObject*>& made) const;
   };
   std::vector<Step> steps_;

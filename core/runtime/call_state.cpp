@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "core/base/large_memory.h"
 #include "core/torch_api/library/library.h"
@@ -37,7 +38,7 @@ CallState::CallState(const BufferTable& table) : table_(table), entries_(table.r
   handles.resize(table.rows.size());
   objects.resize(table.rows.size());
   touched_.reserve(table.rows.size());
-  if (has_lent_arena()) table.arenas->join(static_cast<size_t>(table.arena_bytes));
+  if (has_lent_arena()) table.arenas->join(lent_ = static_cast<size_t>(table.arena_bytes));
   host_ = host_memory(table.host_bytes);  // of a GPU's plan, beside its arena
   if (!host_ || has_lent_arena()) return;
   for (size_t b = 0; b < entries_.size(); ++b) {
@@ -71,8 +72,27 @@ CallState::~CallState() {
   for (Kept& kept : kept_) bridge::release(kept.tensor);
   for (Entry& e : entries_)
     if (e.handle && e.owns_handle) bridge::release(e.handle);
-  if (has_lent_arena()) table_.arenas->leave(static_cast<size_t>(table_.arena_bytes));
+  if (lent_) table_.arenas->leave(lent_);
   std::free(host_);
+}
+
+bool CallState::resize(const std::vector<int32_t>& buffers) {
+  if (host_ || has_lent_arena() != (lent_ > 0)) return false;
+  for (Kept& kept : kept_) bridge::release(kept.tensor);
+  kept_.clear(), kept_bytes_ = 0;
+  for (int32_t b : buffers) {
+    Entry& e = entries_[static_cast<size_t>(b)];
+    if (e.handle && e.owns_handle) bridge::release(e.handle);
+    const bool lasting = e.lasting;
+    e = Entry{};
+    if (!lasting) continue;
+    e.pointer = lasting_at_ + table_.rows[static_cast<size_t>(b)].arena_offset;
+    e.lasting = true;
+  }
+  if (!lent_) return true;
+  table_.arenas->join(static_cast<size_t>(table_.arena_bytes));
+  table_.arenas->leave(std::exchange(lent_, static_cast<size_t>(table_.arena_bytes)));
+  return true;
 }
 
 void CallState::begin(_object* const* inputs, bool on_gpu) {

@@ -48,6 +48,10 @@ class CallState {
   CallState(const CallState&) = delete;
   CallState& operator=(const CallState&) = delete;
 
+  // Follows the table where it has got other numbers, for these buffers and the arena. Not during a call.
+  // false: it cannot, and is to go.
+  bool resize(const std::vector<int32_t>& buffers);
+
   // inputs: borrowed until clear(). on_gpu: steps there too. Throws std::bad_alloc.
   void begin(_object* const* inputs, bool on_gpu = true);
   void clear();  // drops everything of this call but tensors in the arena
@@ -116,6 +120,7 @@ class CallState {
   _object* make_object(int32_t b);
 
   const BufferTable& table_;
+  size_t lent_ = 0;  // bytes of the arena that it has joined
   std::vector<Entry> entries_;
   std::vector<int32_t> touched_;  // not lasting, changed in this call
   std::vector<Kept> kept_;

@@ -28,8 +28,8 @@ namespace vitrine::runtime {
 struct ChangingParts {
   explicit ChangingParts(const codegen::Program& program);  // with expressions
   bool in_place = true;                                     // false: a plan is made for its sizes alone
-  std::vector<int32_t> buffers, steps;
-  std::map<ir::Ref, int32_t> slots;  // codegen::Program::value_buffer
+  std::vector<int32_t> buffers, steps;                      // of calls: where what is passed changes
+  std::map<ir::Ref, int32_t> slots;                         // codegen::Program::value_buffer
 };
 
 class ProgramPlan : public Plan {
@@ -125,6 +125,7 @@ class ProgramPlan : public Plan {
   void count_in_graph(GraphRuns::Roles& roles) const;
 
   Result<std::unique_ptr<torch_api::PreparedOp>> prepare_view(int32_t buffer) const;
+  ir::Node view_node(int32_t buffer) const;
 
   // plan_renumber.cpp
   void renumber_buffers(const codegen::Program& program, const std::vector<int32_t>& changing);

@@ -270,8 +270,11 @@ Status ProgramPlan::prepare_results() {
 // Makes the tensor of a buffer, as a view of the one whose storage it is part of.
 Result<std::unique_ptr<torch_api::PreparedOp>> ProgramPlan::prepare_view(int32_t buffer) const {
   const int32_t base = root(buffer);
-  return bridge::PreparedOp::make(as_strided_node({0, 0}, table_.rows[static_cast<size_t>(buffer)].type),
-                                  [base](ir::Ref) { return base; });
+  return bridge::PreparedOp::make(view_node(buffer), [base](ir::Ref) { return base; });
+}
+
+ir::Node ProgramPlan::view_node(int32_t buffer) const {
+  return as_strided_node({0, 0}, table_.rows[static_cast<size_t>(buffer)].type);
 }
 
 // x + 1 that was turned in place is a view where PyTorch's operators compute it, and no view for the program.

@@ -18,6 +18,14 @@ bool changes(const codegen::Kernel& kernel) {
          is(kernel.scratch);
 }
 
+// What a call is made of, whose results tell their sizes themselves.
+bool changes(const codegen::Step& call) {
+  const auto is = [](const ir::Arg& arg) { return ir::has_expression(arg); };
+  return std::ranges::any_of(call.node.args, is) ||
+         std::ranges::any_of(call.node.kwargs, [&](const auto& each) { return is(each.second); }) ||
+         (call.algorithm != 0 && ir::has_expression(call.node));
+}
+
 }  // namespace
 
 ChangingParts::ChangingParts(const codegen::Program& program) {
@@ -30,8 +38,7 @@ ChangingParts::ChangingParts(const codegen::Program& program) {
         step.kind == StepKind::kernel ? &program.kernels.at(static_cast<size_t>(step.kernel)) : nullptr;
     if (kernel && kernel->held.symbolic()) in_place = false;
     const bool own = std::ranges::any_of(step.numbers, [](const ir::Sym& n) { return n.symbolic(); });
-    if (kernel ? own || changes(*kernel) : ir::has_expression(step.node))
-      steps.push_back(static_cast<int32_t>(s));
+    if (kernel ? own || changes(*kernel) : changes(step)) steps.push_back(static_cast<int32_t>(s));
   }
   for (const ir::Arg& result : program.results)
     if (ir::has_expression(result)) in_place = false;
@@ -64,15 +71,12 @@ bool ProgramPlan::renumber_call(const codegen::Step& from, Step& step, const Cha
     step.library = std::move(library);
     return true;
   }
-  auto op = bridge::PreparedOp::make(from.node, slot);
-  if (!op) return false;
-  step.op = op.take();
-  return true;
+  return step.op && !step.op->renumber(from.node);
 }
 
 bool ProgramPlan::renumber(const codegen::Program& program, const ChangingParts& changing) {
-  free_.clear();
   renumber_buffers(program, changing.buffers);
+  std::erase_if(free_, [&](const auto& state) { return !state->resize(changing.buffers); });
   for (int32_t s : changing.steps) {
     const codegen::Step& from = program.steps[static_cast<size_t>(s)];
     Step& step = steps_[static_cast<size_t>(s)];
@@ -89,9 +93,7 @@ bool ProgramPlan::renumber(const codegen::Program& program, const ChangingParts&
   }
   for (ResultItem& item : results_) {
     if (!item.view) continue;
-    auto view = prepare_view(item.buffer);
-    if (!view) return false;
-    item.view = view.take();
+    if (item.view->renumber(view_node(item.buffer))) return false;
   }
   return true;
 }

@@ -32,7 +32,7 @@ struct Gil {
 };
 
 PyObject* torch_attribute(std::string_view dotted) {  // "torch.strided" -> object; new reference
-  PyObject* at = find(Name::torch).release();
+  PyObject* at = Py_NewRef(kept(Name::torch));
   size_t pos = dotted.find('.');
   while (at && pos != std::string_view::npos) {
     size_t end = dotted.find('.', pos + 1);
@@ -230,6 +230,46 @@ Result<std::unique_ptr<PreparedOp>> PreparedOp::make(const ir::Node& node,
   for (ir::Ref r : ops::written(node))
     if (std::find(counted.begin(), counted.end(), r) == counted.end()) op->quiet_.push_back(slot_of(r));
   return op;
+}
+
+PreparedOp::Item PreparedOp::copy(const Item& from) {
+  Item item{Py_XNewRef(from.constant), from.slot, {}};
+  for (const Item& each : from.list) item.list.push_back(copy(each));
+  return item;
+}
+
+Result<std::unique_ptr<PreparedOp>> PreparedOp::with_numbers(const ir::Node& node) const {
+  std::unique_ptr<PreparedOp> op(new PreparedOp);
+  op->callable_ = Py_NewRef(callable_);
+  op->keyword_names_ = Py_XNewRef(keyword_names_);
+  op->positional_ = positional_;
+  op->reads_ = reads_, op->mutates_ = mutates_, op->quiet_ = quiet_, op->aliases_ = aliases_;
+  op->random_ = random_;
+  op->items_.reserve(items_.size());
+  for (const Item& item : items_) op->items_.push_back(copy(item));
+  if (Status failed = op->renumber(node)) return *failed;
+  return op;
+}
+
+Status PreparedOp::renumber(Item& item, const ir::Arg& arg) {
+  for (size_t i = 0; i < item.list.size(); ++i)
+    if (Status failed = renumber(item.list[i], arg.as<std::vector<ir::Arg>>().at(i))) return failed;
+  const bool numbers = arg.is<int64_t>() || arg.is<double>() || arg.is<std::vector<ir::Arg>>();
+  if (!item.constant || !numbers) return {};
+  auto constant = to_python(arg);
+  if (!constant) return constant.error();
+  Py_SETREF(item.constant, constant.value());
+  return {};
+}
+
+Status PreparedOp::renumber(const ir::Node& node) {
+  if (node.args.size() != positional_ || positional_ + node.kwargs.size() != items_.size())
+    return Error{"another call of " + node.op};
+  for (size_t i = 0; i < items_.size(); ++i)
+    if (Status failed =
+            renumber(items_[i], i < positional_ ? node.args[i] : node.kwargs[i - positional_].second))
+      return failed;
+  return {};
 }
 
 void PreparedOp::release(Item& item) {

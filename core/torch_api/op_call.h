@@ -44,6 +44,11 @@ class PreparedOp {
   // Python form.
   static Result<std::unique_ptr<PreparedOp>> make(const ir::Node& node,
                                                   const std::function<int32_t(ir::Ref)>& slot_of);
+  // Puts in the numbers of a node that differs in nothing else. Errors: it does, and this is not to be called
+  // any more.
+  Status renumber(const ir::Node& node);
+  // A copy with them.
+  Result<std::unique_ptr<PreparedOp>> with_numbers(const ir::Node& node) const;
   ~PreparedOp();
   PreparedOp(const PreparedOp&) = delete;
   PreparedOp& operator=(const PreparedOp&) = delete;
@@ -67,6 +72,8 @@ class PreparedOp {
   };
   PreparedOp() = default;
   Status convert(const ir::Arg& arg, const std::function<int32_t(ir::Ref)>& slot_of, Item& item);
+  static Item copy(const Item& from);
+  static Status renumber(Item& item, const ir::Arg& arg);
   void read_schema(_object* overload, const ir::Node& node);
   static _object* build(const Item& item, _object* const* values);
   static void each_slot(const Item& item, std::vector<int32_t>& slots);

@@ -1,6 +1,7 @@
 #include "core/capture/segment/training.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <span>
 #include <unordered_set>
@@ -9,6 +10,7 @@
 #include "core/autodiff/layouts.h"
 #include "core/autodiff/undefined_tangents.h"
 #include "core/autograd/partial_backward.h"
+#include "core/base/once.h"
 #include "core/torch_api/border.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/observed_operators.h"
@@ -389,16 +391,21 @@ static std::vector<std::vector<int>> pieces(const Joint& joint) {
   return out;
 }
 
-// Keywords of a call; none once one of them could not be made, for which a Python error is set.
+// Attributes of a region; none once one of them could not be made, for which a Python error is set.
 class Keywords {
  public:
+  explicit Keywords(PyRef words) : words_(std::move(words)) {}
   void set(const char* name, const PyRef& value) {
-    if (words_ && (!value || PyDict_SetItemString(words_.get(), name, value.get()) < 0)) words_ = {};
+    const PyRef key(PyUnicode_InternFromString(name));
+    set(key.get(), value);
+  }
+  void set(PyObject* name, const PyRef& value) {
+    if (words_ && (!name || !value || PyDict_SetItem(words_.get(), name, value.get()) < 0)) words_ = {};
   }
   PyObject* get() const { return words_.get(); }
 
  private:
-  PyRef words_{PyDict_New()};
+  PyRef words_;
 };
 
 static PyRef numbers_of_each(const auto& lists) {
@@ -406,10 +413,9 @@ static PyRef numbers_of_each(const auto& lists) {
 }
 
 static PyRef tangents_of(const torch_api::JointAtSizes& joint) {
-  const PyRef torch = find(Name::torch);
-  if (!torch) return {};
+  PyObject* const torch = kept(Name::torch);
   return tuple_of(joint.tangents(), [&](const ir::TensorType& t) {
-    PyObject* dtype = PyObject_GetAttrString(torch.get(), std::string(ir::dtype_torch_name(t.dtype)).c_str());
+    PyObject* dtype = PyObject_GetAttrString(torch, std::string(ir::dtype_torch_name(t.dtype)).c_str());
     return Py_BuildValue("(NNNs)", numbers(t.sizes).release(), numbers(t.strides).release(), dtype,
                          t.device.text().c_str());
   });
@@ -454,12 +460,17 @@ static void describe(const Joint& j, Keywords& out) {
   out.set("reentrant", PyRef(PyBool_FromLong(j.reentrant)));
 }
 
-// What it calls. Those of views are None where the results are the program's own.
+// What it calls. Those of views are None where the results are the program's own. New sizes come here each
+// time, so that names are looked up once.
 static void hand_over_functions(PyObject* plans, bool has_views, Keywords& out) {
-  for (PyMethodDef* method : {&kForward, &kBackward, &kPartialBackward, &kLayouts})
-    out.set(method->ml_name, PyRef(PyCFunction_New(method, plans)));
-  for (PyMethodDef* method : {&kViews, &kAdvance, &kFinish})
-    out.set(method->ml_name, has_views ? PyRef(PyCFunction_New(method, plans)) : PyRef(Py_NewRef(Py_None)));
+  static constinit std::array<Once<PyObject*>, 7> names;
+  PyMethodDef* const methods[] = {&kForward, &kBackward, &kPartialBackward, &kLayouts,
+                                  &kViews,   &kAdvance,  &kFinish};
+  for (size_t i = 0; i < std::size(methods); ++i) {
+    PyObject* name = names[i].get([&] { return PyUnicode_InternFromString(methods[i]->ml_name); });
+    const bool there = has_views || i < 4;
+    out.set(name, there ? PyRef(PyCFunction_New(methods[i], plans)) : PyRef(Py_NewRef(Py_None)));
+  }
 }
 
 // The region of these sizes; nothing where a Python error is set.
@@ -471,21 +482,26 @@ static PyRef new_region(const torch_api::JointAtSizes& joint, const std::string&
                                                 : nullptr);
 }
 
-// The same of one for other sizes. No code of Python's runs.
-static PyRef region_like(PyObject* other, const Keywords& words) {
+// What a region for other sizes says, but for what is of its sizes alone.
+static PyRef words_like(PyObject* other) {
   const PyRef old(PyObject_GenericGetDict(other, nullptr));
-  const PyRef own(old ? PyDict_Copy(old.get()) : nullptr), found(PyDict_New()), nothing(PyTuple_New(0));
-  if (!own || !found || !nothing || !words.get() || PyDict_Update(own.get(), words.get()) < 0 ||
-      PyDict_SetItemString(own.get(), "layouts_found", found.get()) < 0)
-    return {};
+  return PyRef(old ? PyDict_Copy(old.get()) : nullptr);
+}
+
+// The same as one for other sizes. No code of Python's runs.
+static PyRef region_like(PyObject* other, Keywords& words) {
+  words.set("layouts_found", PyRef(PyDict_New()));
+  const PyRef nothing(PyTuple_New(0));
+  if (!nothing || !words.get()) return {};
   PyRef region(PyBaseObject_Type.tp_new(Py_TYPE(other), nothing.get(), nullptr));
-  if (region && PyObject_GenericSetDict(region.get(), own.get(), nullptr) < 0) return {};
+  if (region && PyObject_GenericSetDict(region.get(), words.get(), nullptr) < 0) return {};
   return region;
 }
 
 PyRef make_region(std::shared_ptr<torch_api::JointAtSizes> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place) {
-  Keywords words;
+  PyObject* const like = place.like && *place.like ? place.like->get() : nullptr;
+  Keywords words(like ? words_like(like) : PyRef(PyDict_New()));
   describe_sizes(*joint, words);
   auto plans =
       std::make_unique<Plans>(Plans{joint, std::move(forward), {}, std::move(options), place, false});
@@ -493,7 +509,7 @@ PyRef make_region(std::shared_ptr<torch_api::JointAtSizes> joint, std::shared_pt
   if (!capsule) return {};
   plans.release();
   hand_over_functions(capsule.get(), joint->views() != nullptr, words);
-  if (place.like && *place.like) return region_like(place.like->get(), words);
+  if (like) return region_like(like, words);
   PyRef region = new_region(*joint, place.name, words);
   if (!place.like || !region) return region;
   const PyRef bare(PyObject_CallMethod(region.get(), "bare", nullptr));

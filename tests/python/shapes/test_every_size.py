@@ -88,6 +88,25 @@ def test_no_size_is_left_to_eager():
             torch.testing.assert_close(compiled(x), x.sin() * 2)
 
 
+def test_a_new_size_prepares_no_operator_anew(monkeypatch):
+    """What PyTorch's operators are called with gets its numbers; an operator's schema is read when it is prepared."""
+
+    def scatters(x, i):
+        total = torch.zeros(x.shape[0], 3).index_add(0, i, x * 2)
+        return total.scatter_reduce(0, i[:, None].expand(-1, 3), x, "amax"), x.new_zeros(x.shape[0] + 1, 2).view(-1)
+
+    compiled = vitrine.compile(scatters)
+    read = []
+    for n in range(5, 30):
+        if n == 20:
+            schema = property(lambda op: read.append(n) or op.__dict__["_schema"])
+            monkeypatch.setattr(torch._ops.OpOverload, "_schema", schema, raising=False)
+        given = torch.randn(n, 3), torch.arange(n) // 2
+        for a, b in zip(compiled(*given), scatters(*given), strict=True):
+            torch.testing.assert_close(a, b)
+    assert not read
+
+
 def test_views_are_views_at_every_size():
     def program(x, w):
         y = (x @ w).view(2, -1, 2, 4)
