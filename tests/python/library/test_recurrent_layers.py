@@ -30,7 +30,7 @@ def operators(session, name):
 
 
 @pytest.mark.parametrize("cls", [nn.LSTM, nn.GRU])
-@pytest.mark.parametrize("how", [{}, {"batch_first": True, "bidirectional": True}, {"num_layers": 2, "bias": False}], ids=str)
+@pytest.mark.parametrize("how", [{}, {"batch_first": True}, {"batch_first": True, "bidirectional": True}, {"num_layers": 2, "bias": False}], ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_one_operator_without_gradients(cls, how, dtype, tmp_path):
     function = program(layers(cls, **how).to(dtype))
@@ -42,6 +42,7 @@ def test_one_operator_without_gradients(cls, how, dtype, tmp_path):
             assert compiled(x).stride() == function(x).stride()
     assert len(session.rows("compilation", status="ok")) == 2
     assert not operators(session, "aten.sigmoid")
+    assert all(how != "recorded" for *_, sizes in vitrine._engine.segments() for _, how, _ in sizes)
 
 
 def test_one_operator_of_a_hidden_state_given_and_of_no_batch():

@@ -19,7 +19,7 @@ def lstm(input, states, weights, biases, layers, dropout, train, both_ways, batc
             i = layer * ways + way
             w, u, *rest = weights[i * each : (i + 1) * each]
             h, c = hidden.select(0, i), cell.select(0, i)
-            b, v = rest or (torch.zeros(w.shape, dtype=w.dtype, device=w.device), torch.zeros(u.shape, dtype=u.dtype, device=u.device))
+            v, b = rest[::-1] or [aten.zeros(t.shape, dtype=t.dtype, layout=t.layout, device=t.device) for t in (u, w)]
             y, h, c, _ = aten.mkldnn_rnn_layer(x, w, u, b, v, h, c, way == 1, [], LSTM, h.shape[1], layers, biases, both_ways, batch_first, train)
             outputs.append(y)
             last.append(h)
@@ -27,4 +27,5 @@ def lstm(input, states, weights, biases, layers, dropout, train, both_ways, batc
         x = torch.cat(outputs, -1) if both_ways else outputs[0]
         if dropout and train and layer < layers - 1:
             x = torch.dropout(x, dropout, True)
-    return x.transpose(0, 1) if batch_first else x, torch.stack(last), torch.stack(cells)
+    hidden, cell = torch.stack(last), torch.stack(cells)
+    return x.transpose(0, 1) if batch_first else x, hidden, cell
