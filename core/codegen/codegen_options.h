@@ -3,9 +3,11 @@
 
 #include <set>
 
+#include "core/base/opt_bisect.h"
 #include "core/codegen/cuda/gpu.h"
 #include "core/codegen/products.h"
 #include "core/codegen/schedule/edited_text.h"
+#include "core/codegen/schedule/fault.h"
 #include "core/codegen/schedule/program.h"
 #include "core/codegen/schedule/size_memory.h"
 #include "core/fusion/loops.h"
@@ -30,6 +32,8 @@ struct CodegenOptions {
   bool ordered = false;                       // nothing is left to the order in which threads run
   std::shared_ptr<SizeMemory> sizes;          // null: all sizes are numbers of the kernels' texts
   std::shared_ptr<const EditedTexts> edited;  // may be null
+  std::shared_ptr<OptBisect> bisect;          // may be null
+  std::shared_ptr<const Faults> faults;       // may be null
 };
 
 }  // namespace vitrine::codegen

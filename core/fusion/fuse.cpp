@@ -35,8 +35,12 @@ std::string fixed_reason(const Loop& a, const Loop& b) {
 
 class Fuser {
  public:
-  Fuser(const LoopProgram& program, const Readers& readers, bool spare)
-      : program_(program), all_readers_(readers), spare_(spare), cluster_of_(program.loops.size(), -1) {}
+  Fuser(const LoopProgram& program, const Readers& readers, bool spare, OptBisect* bisect)
+      : program_(program),
+        all_readers_(readers),
+        spare_(spare),
+        bisect_(bisect),
+        cluster_of_(program.loops.size(), -1) {}
 
   FusedProgram run() {
     dependencies();
@@ -260,7 +264,7 @@ class Fuser {
       } else if (holds_memory(cluster_of_[c.other], l)) {
         d.reason = "what it computes would be held until it is read, long afterwards";
       } else {
-        d.fused = merge(cluster_of_[c.other], cluster_of_[l], d.reason);
+        d.fused = merge(cluster_of_[c.other], cluster_of_[l], d.kind, d.reason);
         if (d.fused)
           d.reason = (c.vertical ? "same iteration space"
                                  : "both read " + program_.graph->node(c.shared.node).name) +
@@ -271,7 +275,17 @@ class Fuser {
     }
   }
 
-  bool merge(int a, int b, std::string& why) {
+  // Of two that can be merged: the last loops are what the fusion is called by.
+  bool forbidden(int a, int b, const std::string& kind) const {
+    if (!bisect_) return false;
+    const auto last = [&](int c) {
+      return program_.graph->node(node(clusters_[static_cast<size_t>(c)].loops.back()));
+    };
+    return !bisect_->allows(OptBisect::Of::fusion,
+                            kind + ": " + ir::name_and_place(last(a)) + " + " + ir::name_and_place(last(b)));
+  }
+
+  bool merge(int a, int b, const std::string& kind, std::string& why) {
     Cluster &ca = clusters_[static_cast<size_t>(a)], &cb = clusters_[static_cast<size_t>(b)];
     std::vector<size_t> loops;
     std::merge(ca.loops.begin(), ca.loops.end(), cb.loops.begin(), cb.loops.end(), std::back_inserter(loops));
@@ -279,6 +293,10 @@ class Fuser {
     if (int between = stands_between(a, b); between >= 0) {
       why = program_.graph->node(node(clusters_[static_cast<size_t>(between)].loops[0])).name +
             " must run between them";
+      return false;
+    }
+    if (forbidden(a, b, kind)) {
+      why = "held back by a bisection";
       return false;
     }
     ca.loops = std::move(loops);
@@ -412,6 +430,7 @@ class Fuser {
   const LoopProgram& program_;
   const Readers& all_readers_;
   bool spare_;
+  OptBisect* bisect_;
   FusedProgram out_;
   std::vector<Cluster> clusters_;
   std::vector<int> cluster_of_;
@@ -429,8 +448,8 @@ class Fuser {
 
 }  // namespace
 
-FusedProgram fuse(const LoopProgram& program, const Readers& readers, bool spare_memory) {
-  return Fuser(program, readers, spare_memory).run();
+FusedProgram fuse(const LoopProgram& program, const Readers& readers, bool spare_memory, OptBisect* bisect) {
+  return Fuser(program, readers, spare_memory, bisect).run();
 }
 
 void name_units(FusedProgram& fused) {

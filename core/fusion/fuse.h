@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/opt_bisect.h"
 #include "core/fusion/loops.h"
 
 namespace vitrine::fusion {
@@ -61,7 +62,9 @@ std::optional<Group> make_group(const LoopProgram& program, const std::vector<si
 
 // readers: of this program. spare_memory: no nest joins a kernel that runs long before anybody reads it, if
 // its result takes more memory until then than what it reads gives back.
-FusedProgram fuse(const LoopProgram& program, const Readers& readers, bool spare_memory = false);
+// bisect: may forbid single fusions; may be null.
+FusedProgram fuse(const LoopProgram& program, const Readers& readers, bool spare_memory = false,
+                  OptBisect* bisect = nullptr);
 
 // The operators that a unit computes: its loops' and those computed again in them, each once.
 std::vector<ir::NodeId> nodes_of(const LoopProgram& program, const Unit& unit);

@@ -19,7 +19,8 @@ constexpr int64_t kSmallBytes = int64_t{1} << 16;
 
 class Uniter {
  public:
-  Uniter(const LoopProgram& program, FusedProgram& fused) : program_(program), fused_(fused) {}
+  Uniter(const LoopProgram& program, FusedProgram& fused, OptBisect* bisect)
+      : program_(program), fused_(fused), bisect_(bisect) {}
 
   void run() {
     find_readers();
@@ -165,6 +166,10 @@ class Uniter {
     if (units.size() < 2) return;
     Unit& first = fused_.units[units.front()];
     const ir::NodeId a = program_.loops[first.loops.back()].node;
+    if (bisect_ &&
+        !bisect_->allows(OptBisect::Of::fusion, "horizontal: " + std::to_string(units.size()) + " like " +
+                                                    ir::name_and_place(program_.graph->node(a))))
+      return;
     for (size_t i = 1; i < units.size(); ++i) {
       Unit& other = fused_.units[units[i]];
       fused_.decisions.push_back({a, program_.loops[other.loops.back()].node, "horizontal",
@@ -220,6 +225,7 @@ class Uniter {
 
   const LoopProgram& program_;
   FusedProgram& fused_;
+  OptBisect* bisect_;
   std::set<Ref> seen_, results_, updates_;  // roots: read elsewhere, results, copied to an input
   std::vector<std::set<size_t>> before_;    // by unit: those whose values it reads
   std::vector<int> height_;                 // by unit: units on the longest way from it to an end
@@ -228,8 +234,8 @@ class Uniter {
 
 }  // namespace
 
-void fuse_horizontally(const LoopProgram& program, FusedProgram& fused) {
-  Uniter(program, fused).run();
+void fuse_horizontally(const LoopProgram& program, FusedProgram& fused, OptBisect* bisect) {
+  Uniter(program, fused, bisect).run();
 }
 
 }  // namespace vitrine::fusion

@@ -12,6 +12,7 @@ namespace vitrine::fusion {
 //
 // What waits for the others keeps its memory meanwhile. So a unit takes part only if what it writes lasts
 // anyway (an input's new value, a result) or is small, and if it reads what lasts, or updates an input.
-void fuse_horizontally(const LoopProgram& program, FusedProgram& fused);
+// bisect: may forbid single groups; may be null.
+void fuse_horizontally(const LoopProgram& program, FusedProgram& fused, OptBisect* bisect = nullptr);
 
 }  // namespace vitrine::fusion

@@ -199,6 +199,12 @@ Arg map_refs(const Arg& arg, const std::function<Arg(Ref)>& f) {
   return Arg(std::move(out));
 }
 
+std::string name_and_place(const Node& node) {
+  const Origin& o = node.origin;
+  if (o.file.empty()) return node.name;
+  return node.name + " at " + o.file.substr(o.file.rfind('/') + 1) + ":" + std::to_string(o.line);
+}
+
 std::string short_op(const std::string& op) {
   std::string name = op;
   if (name.rfind("aten.", 0) == 0 || name.rfind("prims.", 0) == 0) {

@@ -24,6 +24,10 @@
 #include "core/base/ids.h"
 #include "core/ir/types.h"
 
+namespace vitrine {
+class OptBisect;  // core/base/opt_bisect.h
+}
+
 namespace vitrine::ir {
 
 using NodeId =
@@ -147,6 +151,7 @@ using GraphPtr = std::shared_ptr<const Graph>;
 // Hands out node ids of one compilation; shared by all its graphs.
 struct NodeIds {
   NodeId next = 0;
+  std::shared_ptr<OptBisect> bisect = {};  // may forbid single rewrites; mostly null
 };
 
 // Makes one Graph, node by node.
@@ -217,6 +222,9 @@ void each_ref(const Node& node, F&& f) {
 }
 // The same argument with every Ref replaced by f(Ref).
 Arg map_refs(const Arg& arg, const std::function<Arg(Ref)>& f);
+
+// "mul at model.py:12": for people.
+std::string name_and_place(const Node& node);
 
 // "aten.add.Tensor" -> "add"; "torch.nn.functional.linear" -> "linear"; "native_" dropped.
 std::string short_op(const std::string& op);

@@ -34,6 +34,9 @@ Draft::Draft(const ir::GraphPtr& optimised, const codegen::CodegenOptions& optio
 
 void Draft::run(const Row& row) {
   if (!runs(row, settings_)) return;
+  if (options_.bisect && row.required.empty() &&
+      !options_.bisect->allows(OptBisect::Of::rewrite, "pass " + std::string(row.name)))
+    return;
   std::optional<ir::SymPlace> place;
   if (symbols_) place.emplace(*symbols_, "pass " + std::string(row.name));
   try {
@@ -53,6 +56,8 @@ void Draft::lay_out() {
   codegen::share_offsets(program());
   if (options_.edited)
     for (codegen::Kernel& kernel : program().kernels) use_edited_text(kernel, *options_.edited);
+  if (options_.faults)
+    for (codegen::Kernel& kernel : program().kernels) make_wrong(kernel, *build_.graph, *options_.faults);
   times_.program = monotonic_ns();
 }
 

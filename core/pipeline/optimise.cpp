@@ -48,6 +48,7 @@ class Runner {
   Runner(GraphPtr graph, const PassOptions& options, ir::Recorder* recorder)
       : graph_(std::move(graph)), options_(options), recorder_(recorder) {
     ids_ = options.ids ? options.ids : ids_above(*graph_);
+    ids_->bisect = options.bisect;
     if (recorder) ids_->next = std::max(ids_->next, recorder->next_node());
     first_stage_ = graph_->stage;
     symbols_ = ir::symbols_of(*graph_);
@@ -84,7 +85,7 @@ class Runner {
     const bool disabled = !runs(pass, options_.settings);
     int64_t start = monotonic_ns();
     try {
-      if (!disabled) graph_ = pass.pass(before, ids_);
+      if (!disabled) graph_ = applied(pass, before);
     } catch (const std::exception& e) {
       return Error{"pass " + std::string(pass.name) + ": " + e.what(),
                    "an error of Vitrine's own; the pass can be switched off by its name", ""};
@@ -97,6 +98,19 @@ class Runner {
     }
     if (options_.after) options_.after(pass, graph_);
     return graph_ == before ? Status{} : verify("pass " + std::string(pass.name));
+  }
+
+  // A pass that asks for each of its rewrites is not asked for as a whole.
+  GraphPtr applied(const Row& pass, const GraphPtr& before) {
+    constexpr auto kRewrite = OptBisect::Of::rewrite;
+    const auto counted = [&] { return ids_->bisect ? ids_->bisect->applications(kRewrite).size() : 0; };
+    const size_t asked = counted();
+    GraphPtr after = pass.pass(before, ids_);
+    if (after != before && options_.faults)
+      after = codegen::made_wrong(std::string(pass.name), *before, after, *options_.faults, ids_);
+    if (after == before || !ids_->bisect || counted() > asked) return after;
+    const std::string text = "pass " + std::string(pass.name) + ", " + graph_->stage;
+    return ids_->bisect->allows(kRewrite, text) ? after : before;
   }
 
   Status verify(const std::string& who) {

@@ -14,9 +14,11 @@ namespace vitrine::pipeline {
 struct PassOptions {
   bool verify = false;  // after every pass
   Settings settings;
-  std::string stop_after;            // name of the last pass to run, "" = all
-  std::shared_ptr<ir::NodeIds> ids;  // of the compilation; nullptr: above the graph's own
-  std::function<bool()> cancelled;   // polled before each pass
+  std::string stop_after;                         // name of the last pass to run, "" = all
+  std::shared_ptr<ir::NodeIds> ids;               // of the compilation; nullptr: above the graph's own
+  std::shared_ptr<OptBisect> bisect;              // may forbid single rewrites; may be null
+  std::shared_ptr<const codegen::Faults> faults;  // may be null
+  std::function<bool()> cancelled;                // polled before each pass
   std::function<void(const Row&, const ir::GraphPtr&)> after;  // sees each pass's result; may be empty
 };
 

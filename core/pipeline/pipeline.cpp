@@ -43,13 +43,13 @@ void recompute_small(Build& b) {
 }
 void fuse(Build& b) {
   b.readers.emplace(b.loops);
-  b.fused = fusion::fuse(b.loops, *b.readers, b.options.gives_back);
+  b.fused = fusion::fuse(b.loops, *b.readers, b.options.gives_back, b.options.bisect.get());
 }
 void epilogue_fusion(Build& b) {
   codegen::join_products(b.loops, *b.readers, b.fused, b.options.products.choices);
 }
 void horizontal_fusion(Build& b) {
-  fusion::fuse_horizontally(b.loops, b.fused);
+  fusion::fuse_horizontally(b.loops, b.fused, b.options.bisect.get());
 }
 void run_early(Build& b) {
   fusion::run_early(b.loops, b.fused);

@@ -2,10 +2,13 @@
 #include <Python.h>
 
 #include <memory>
+#include <optional>
 
 #include "core/ir/parse.h"
+#include "core/pipeline/pipeline.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
+#include "core/python/plan_capsule.h"
 #include "core/runtime/compile.h"
 #include "core/runtime/kernel_stage.h"
 #include "core/runtime/plan.h"
@@ -14,7 +17,6 @@
 namespace vitrine::python {
 namespace {
 
-constexpr const char* kPlanName = "vitrine.plan";
 using PlanPtr = std::shared_ptr<runtime::Plan>;
 
 PyObject* raise(const Error& error) {
@@ -23,28 +25,53 @@ PyObject* raise(const Error& error) {
 }
 
 PlanPtr* plan_of(PyObject* capsule) {
-  return static_cast<PlanPtr*>(PyCapsule_GetPointer(capsule, kPlanName));
+  HeldPlan* held = held_plan(capsule);
+  return held ? &held->plan : nullptr;
 }
 
 PyObject* capsule(PlanPtr plan) {
-  return PyCapsule_New(new PlanPtr(std::move(plan)), kPlanName, [](PyObject* c) { delete plan_of(c); });
+  return plan_capsule(std::move(plan), nullptr);
 }
 
-// plan_compile(text, fuse, cache_dir, kernel_compiler, session, products, lanes) -> plan. The graph's inputs,
-// in its order, are the plan's. session: path of a session file to record the compilation in; "" = none.
+// Nothing: a Python error is set.
+std::optional<std::vector<std::string>> pass_names(PyObject* list) {
+  std::vector<std::string> out;
+  for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); ++i) {
+    const char* name = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+    if (!name) return {};
+    out.emplace_back(name);
+    if (const std::string wrong = pipeline::cannot_disable(name); !wrong.empty()) {
+      PyErr_SetString(PyExc_ValueError, wrong.c_str());
+      return {};
+    }
+  }
+  return out;
+}
+
+// plan_compile(text, fuse, cache_dir, kernel_compiler, session, products, lanes, disabled) -> plan. The
+// graph's inputs, in its order, are the plan's. session: path of a session file to record the compilation in;
+// "" = none. disabled: names of passes that are switched off.
 PyObject* plan_compile(PyObject*, PyObject* args) {
   if (!fits_pytorch()) return nullptr;
   const char *text = nullptr, *cache_dir = "", *compiler = "", *session = "", *products = "measured";
   int fuse = 1, lanes = 0;
-  if (!PyArg_ParseTuple(args, "s|pssssi", &text, &fuse, &cache_dir, &compiler, &session, &products, &lanes))
+  PyObject* disabled = nullptr;
+  if (!PyArg_ParseTuple(args, "s|pssssiO!", &text, &fuse, &cache_dir, &compiler, &session, &products, &lanes,
+                        &PyList_Type, &disabled))
     return nullptr;
   try {
+    auto passes = pass_names(disabled);
+    if (!passes) return nullptr;
     auto graph = ir::parse(text);
     if (!graph) return raise(graph.error());
     runtime::CompileOptions options;
     options.fuse = fuse != 0;
     options.cache_dir = cache_dir;
     options.edited = engine().config.edited;
+    options.bisect = engine().config.bisect;
+    options.faults = engine().config.faults;
+    options.watched = true;
+    options.disabled_passes = std::move(*passes);
     options.kernel_compiler = compiler;
     options.products = products;
     options.lanes = lanes;
@@ -60,7 +87,7 @@ PyObject* plan_compile(PyObject*, PyObject* args) {
     auto plan = runtime::compile(graph.value(), options, recorder.get());
     if (writer) writer->finish("finished");
     if (!plan) return raise(plan.error());
-    return capsule(plan.take());
+    return plan_capsule(plan.take(), graph.value());
   } catch (const std::exception& e) {
     return PyErr_Format(PyExc_RuntimeError, "%s", e.what());
   }

@@ -10,6 +10,7 @@
 #include "core/pipeline/draft.h"
 #include "core/pipeline/optimise.h"
 #include "core/runtime/arena_pool.h"
+#include "core/runtime/bisection.h"
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/kernel_stage.h"
 #include "core/runtime/kernels/host_cpu.h"
@@ -17,6 +18,7 @@
 #include "core/runtime/product_choice.h"
 #include "core/runtime/program_store.h"
 #include "core/runtime/sized_plans.h"
+#include "core/runtime/watched_plan.h"
 #include "core/runtime/write_counts.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/cuda/cuda_random.h"
@@ -30,7 +32,9 @@ class Compilation {
  public:
   Compilation(const ir::GraphPtr& aten, const CompileOptions& options, ir::Recorder* recorder,
               const std::function<bool()>& cancelled)
-      : aten_(aten), options_(options), recorder_(recorder), cancelled_(cancelled) {}
+      : aten_(aten), options_(options), recorder_(recorder), cancelled_(cancelled) {
+    if (options.bisect) options.bisect->begin();
+  }
 
   Result<std::shared_ptr<Plan>> run() {
     if (options_.fuse) {
@@ -81,6 +85,8 @@ class Compilation {
     how.verify = options_.verify;
     how.settings = settings();
     how.cancelled = cancelled_;
+    how.bisect = options_.bisect;
+    how.faults = options_.faults;
     aten_recorded_ = true;
     auto graph = pipeline::optimise(aten_, how, recorder_);
     if (graph) return graph.take();
@@ -123,6 +129,8 @@ class Compilation {
     how.gives_back = options_.trains;
     how.sizes = options_.sizes;
     how.edited = options_.edited;
+    how.bisect = options_.bisect;
+    how.faults = options_.faults;
     how.gpu = codegen::cuda::gpu_of(gpu_architecture());
     how.draws = rng_layout();
     how.ordered = torch_api::deterministic_algorithms();
@@ -169,6 +177,8 @@ class Compilation {
                                           std::optional<pipeline::Draft>& draft,
                                           const std::function<bool()>& cancelled) {
     while (true) {
+      while (options_.bisect && hold_back(*options_.bisect, *graph, draft->program(), how.by_pytorch))
+        draft.emplace(graph, how, settings());
       codegen::Program& program = draft->program();
       KernelStage stage = compile_kernels(program.kernels, options_, recorder_ != nullptr, cancelled);
       elsewhere_ns_ += stage.duration_ns;
@@ -343,6 +353,7 @@ class Compilation {
     for (std::string& text : dropped)
       problems_.push_back({std::move(text), "What was measured without it is used.", ""});
     keep_offered(draft->program(), how.products.choices);
+    if (options_.bisect) hold_back(*options_.bisect, *graph, how.products.choices);
     how.products.offered = false;
     draft->settle(how.products.choices);
     // Units that were one launch may not be one beside what was chosen.
@@ -409,7 +420,8 @@ std::shared_ptr<SizedPlans> compile_sized(const ir::GraphPtr& aten, const ir::Sy
                                           const CompileOptions& options,
                                           const std::function<bool()>& cancelled,
                                           std::vector<Problem>& problems) {
-  if (!options.fuse) return nullptr;
+  if (!options.fuse || options.watched)
+    return nullptr;  // whose values are asked for is compiled for its sizes
   Compilation compilation(aten, options, nullptr, cancelled);
   auto plans = compilation.run_sized(table);
   problems = compilation.problems();
@@ -418,7 +430,10 @@ std::shared_ptr<SizedPlans> compile_sized(const ir::GraphPtr& aten, const ir::Sy
 
 Result<std::shared_ptr<Plan>> compile(const ir::GraphPtr& aten, const CompileOptions& options,
                                       ir::Recorder* recorder, const std::function<bool()>& cancelled) {
-  return Compilation(aten, options, recorder, cancelled).run();
+  auto plan = Compilation(aten, options, recorder, cancelled).run();
+  if (!plan || !options.observer) return plan;
+  return std::shared_ptr<Plan>(std::make_shared<WatchedPlan>(
+      plan.take(), aten, recorder ? recorder->compilation : 0, options.place, options.observer));
 }
 
 std::shared_ptr<ArenaPool> new_arena_pool() {

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/opt_bisect.h"
 #include "core/base/result.h"
 #include "core/codegen/schedule/edited_text.h"
+#include "core/codegen/schedule/fault.h"
 #include "core/ir/graph.h"
 #include "core/ir/recorder.h"
 #include "core/runtime/problem.h"
@@ -31,6 +33,12 @@ struct KeptPrograms {
 
 class ArenaPool;  // core/runtime/arena_pool.h
 std::shared_ptr<ArenaPool> new_arena_pool();
+
+class Plan;
+// A plan is about to run for the first time. graph: what it was compiled from; inputs: borrowed.
+using PlanObserver =
+    std::function<void(const std::shared_ptr<Plan>& plan, const ir::GraphPtr& graph, Id compilation,
+                       const std::string& place, std::span<_object* const> inputs)>;
 
 // Everything that changes what is generated; part of the cache key and of the session.
 struct CompileOptions {
@@ -64,6 +72,11 @@ struct CompileOptions {
   int64_t tuning_seconds = 0;
   std::shared_ptr<int64_t> tuning_ns;
   std::shared_ptr<const codegen::EditedTexts> edited;  // kernels that a person has written anew; may be null
+  std::shared_ptr<OptBisect> bisect;                   // what may be applied; may be null: all
+  std::shared_ptr<const codegen::Faults> faults;       // for tests; may be null
+  bool watched = false;                                // the plan can tell the value of each buffer
+  std::shared_ptr<const PlanObserver>
+      observer;        // of a plan that is watched: sees the first run of each plan; may be null
   std::string target;  // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
   std::string place;   // whose graph it is, for people: "Model.forward, backward"
   std::shared_ptr<KeptPrograms> kept;  // counts; may be null
@@ -74,6 +87,15 @@ struct LaunchTime {
   int32_t launch;
   int64_t start_ns, end_ns;
 };  // CLOCK_MONOTONIC
+
+// What a step of a plan computed: a copy.
+struct SeenValue {
+  ir::Ref value;
+  std::string label;          // the step's, "K2"
+  _object* tensor = nullptr;  // a new reference
+};
+
+using WantedValue = std::function<bool(ir::Ref)>;
 
 // What has become of a plan's CUDA Graph; see session::CudaGraphRow.
 struct GraphFacts {
@@ -92,6 +114,12 @@ class Plan {
   // whatever comes of the call.
   virtual bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
                    std::vector<LaunchTime>* times = nullptr, std::vector<_object*>* given_up = nullptr) = 0;
+  // The same, and the values that are wanted as they are in their buffers right behind the step that wrote
+  // them, where CompileOptions::watched.
+  virtual bool run_watched(std::span<_object* const> inputs, std::vector<_object*>& outputs,
+                           const WantedValue& wanted, std::vector<SeenValue>& seen) {
+    return seen.clear(), run(inputs.data(), inputs.size(), outputs);
+  }
   virtual int launches() const = 0;
   virtual int generated_kernels() const = 0;
   virtual int python_calls() const = 0;  // launches that go through a Python overload

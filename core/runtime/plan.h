@@ -48,6 +48,8 @@ class ProgramPlan : public Plan {
 
   bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
            std::vector<LaunchTime>* times, std::vector<_object*>* given_up) override;
+  bool run_watched(std::span<_object* const> inputs, std::vector<_object*>& outputs,
+                   const WantedValue& wanted, std::vector<SeenValue>& seen) override;
   int launches() const override { return static_cast<int>(steps_.size()); }
   int generated_kernels() const override { return static_cast<int>(kernels_.size()); }
   int python_calls() const override { return python_calls_; }
@@ -99,6 +101,7 @@ class ProgramPlan : public Plan {
   // plan_build.cpp
   Status prepare();
   void forget_texts();
+  void find_watched();
   std::unordered_map<int32_t, int32_t> arguments_handed_back() const;
   Status prepare_step(const codegen::Step& from, Step& step);
   void prepare_draws();
@@ -143,6 +146,7 @@ class ProgramPlan : public Plan {
   bool begin_draws(CallState& state, int segment);  // false: a Python error is set
   void roll_back(CallState& state);
   bool run_step(const Step& step, CallState& state);
+  bool note_values(size_t step, CallState& state);
   std::optional<uint32_t> seen_version(CallState& state, int32_t b);
   bool run_kernel(const Step& step, CallState& state);
   bool launch(const Step& step, CallState& state);
@@ -172,6 +176,10 @@ class ProgramPlan : public Plan {
   std::unique_ptr<torch_api::CudaGenerator> generator_;  // while kernels draw
   std::vector<std::unique_ptr<CallState>> free_;
   std::vector<Problem> problems_;
+  // By step: the values that it writes, and where; only of a plan that may be watched.
+  std::vector<std::vector<std::pair<ir::Ref, int32_t>>> watched_;
+  std::vector<SeenValue>* seen_ = nullptr;  // while a call is watched
+  const WantedValue* wanted_ = nullptr;
   int python_calls_ = 0;
   bool returns_input_view_ = false;
   Scratch scratch_;                     // of kernels that work in some, one after the other

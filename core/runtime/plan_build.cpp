@@ -51,6 +51,7 @@ Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::v
     plan->no_graph_ = plan->why_no_graph();
   }
   if (options.graphs && plan->no_graph_.empty()) plan->prepare_graph(options);
+  if (options.watched) plan->find_watched();
   plan->forget_texts();
   return std::shared_ptr<Plan>(plan);
 }
@@ -68,6 +69,19 @@ void ProgramPlan::forget_texts() {
   program_.value_buffer = {};
   slots_ = {};
   steps_.shrink_to_fit();
+}
+
+void ProgramPlan::find_watched() {
+  for (size_t s = 0; s < program_.steps.size(); ++s) {
+    const codegen::Step& step = program_.steps[s];
+    auto& values = watched_.emplace_back();
+    if (step.kind == StepKind::view) continue;
+    std::vector<ir::NodeId> nodes{step.node.id};
+    if (step.kind == StepKind::kernel) nodes = program_.kernels[static_cast<size_t>(step.kernel)].nodes;
+    for (const auto& [value, buffer] : program_.value_buffer)
+      if (holds(nodes, value.node) && holds(step.outs, buffer) && !holds(steps_[s].released, buffer))
+        values.emplace_back(value, buffer);
+  }
 }
 
 int32_t ProgramPlan::slot_of(ir::Ref ref) const {

@@ -108,6 +108,29 @@ bool ProgramPlan::run(_object* const* inputs, size_t n_inputs, std::vector<_obje
   return ok;
 }
 
+bool ProgramPlan::run_watched(std::span<_object* const> inputs, std::vector<_object*>& outputs,
+                              const WantedValue& wanted, std::vector<SeenValue>& seen) {
+  seen_ = &seen;
+  wanted_ = &wanted;
+  std::vector<LaunchTime> times;  // a call whose launches are timed is no replay
+  const bool ok = run_given(inputs.data(), inputs.size(), outputs, &times, nullptr);
+  seen_ = nullptr;
+  return ok;
+}
+
+bool ProgramPlan::note_values(size_t step, CallState& state) {
+  if (step >= watched_.size()) return true;
+  for (const auto& [value, buffer] : watched_[step]) {
+    if (!(*wanted_)(value)) continue;
+    bridge::Handle held = state.handle(buffer);
+    bridge::Handle copy = held ? bridge::clone(held) : nullptr;
+    _object* tensor = copy ? bridge::wrap(copy) : nullptr;
+    if (!tensor) return false;
+    seen_->push_back({value, program_.steps[step].label, tensor});
+  }
+  return true;
+}
+
 bool ProgramPlan::run_given(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
                             std::vector<LaunchTime>* times, std::vector<_object*>* given_up) {
   if (n_inputs != program_.input_buffer.size()) {
@@ -249,6 +272,7 @@ bool ProgramPlan::run_steps(CallState& state, std::vector<LaunchTime>* times) {
     if (state.recording && steps_[s].on_host) continue;  // it runs before each replay
     int64_t start = times ? monotonic_ns() : 0;
     if (!run_step(steps_[s], state)) return false;
+    if (seen_ && !note_values(s, state)) return false;
     if (times) times->push_back({static_cast<int32_t>(s), start, monotonic_ns()});
   }
   return true;

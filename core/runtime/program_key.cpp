@@ -75,12 +75,13 @@ std::string build_id() {
 // A new field of one of these structs does not compile until it is a line, or is told why not.
 
 void add_options(KeyLines& out, const CompileOptions& options) {
-  // fuse, verify, edited: nothing is kept (why_not_kept). sizes: the same. products, threads, lanes,
-  // freezing, graphs, disabled_passes: with what they become. versions: counted anew. The others say where
-  // things lie.
+  // fuse, verify, edited, bisect, faults: nothing is kept (why_not_kept). sizes: the same. products, threads,
+  // lanes, freezing, graphs, disabled_passes: with what they become. versions: counted anew. The others say
+  // where things lie.
   const auto& [mode, fuse, verify, disabled_passes, products, freezing, lanes, cache_dir, threads, sizes,
                kernel_compiler, nvrtc, nvdisasm, graphs, kept_results, is_backward, versions, trains, arenas,
-               tuning_seconds, tuning_ns, edited, target, place, kept] = options;
+               tuning_seconds, tuning_ns, edited, bisect, faults, watched, observer, target, place, kept] =
+      options;
   out.add("mode", mode).add("products", products).add("freezing", freezing).add("graphs", graphs);
   out.add("kept_results", kept_results).add("is_backward", is_backward).add("trains", trains);
 }
@@ -97,7 +98,7 @@ void add_settings(KeyLines& out, const pipeline::Settings& settings) {
 void add_codegen(KeyLines& out, KeyLines& target, const codegen::CodegenOptions& how) {
   // by_pytorch: what has no code is not kept. gpu, draws: of a GPU, whose programs are not kept.
   const auto& [lanes, products, fuse, by_pytorch, stream_bytes, own_results, gives_back, gpu, draws, ordered,
-               sizes, edited] = how;
+               sizes, edited, bisect, faults] = how;
   const auto& [offered, threads, least_flops, only, any_size, holds_weights, on_gpu, choices] = products;
   out.add("threads", threads)
       .add("products_offered", offered)
@@ -140,6 +141,7 @@ std::string why_not_kept(const ir::Graph& aten, const CompileOptions& options) {
   if (options.cache_dir.empty()) return "there is no cache folder";
   if (options.verify) return "the graph is verified after each pass";
   if (options.edited) return "kernels are edited";
+  if (options.bisect || options.faults) return "the compiler is being looked into";
   if (options.sizes || ir::symbols_of(aten)) return "its sizes may change";
   if (!options.target.empty()) return "it is compiled for a GPU";
   for (const ir::Node& node : aten.nodes())

@@ -101,6 +101,10 @@ runtime::CompileOptions Engine::compile_options(const CallSettings& settings) co
   options.freezing = settings.freezing;
   options.target = settings.target;
   options.edited = config.edited;
+  options.bisect = config.bisect;
+  options.faults = config.faults;
+  options.observer = config.observer;
+  options.watched = config.observer != nullptr;
   options.nvrtc = config.nvrtc;
   options.nvdisasm = config.nvdisasm;
   options.disabled_passes = settings.disabled_passes;

@@ -62,7 +62,10 @@ struct Config {
   int64_t threads = 0;
   int64_t autotune_seconds = 120;
   std::shared_ptr<const codegen::EditedTexts> edited;  // kernels that a person has written anew; may be null
-  bool check = false;                                  // compare every compiled graph with eager at each call
+  std::shared_ptr<OptBisect> bisect;                   // what may be applied; null: all
+  std::shared_ptr<const codegen::Faults> faults;       // for tests; may be null
+  std::shared_ptr<const runtime::PlanObserver> observer;  // sees the first run of each plan; may be null
+  bool check = false;  // compare every compiled graph with eager at each call
 };
 
 }  // namespace vitrine::capture

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/opt_bisect.h"
+
 namespace vitrine::passes {
 
 namespace {
@@ -128,6 +130,11 @@ bool Rewriter::gives(const std::string& op, const std::vector<Arg>& args, const 
                      const TensorType& type) const {
   auto types = this->types(op, args, kwargs);
   return types.ok() && types.value().size() == 1 && types.value()[0].same(type);
+}
+
+bool Rewriter::may_rewrite(const Node& node) const {
+  OptBisect* bisect = builder_.ids() ? builder_.ids()->bisect.get() : nullptr;
+  return !bisect || bisect->allows(OptBisect::Of::rewrite, rule_ + ": " + ir::name_and_place(node));
 }
 
 void Rewriter::absorb(Ref fresh, const Node& old) {

@@ -62,6 +62,9 @@ class Rewriter {
   // A new value is computed with the work of this old node in it, which nobody reads any more.
   void absorb(Ref fresh, const Node& old);
 
+  // false: a bisection leaves the node as it is. Asked before it is rewritten.
+  bool may_rewrite(const Node& node) const;
+
   bool changed() const { return changed_; }
   // The old pointer if nothing changed.
   GraphPtr finish();
