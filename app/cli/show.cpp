@@ -45,6 +45,7 @@ const std::vector<ShowRow>& show_table() {
       {"cache", "what was found of earlier processes' compilations, and why the rest was not", show_cache},
       {"calls", "each entry into a segment", show_calls},
       {"accuracy", "compiled outputs against eager", show_accuracy},
+      {"numerics", "each value of the compiled graphs against eager and against float64", show_numerics},
       {"messages", "errors, warnings and notes", show_messages},
       {"stages", "time and size of each stage", show_stages},
       {"runs", "the runs of the session", show_runs},

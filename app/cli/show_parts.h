@@ -26,6 +26,7 @@ VITRINE_SHOW(show_counters);        // show_counters.cpp
 VITRINE_SHOW(show_samples);         // show_counters.cpp
 VITRINE_SHOW(show_timeline);        // show_run.cpp
 VITRINE_SHOW(show_accuracy);        // show_run.cpp
+VITRINE_SHOW(show_numerics);        // show_numerics.cpp
 VITRINE_SHOW(show_runs);            // show_run.cpp
 VITRINE_SHOW(show_calls);           // show_run.cpp
 VITRINE_SHOW(show_stages);          // show_run.cpp

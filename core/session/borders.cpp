@@ -60,6 +60,8 @@ constexpr NumberRow kNumbers[] = {
     {"measurement", "kept", -1, kInt},
     {"measurement", "preempted", -1, kMost},
     {"ceiling", "measured_unix_ns", 0, kHighest / 2},
+    {"numerics", "first", 0, 1},
+    {"numerics", "makes", 0, 1},
     {"", "line", 0, kMostLines},
     {"", "end_line", 0, kMostLines},
     {"", "first_line", 0, kMostLines},
@@ -121,7 +123,8 @@ Border integer_border(std::string_view table, std::string_view column) {
 
 Border real_border(std::string_view table) {
   // A difference may well be infinite, or none.
-  return {table == "accuracy" ? Border::Of::AnyReal : Border::Of::Real, Kind::None, 0, 0};
+  return {table == "accuracy" || table == "numerics" ? Border::Of::AnyReal : Border::Of::Real, Kind::None, 0,
+          0};
 }
 
 bool within(const Border& border, int64_t value) {

@@ -618,6 +618,35 @@ struct AccuracyRow {
   }
 };
 
+// How far one value of a compiled graph is from eager's, and how far both are from the same graph in float64 (-1: not
+// known). source, of the compiled value: buffer (of the program itself, behind `step`) | output (fused away: the graph
+// compiled again, with this and others as results) | alone (likewise, with this one only). verdict: equal | close |
+// differs | unknown. first: 1 = the first of its graph that is clearly worse than eager; makes: 1 = it makes a NaN or an
+// infinity while what it reads has none. nan, inf: elements of the compiled value; eager_nan, eager_inf: of eager's.
+// histogram: "120,3,0,...": elements by distance from eager in units in the last place, see kUlpSteps.
+struct NumericsRow {
+  Id compilation = 0, node = 0;
+  int64_t ordinal = 0;
+  std::string name, type, source, step, verdict, message;
+  double max_abs = -1, mean_abs = -1;
+  int64_t max_ulp = 0;
+  double eager_error = -1, eager_mean = -1, compiled_error = -1, compiled_mean = -1;
+  int64_t count = 0, nan = 0, inf = 0, eager_nan = 0, eager_inf = 0, first = 0, makes = 0;
+  std::string histogram;
+  VITRINE_ROW("numerics") {
+    f("compilation", s.compilation); f("node", s.node); f("ordinal", s.ordinal); f("name", s.name);
+    f("type", s.type); f("source", s.source); f("step", s.step); f("verdict", s.verdict);
+    f("message", s.message); f("max_abs", s.max_abs); f("mean_abs", s.mean_abs); f("max_ulp", s.max_ulp);
+    f("eager_error", s.eager_error); f("eager_mean", s.eager_mean); f("compiled_error", s.compiled_error);
+    f("compiled_mean", s.compiled_mean); f("count", s.count); f("nan", s.nan); f("inf", s.inf);
+    f("eager_nan", s.eager_nan); f("eager_inf", s.eager_inf); f("first", s.first); f("makes", s.makes);
+    f("histogram", s.histogram);
+  }
+};
+// Upper ends of the histogram's classes, in units in the last place; two more hold what is further, and what is finite
+// on one side only.
+inline constexpr int64_t kUlpSteps[] = {0, 1, 2, 4, 8, 16, 64, 256, 4096, 65536};
+
 // One steady-state measurement, interleaved: side eager | compiled.
 struct TimingRow {
   Id run = 0;
@@ -702,7 +731,7 @@ struct LinkRow {
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
   X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(InstanceRow) X(SizedBufferRow) X(CacheRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
   X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(CounterRow) X(SampleRow) X(CudaGraphRow) X(KernelRangeRow) X(SassLinesRow) \
-  X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) X(MeasurementRow) X(CeilingRow) \
+  X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(NumericsRow) X(TimingRow) X(MeasurementRow) X(CeilingRow) \
   X(MessageRow) X(LinkRow)
 // clang-format on
 

@@ -51,7 +51,7 @@ def test_every_stage_as_text_and_as_json(recorded, stage):
     text = vitrine("show", recorded[0], stage)
     assert text.returncode == 0 and text.stdout.strip() and not text.stderr
     rows = json.loads(vitrine("show", recorded[0], stage, "--json").stdout)
-    empty = {"joint", "partition", "forward", "backward", "recompilations", "symbols", "breaks", "messages", "counters", "samples"}
+    empty = {"joint", "partition", "forward", "backward", "recompilations", "symbols", "breaks", "messages", "counters", "samples", "numerics"}
     assert isinstance(rows, list) and (bool(rows) != (stage in empty))
     if rows:
         assert isinstance(rows[0], dict)
