@@ -187,6 +187,29 @@ void add_bench(CLI::App& app, CommandLine& t) {
   c->callback([&, c] { t.status = fail(exec_module(places(), "vitrine._tools.bench", c->remaining())); });
 }
 
+// A command of the engine's Python, whose words are its own.
+void add_tool(CLI::App& app, CommandLine& t, const char* name, const char* about) {
+  CLI::App* c = pass_on(app, name, about);
+  c->callback([&t, c, name] {
+    std::vector<std::string> words = c->remaining();
+    if (!t.run.engine.script.empty()) words.emplace_back("--");
+    words.insert(words.end(), t.run.engine.script.begin(), t.run.engine.script.end());
+    t.status = fail(exec_module(places(), std::string("vitrine._tools.numerics.") + name, words));
+  });
+}
+
+void add_check(CLI::App& app, CommandLine& t) {
+  add_tool(app, t, "check", "Compare each value of the compiled graphs with eager's and with float64");
+}
+
+void add_bisect(CLI::App& app, CommandLine& t) {
+  add_tool(app, t, "bisect", "Find the pass, the fusion and the kernel at which a result turns wrong");
+}
+
+void add_reduce(CLI::App& app, CommandLine& t) {
+  add_tool(app, t, "reduce", "Write the smallest graph that is still wrong as a Python file of its own");
+}
+
 void add_open(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand("open", "Open sessions in the application");
   c->add_option("sessions", t.files, "session files");
@@ -240,9 +263,12 @@ void add_doctor(CLI::App& app, CommandLine& t) {
 }
 
 // In the order of --help.
-constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {add_run,   add_show, add_diff,   add_explain,
-                                                          add_bench, add_open, add_export, add_share,
-                                                          add_trust, add_shot, add_doctor};
+constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
+    add_run,   add_show, add_diff,   add_explain, add_check, add_bisect, add_reduce,
+    add_bench, add_open, add_export, add_share,   add_trust, add_shot,   add_doctor};
+
+// Commands for which what stands behind -- is somebody else's.
+constexpr std::string_view kTakeScript[] = {"run", "explain", "check", "bisect", "reduce"};
 
 int commands(int argc, char** argv) {
   CLI::App app{"Vitrine: a compiler for PyTorch models that you can see through"};
@@ -263,8 +289,8 @@ int commands(int argc, char** argv) {
   // What stands behind -- belongs to the script, whatever it looks like.
   char** end =
       std::find_if(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
-  const bool takes_script =
-      argc > 1 && (std::string_view(argv[1]) == "run" || std::string_view(argv[1]) == "explain");
+  const bool takes_script = argc > 1 && std::any_of(std::begin(kTakeScript), std::end(kTakeScript),
+                                                    [&](std::string_view name) { return name == argv[1]; });
   if (takes_script && end != argv + argc) {
     typed.run.engine.script.assign(end + 1, argv + argc);
     typed.explain.engine.script = typed.run.engine.script;

@@ -26,7 +26,7 @@ struct EngineOption {
   const char *name, *value, *about;  // value: "" for a flag
 };
 
-constexpr std::array<EngineOption, 13> kEngineOptions = {{
+constexpr std::array<EngineOption, 14> kEngineOptions = {{
     {"--entry", "NAME", "function, class or Class.method to call; a module runs in eval mode"},
     {"--input", "SPEC", "one argument: \"f32[8,128]\", \"i64[2,16]<1000\" or a Python literal; repeatable"},
     {"--take-over", "", "compile what the script gives to torch.compile"},
@@ -40,6 +40,7 @@ constexpr std::array<EngineOption, 13> kEngineOptions = {{
     {"--fullgraph", "", "an error instead of a graph break"},
     {"--grad", "", "keep grad mode on for a module in eval mode"},
     {"--check", "", "compare every compiled graph with eager, not the outputs only"},
+    {"--numerics", "", "compare each value of every compiled graph with eager's and with float64"},
     {"--edited", "GENERATED=EDITED",
      "two files: a kernel's text, and what is compiled in its place; repeatable"},
     {"--events", "", "progress as JSON lines on stdout, each after a record separator"},

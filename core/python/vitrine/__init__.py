@@ -8,6 +8,8 @@
 Whatever cannot be compiled runs as eager PyTorch runs it; ``vitrine.explain`` says what that was and why.
 """
 
+import os
+
 from vitrine import _environment
 
 _environment.check()
@@ -48,3 +50,8 @@ __all__ = [
 from vitrine import _trace as _trace  # noqa: E402 (all that it records with is there by now)
 
 _trace.start()
+
+if "VITRINE_OPT_BISECT" in os.environ:
+    from vitrine._tools.numerics import limits as _limits
+
+    _limits.obey()

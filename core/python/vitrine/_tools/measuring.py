@@ -15,6 +15,7 @@ from vitrine._tools.apart import apart
 from vitrine._tools.accuracy import Tf32Watch, compare, nudge, type_text, widened
 from vitrine._tools.evidence import Watch, spread
 from vitrine._tools.loading import Entry, LoadError, raised
+from vitrine._tools.numerics.record import numerics_of
 
 LONGEST_MEASUREMENT_NS = 6_000_000_000
 
@@ -169,11 +170,12 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
     compiled = vitrine.compile(entry.function, mode=options.mode, fullgraph=options.fullgraph, options=how)
     fresh = copied((entry.calls, entry.kwargs))
     outcomes = []
-    for number, args in enumerate(fresh[0]):
-        start = time.perf_counter_ns()
-        outcomes.append(Outcome(compiled, args, fresh[1]))
-        if number == 0:
-            recording.update_run(run, first_call_ns=time.perf_counter_ns() - start)
+    with numerics_of(options, recording):
+        for number, args in enumerate(fresh[0]):
+            start = time.perf_counter_ns()
+            outcomes.append(Outcome(compiled, args, fresh[1]))
+            if number == 0:
+                recording.update_run(run, first_call_ns=time.perf_counter_ns() - start)
     if isinstance(outcomes[0].error, vitrine.GraphBreakError):
         recording.end_run(run, "failed")
         raise LoadError(str(outcomes[0].error), "Leave out --fullgraph, or remove the break.")

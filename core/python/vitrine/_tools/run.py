@@ -120,6 +120,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--freezing", action="store_true", help="weights are constant: keep what products pack of them")
     parser.add_argument("--fullgraph", action="store_true")
     parser.add_argument("--check", action="store_true", help="compare every compiled graph with eager")
+    parser.add_argument("--numerics", action="store_true", help="compare each value of every compiled graph with eager's and with float64")
     parser.add_argument("--edited", action="append", default=[], metavar="GENERATED=EDITED", help="two files: a kernel's text, and what is compiled in its place; repeatable")
     parser.add_argument("--events", action="store_true", help="report progress as JSON lines on stdout")
     parser.add_argument("--outcome", type=int, help=argparse.SUPPRESS)  # a descriptor, see Reporter.ended
@@ -158,6 +159,13 @@ def use_edited_kernels(pairs: list[str]) -> tuple[str, str] | None:
             return f"--edited {pair} does not name two files.", "Give GENERATED=EDITED: the text that was generated, and the one to compile."
         _engine.edit_kernel(*(path.read_text() for path in texts))
     return None
+
+
+def run_script_with_numerics(options, recording) -> int:
+    from vitrine._tools.numerics.record import numerics_of
+
+    with numerics_of(options, recording):
+        return run_script(options, recording)
 
 
 def run_script(options, recording) -> int:
@@ -354,7 +362,7 @@ def record(options, recording, report) -> int:
             return code
         entry = None if as_script else load(options.file, options.entry, options.input)
         if entry is None:
-            code = run_script(options, recording)
+            code = run_script_with_numerics(options, recording)
         else:
             refuse_where_switched_off()
             from vitrine._tools.measuring import record_entry

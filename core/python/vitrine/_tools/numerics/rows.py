@@ -1,0 +1,194 @@
+"""Each value of a compiled graph against eager's and against float64: rows of the session's table `numerics`.
+
+The compiled value of a node is what stands in the program's own memory behind the step that wrote it. A node that was fused
+away has none: its value comes from the same graph compiled again with it, and with others, as further results. Where such a
+value is the first to diverge, it is asked for once more alone. A view has the values of what it views, and no row; neither has memory that
+nobody has written yet.
+"""
+
+import torch
+
+from vitrine import _engine
+from vitrine._tools.accuracy import compare_leaf, errors, judge, judge_by_draws, type_text, WIDER, TF32
+from vitrine._tools.numerics.programs import Program, asking, chunks
+
+# kUlpSteps of core/session/rows.h.
+ULP_STEPS = (0, 1, 2, 4, 8, 16, 64, 256, 4096, 65536)
+_BITS = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32, torch.float64: torch.int64}
+_UNKNOWN = dict(max_abs=-1.0, mean_abs=-1.0, eager_error=-1.0, eager_mean=-1.0, compiled_error=-1.0, compiled_mean=-1.0)
+
+
+def numerics_rows(program: Program) -> list[dict]:
+    """One row a value, in order of the graph. "place" and "reads" are no columns."""
+    graph = program.graph
+    wanted = [value for node in graph.operators if not node.view and not node.is_uninitialised for value in node.values]
+    rows = []
+    for chunk in chunks(graph, wanted):
+        held, steps = buffers(program, chunk)
+        eager, exact = program.eager(chunk), program.exact(chunk)
+        if eager is None:
+            why = f"it does not run through PyTorch operator by operator: {program.why}"
+            rows += [unknown(graph, value, why) for value in chunk]
+            continue
+        again = recompiled(program, [value for value in chunk if value not in held])
+        found = [compared(program, value, eager[i], exact[i] if exact else None, held.get(value, again.get(value))) for i, value in enumerate(chunk)]
+        for row, value in zip(found, chunk):
+            row.update(source="buffer" if value in held else "output" if value in again else "none", step=steps.get(value, ""))
+        draw_again(program, chunk, found, eager, exact, [held.get(v, again.get(v)) for v in chunk])
+        rows += found
+    for ordinal, row in enumerate(rows):
+        row["ordinal"] = ordinal
+    mark_makers(program, rows)
+    mark_first(program, rows)
+    return rows
+
+
+def buffers(program: Program, wanted: list[str]) -> tuple[dict, dict]:
+    """(value -> tensor, value -> step that wrote it) of what the program holds in memory of these values."""
+    values, steps = {}, {}
+    names = {value.partition(".")[0] for value in wanted}
+    try:
+        if program.plan is None:
+            program.plan = program.compiled(program.graph)
+        _, seen = program.call(program.plan, run=lambda plan, own: _engine.plan_values(plan, own, names))
+    except Exception:
+        return values, steps
+    for name, output, step, tensor in seen:
+        node = program.graph.by_name[name]
+        value = name + (f".{output}" if output else "")
+        if not node.op or node.writes or value not in wanted or value in values:
+            continue
+        if type_text(tensor) == program.graph.type_of(value).partition("]")[0] + "]":
+            values[value], steps[value] = tensor, step
+    return values, steps
+
+
+def recompiled(program: Program, values: list[str]) -> dict:
+    """The values as further results of the graph, compiled again; where that does not go, in halves."""
+    if not values:
+        return {}
+    try:
+        kept = [value for text in program.graph.results for value in ([text[1:]] if text[1:] in program.graph.by_name else [])]
+        results = list(dict.fromkeys([*values, *(value for value in kept if program.graph.node_of(value).op)]))
+        got = program.call(program.compiled(asking(program.graph, results)))
+        return dict(list(zip(results, got))[: len(values)])
+    except Exception:
+        half = len(values) // 2
+        return {**recompiled(program, values[:half]), **recompiled(program, values[half:])} if half else {}
+
+
+def unknown(graph, value: str, why: str) -> dict:
+    node = graph.node_of(value)
+    return {**_UNKNOWN, "name": value, "type": graph.type_of(value), "verdict": "unknown", "message": why, "max_ulp": 0, "count": 0, "histogram": "",
+            "source": "none", "step": "", "place": node.place, "reads": node.reads, "eager_nan": 0, "eager_inf": 0, "nan": 0, "inf": 0}  # fmt: skip
+
+
+def compared(program: Program, value: str, eager, exact, ours) -> dict:
+    row = unknown(program.graph, value, "")
+    if not isinstance(eager, torch.Tensor):
+        return row
+    eager = eager.detach()
+    row.update(count=eager.numel(), **not_finite(eager, "eager_"))
+    if not isinstance(ours, torch.Tensor):
+        return {**row, "message": "its compiled value could not be got"}
+    ours = ours.detach().to(eager.device)
+    row.update(not_finite(ours, ""))
+    if eager.shape != ours.shape or eager.dtype != ours.dtype:
+        return {**row, "verdict": "differs", "message": f"eager gives {type_text(eager)}, compiled {type_text(ours)}"}
+    restrided = torch.empty_strided(eager.shape, eager.stride(), dtype=eager.dtype, device=eager.device).copy_(ours) if ours.stride() != eager.stride() else ours
+    found = compare_leaf(value, eager, restrided)
+    doubtful = found["verdict"] == "differs"
+    if doubtful and eager.dtype in WIDER:
+        judge(found, eager, restrided, exact, TF32 if eager.dtype == torch.float32 and program.rounds_to_tf32() else 0.0)
+    elif doubtful and isinstance(exact, torch.Tensor) and exact.shape == eager.shape and not torch.equal(exact, eager):
+        found["verdict"] = "close"  # float64 itself decides otherwise
+    row.update(verdict=found["verdict"], message=found["message"], max_ulp=found.get("max_ulp", 0))
+    row.update(distances(eager, restrided))
+    if eager.dtype in WIDER and isinstance(exact, torch.Tensor) and exact.shape == eager.shape and exact.dtype == WIDER[eager.dtype] and torch.isfinite(exact).any():
+        for side, tensor in (("eager", eager), ("compiled", ours)):
+            found = errors(tensor, exact.detach())
+            row[f"{side}_error"], row[f"{side}_mean"] = (error if error == error else -1.0 for error in found)
+    return row
+
+
+def not_finite(tensor, prefix: str) -> dict:
+    if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        return {prefix + "nan": 0, prefix + "inf": 0}
+    return {prefix + "nan": int(tensor.isnan().sum()), prefix + "inf": int(tensor.isinf().sum())}
+
+
+def distances(eager, ours) -> dict:
+    """Largest and mean distance, and the histogram in units in the last place."""
+    if eager.numel() == 0 or eager.dtype.is_complex:
+        return {}
+    wide = (eager.to(torch.float64) - ours.to(torch.float64)).abs()
+    finite = torch.isfinite(wide)
+    out = {"max_abs": float(wide[finite].max()) if finite.any() else 0.0, "mean_abs": float(wide[finite].mean()) if finite.any() else 0.0}
+    bits = _BITS.get(eager.dtype)
+    if bits is None:
+        return out
+
+    def ordered(t):
+        raw = t.contiguous().view(bits).to(torch.int64)
+        return torch.where(raw < 0, torch.iinfo(bits).min - raw, raw)
+
+    both = torch.isfinite(eager) & torch.isfinite(ours)
+    same = both | (eager == ours) | (eager.isnan() & ours.isnan())
+    steps = (ordered(eager) - ordered(ours)).abs()
+    steps = torch.where(both, steps, 0)[same]
+    counts = torch.bincount(torch.bucketize(steps.flatten(), torch.tensor(ULP_STEPS, device=steps.device)), minlength=len(ULP_STEPS) + 1)
+    return {**out, "histogram": ",".join(map(str, [*counts.tolist(), int((~same).sum())]))}
+
+
+def draw_again(program: Program, chunk, rows, eager, exact, ours) -> None:
+    """What is still doubtful may be as near to float64 as eager is with its inputs moved by one unit in the last place."""
+    doubtful = [i for i, row in enumerate(rows) if row["verdict"] == "differs" and "compiled by" in row["message"]]
+    if not doubtful or exact is None:
+        return
+    values = [chunk[i] for i in doubtful]
+    own = [rows[i] for i in doubtful]
+    pick = lambda tensors: [(chunk[i], tensors[i]) for i in doubtful]  # noqa: E731
+
+    def nudged(draw):
+        return program.nudged(values, draw) or []
+
+    judge_by_draws(own, list(range(len(own))), [(f"output[{i}]", t) for i, (_, t) in enumerate(pick(eager))], pick(ours), pick(exact), nudged)
+
+
+def mark_makers(program: Program, rows: list[dict]) -> None:
+    """`makes`: the first values with a NaN, or an infinity that nobody asked for, of which all that was read has none."""
+    graph = program.graph
+    bad = {}
+    for node, tensor in zip(graph.inputs, program.inputs):
+        real = isinstance(tensor, torch.Tensor) and (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+        bad[node.name] = real and not bool(torch.isfinite(tensor).all())
+    by_value = {row["name"]: row for row in rows}
+    for node in graph.operators:
+        reads_bad = any(bad.get(value, False) for value in node.reads)
+        for value in node.values:
+            row = by_value.get(value)
+            if row is None:
+                bad[value] = reads_bad
+                continue
+            bad[value] = bool(row["nan"] + row["inf"] + row["eager_nan"] + row["eager_inf"])
+            asked = "inf" in node.text.partition(" : ")[0] and not row["nan"] + row["eager_nan"]
+            row["makes"] = int(bad[value] and not reads_bad and bool(node.reads) and not asked)
+
+
+def mark_first(program: Program, rows: list[dict]) -> None:
+    """`first`: the first value that differs. One that was fused away is asked for alone before it is named."""
+    for row in rows:
+        if row["verdict"] != "differs":
+            continue
+        if row["source"] == "output":
+            value = row["name"]
+            alone, eager, exact = recompiled(program, [value]), program.eager([value]), program.exact([value])
+            if alone and eager:
+                found = compared(program, value, eager[0], exact[0] if exact else None, alone[value])
+                draw_again(program, [value], [found], eager, exact, [alone[value]])
+                keep = {key: row[key] for key in ("ordinal", "makes") if key in row}
+                row.update(found, **keep, source="alone")
+            if row["verdict"] != "differs":
+                continue
+        row["first"] = 1
+        return

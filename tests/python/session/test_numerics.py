@@ -1,0 +1,228 @@
+"""Each value of a compiled graph beside eager's and float64's: where it comes from, which differs first, who makes a NaN."""
+
+import pytest
+import torch
+
+import vitrine
+from vitrine import _engine
+from vitrine._tools.numerics import graph_text
+from vitrine._tools.numerics.programs import Judge, Program, chunks, watching
+from vitrine._tools.numerics.rows import ULP_STEPS, numerics_rows
+
+
+@pytest.fixture(autouse=True)
+def afresh(tmp_path):
+    cache, vitrine.config.cache_dir = vitrine.config.cache_dir, str(tmp_path)
+    yield
+    vitrine.config.cache_dir = cache
+    _engine.inject_fault()
+    _engine.opt_bisect()
+    _engine.observe_plans(None)
+    vitrine.reset()
+
+
+def seen(function, *args):
+    with watching() as programs, torch.no_grad():
+        vitrine.compile(function)(*args)
+    return programs
+
+
+def rows_of(function, *args) -> dict:
+    (program,) = seen(function, *args)
+    return {row["name"]: row for row in numerics_rows(program)}
+
+
+def gelu_sum(x, y):
+    b = x * y + 1
+    return torch.nn.functional.gelu(b * x).sum(1), b @ y
+
+
+def two(n=48):
+    torch.manual_seed(3)
+    return torch.randn(n, n), torch.randn(n, n)
+
+
+def test_a_value_in_memory_is_the_programs_own_and_a_fused_one_is_compiled_again():
+    rows = rows_of(gelu_sum, *two())
+    assert list(rows) == ["mul", "add", "mul_1", "gelu", "sum", "mm"]
+    assert rows["sum"]["source"] == "buffer" and rows["sum"]["step"].startswith("K")
+    assert rows["mm"]["source"] == "buffer"
+    assert rows["gelu"]["source"] == "output" and rows["gelu"]["step"] == ""
+    assert all(row["verdict"] in ("equal", "close") and not row.get("first") for row in rows.values())
+
+
+def test_errors_are_those_of_eager_and_compiled_from_float64():
+    x, y = two()
+    row = rows_of(gelu_sum, x, y)["sum"]
+    exact = gelu_sum(x.double(), y.double())[0]
+    assert row["eager_error"] == pytest.approx(float((gelu_sum(x, y)[0].double() - exact).abs().max()))
+    assert 0 < row["compiled_error"] < 1e-4 and row["count"] == 48
+
+
+def test_each_element_stands_in_one_class_of_the_histogram():
+    for row in rows_of(gelu_sum, *two()).values():
+        classes = [int(n) for n in row["histogram"].split(",")]
+        assert len(classes) == len(ULP_STEPS) + 2 and sum(classes) == row["count"]
+        assert (classes[0] == row["count"]) == (row["max_ulp"] == 0)
+
+
+def test_the_first_value_that_a_wrong_kernel_computes_is_named():
+    _engine.inject_fault("mul sum", "* 0.707106769f", "* 0.7f")
+    rows = rows_of(gelu_sum, *two())
+    assert [name for name, row in rows.items() if row.get("first")] == ["gelu"]
+    assert rows["gelu"]["source"] == "alone"  # it was fused away, and asked for alone before it is named
+    assert rows["sum"]["verdict"] == "differs" and rows["mul_1"]["verdict"] == "equal" and rows["mm"]["verdict"] != "differs"
+
+
+def test_the_source_of_a_nan_is_the_operator_that_makes_it():
+    def function(x):
+        return torch.softmax(torch.log(x * 2 - 3), 0) + x
+
+    rows = rows_of(function, torch.linspace(0, 3, 64))
+    assert [name for name, row in rows.items() if row["makes"]] == ["log"]
+    assert rows["log"]["nan"] == rows["log"]["eager_nan"] == 32
+    assert not any(row.get("first") for row in rows.values())  # eager's are NaN too
+
+
+def test_an_infinity_that_was_asked_for_has_no_source():
+    def function(x):
+        return torch.softmax(x.masked_fill(x > 1, float("-inf")) * 2, 0)
+
+    assert not any(row["makes"] for row in rows_of(function, torch.linspace(0, 2, 16)).values())
+
+
+def test_values_are_those_before_later_writes():
+    def function(x):
+        y = x.clone()
+        y.mul_(3)
+        z = y.exp()
+        y.add_(1)
+        return z + y
+
+    rows = rows_of(function, torch.randn(8, 16))
+    assert rows["mul_"]["verdict"] == "equal" and rows["exp"]["verdict"] in ("equal", "close")
+
+
+def test_random_operators_draw_the_same_numbers_again():
+    def function(x):
+        return torch.dropout(x * 2, 0.5, True) + 1
+
+    rows = rows_of(function, torch.randn(8, 16))
+    assert all(row["verdict"] in ("equal", "close") for row in rows.values())
+    assert not any("empty" in name for name in rows)  # nobody has written it yet
+
+
+def test_both_halves_of_a_training_step_are_compared():
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4))
+    with watching() as programs:
+        vitrine.compile(model)(torch.randn(4, 8)).square().mean().backward()
+    assert [program.graph.stage for program in programs] == ["forward", "backward"]
+    for program in programs:
+        rows = numerics_rows(program)
+        assert rows and not any(row.get("first") for row in rows)
+
+
+def test_a_graph_is_only_seen_at_its_first_call():
+    with watching() as programs, torch.no_grad():
+        compiled = vitrine.compile(gelu_sum)
+        for _ in range(3):
+            compiled(*two())
+    assert len(programs) == 1
+
+
+def test_inputs_are_kept_as_they_were_before_the_call_wrote_them():
+    def function(x):
+        x.add_(1)
+        return x * 2
+
+    x = torch.zeros(4)
+    (program,) = seen(function, x)
+    assert torch.equal(x, torch.ones(4)) and torch.equal(program.inputs[0], torch.zeros(4))
+
+
+GRAPH = """graph aten {
+  %x = placeholder() [source="L['%x']"] : f32[4,8]
+  %var_mean = aten.var_mean.correction(%x, [1], correction=0, keepdim=True) : f32[4,1], f32[4,1]
+  %sub = aten.sub.Tensor(%x, %var_mean.1) : f32[4,8]
+  %unread = aten.neg.default(%x) : f32[4,8]
+  return %sub, %var_mean, None
+}
+"""
+
+
+def test_a_graph_is_read_and_written_as_it_was():
+    graph = graph_text.read(GRAPH)
+    assert str(graph) == GRAPH
+    assert graph.by_name["sub"].reads == ("x", "var_mean.1") and graph.by_name["var_mean"].values == ["var_mean", "var_mean.1"]
+    assert graph.returned() == ["sub", "var_mean"]
+    assert [node.name for node in graph.without_dead().nodes] == ["x", "var_mean", "sub"]
+
+
+def test_a_name_in_a_string_is_no_value():
+    assert graph_text.references('aten.f(%a, "%b", [%c.1])') == ["a", "c.1"]
+    assert graph_text.renamed('aten.f(%a, "%a", %a.1)', {"a": "z"}) == 'aten.f(%z, "%a", %a.1)'
+
+
+def test_a_bisected_kernel_runs_through_pytorch():
+    program = Program(GRAPH, [torch.randn(4, 8)], (torch.get_rng_state(), None))
+    _engine.opt_bisect(-1, -1, 0)
+    plan = program.compiled(program.graph)
+    log = _engine.opt_bisect_log()
+    assert _engine.plan_facts(plan)["kernels"] == 0 and log["kernels"] and not any(applied for _, applied in log["kernels"])
+    _engine.opt_bisect()
+    assert _engine.plan_facts(program.compiled(program.graph))["kernels"] == 1 and _engine.opt_bisect_log() is None
+
+
+@pytest.mark.parametrize("kind", (0, 1))
+def test_what_is_held_back_leaves_the_result_as_it_is(kind):
+    program = Program(GRAPH, [torch.randn(4, 8)], (torch.get_rng_state(), None))
+    right = program.eager(["sub", "var_mean"])
+    for limit in range(6):
+        limits = [-1, -1, -1]
+        limits[kind] = limit
+        _engine.opt_bisect(*limits)
+        got = program.call(program.compiled(program.graph))
+        torch.testing.assert_close(got[:2], right)
+
+
+def test_only_so_many_fusions_are_made():
+    (program,) = seen(gelu_sum, *two())
+    kernels = []
+    for limit in (0, 2, 1000):
+        _engine.opt_bisect(-1, limit, -1)
+        kernels.append(_engine.plan_facts(program.compiled(program.graph))["kernels"])
+        assert sum(applied for _, applied in _engine.opt_bisect_log()["fusions"]) <= limit
+    assert kernels[0] > kernels[1] > kernels[2]
+
+
+def test_a_pass_that_is_made_wrong_is_wrong():
+    (program,) = seen(gelu_sum, *two())
+    judge = Judge(program, program.graph)
+    assert judge.difference() == ""
+    _engine.inject_fault("pass decompose", "aten.add.Tensor", "aten.sub.Tensor")
+    (program,) = seen(lambda x: torch.nn.functional.layer_norm(x, (48,)), two()[0])
+    assert Judge(program, program.graph).difference()
+
+
+def test_copies_of_values_have_names_of_their_own():
+    def function(x):
+        x.add_(1)
+        one = torch.var_mean(x, 1)
+        return one[0], one[1], torch.var_mean(x * 2, 1)[1]
+
+    rows = rows_of(function, torch.randn(4, 8))  # var_mean.1 and var_mean_1
+    assert {"var_mean.1", "var_mean_1"} <= set(rows) and all(row["verdict"] in ("equal", "close") for row in rows.values())
+
+
+def test_what_cannot_be_compared_says_why():
+    program = Program(GRAPH, [torch.randn(3, 3)], (torch.get_rng_state(), None))
+    rows = numerics_rows(program)
+    assert {row["verdict"] for row in rows} == {"unknown"} and "operator by operator" in rows[0]["message"]
+
+
+def test_values_are_compared_in_runs_that_fit_into_memory():
+    (program,) = seen(gelu_sum, *two())
+    values = [value for node in program.graph.operators for value in node.values]
+    runs = chunks(program.graph, values, 2 * 48 * 48 * 4)
+    assert [value for run in runs for value in run] == values and max(map(len, runs)) <= 3 and len(runs) > 2
+    assert chunks(program.graph, values) == [values]
