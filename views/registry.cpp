@@ -6,6 +6,7 @@
 #include "views/inspector/inspector_view.h"
 #include "views/kernel/kernel_view.h"
 #include "views/log/log_view.h"
+#include "views/numerics/numerics_view.h"
 #include "views/problems/problems_view.h"
 #include "views/roofline/roofline_view.h"
 #include "views/runs/runs_view.h"
@@ -46,6 +47,7 @@ constexpr ViewInfo kViews[] = {
     {"kernels", "Kernels", "kernel", ViewPlace::Bottom, "", make_table<kKernelsTable>},
     {"choices", "Choices", "kernel", ViewPlace::Bottom, "", make_table<kChoicesTable>},
     {"roofline", "Roofline", "table", ViewPlace::Bottom, "", make<RooflineView>},
+    {"numerics", "Numerics", "table", ViewPlace::Bottom, "", make<NumericsView>},
     {"speedup", "Speed-up", "table", ViewPlace::Bottom, "", make<SpeedupView>},
     {"range", "Range", "table", ViewPlace::Bottom, "", make<RangeView>},
     {"launches", "Launch plan", "launch", ViewPlace::Bottom, "launch", make_table<kLaunchesTable>},

@@ -228,6 +228,7 @@ void MainWindow::refreshEnabled() {
   enable("file.compare", open);
   enable("file.share", open);
   enable("run.start", run_->canRun() && !run_->running());
+  enable("run.numerics", run_->canRun() && !run_->running());
   enable("run.cancel", run_->running() || rebuild_->running());
   const bool edited = document_->edits().last() != 0;
   enable("kernel.rebuild", edited && !rebuild_->running());

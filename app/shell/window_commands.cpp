@@ -35,6 +35,10 @@ void MainWindow::addCommands() {
     banner_->clear();
     run_->again();
   });
+  on.on("run.numerics", [this] {
+    banner_->clear();
+    run_->again({QStringLiteral("--numerics")});
+  });
   on.on("run.cancel", [this] {
     if (rebuild_->running()) return rebuild_->cancel();
     run_->cancel();

@@ -1,6 +1,7 @@
 #include "views/graph/colouring.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -23,6 +24,8 @@ class Colourer {
     labels_ = kernel_labels(data, row->compilation);
     std::map<Id, double> ns;
     for (const LaunchRow& launch : data.launches.of(row->compilation)) ns[launch.kernel] += launch.median_ns;
+    for (const NumericsRow& numerics : data.numerics.of(row->compilation))
+      if (const NodeRow* node = data.nodes.find(numerics.node)) errors_.emplace(node->stable, &numerics);
     for (const KernelRow& kernel : data.kernels.of(row->compilation)) ns_[kernel.label] = ns[kernel.id];
   }
 
@@ -58,6 +61,46 @@ class Colourer {
       if (index == static_cast<int>(scene_.keys.size()) && index < kMostKeys)
         scene_.keys.emplace_back(item.shade, name);
     }
+  }
+
+  // By the largest distance from eager, a step a power of ten or more; what differs has a colour of its own.
+  void by_error() {
+    struct Found {
+      double error = -1;
+      bool differs = false;
+    };
+    if (errors_.empty()) return;
+    std::vector<Found> found(scene_.items.size());
+    double most = 0;
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (!is_work(scene_.items[i])) continue;
+      scene_.items[i].right.clear();  // a time beside errors would be read as one
+      for (Id id : scene_.items[i].members) {
+        const NodeRow* node = data_.nodes.find(id);
+        const auto known = node ? errors_.find(node->stable) : errors_.end();
+        if (known == errors_.end()) continue;
+        found[i].error = std::max(found[i].error, known->second->max_abs);
+        found[i].differs = found[i].differs || known->second->verdict == "differs";
+      }
+      if (std::isfinite(found[i].error)) most = std::max(most, found[i].error);
+    }
+    const auto text = [](double error) { return QString::number(error, 'g', 2).replace('-', QChar(0x2212)); };
+    const QColor wrong = kit::Theme::mix(kit::theme().node, kit::theme().err, 0.38);
+    bool any_wrong = false;
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (found[i].error < 0 && !found[i].differs) continue;
+      const double below = found[i].error > 0 ? std::log10(most / found[i].error) : 4;
+      scene_.items[i].shade =
+          found[i].differs ? wrong : kit::theme().heat(std::clamp(4 - static_cast<int>(below), 0, 4));
+      scene_.items[i].right = text(found[i].error);
+      any_wrong = any_wrong || found[i].differs;
+    }
+    if (most <= 0 && !any_wrong) return;
+    for (int step = 1; step <= 4; ++step)
+      scene_.keys.emplace_back(kit::theme().heat(step), step == 1   ? text(most / 1000)
+                                                        : step == 4 ? text(most)
+                                                                    : QString());
+    if (any_wrong) scene_.keys.emplace_back(wrong, QStringLiteral("differs"));
   }
 
  private:
@@ -108,18 +151,20 @@ class Colourer {
   const kit::SessionData& data_;
   std::unordered_map<int64_t, std::string> labels_;
   std::map<std::string, double> ns_;
+  std::unordered_map<int64_t, const NumericsRow*> errors_;  // by stable number
 };
 
 }  // namespace
 
 QStringList colour_names() {
-  return {QStringLiteral("family"), QStringLiteral("time"), QStringLiteral("memory"),
-          QStringLiteral("kernel"), QStringLiteral("dtype")};
+  return {QStringLiteral("family"), QStringLiteral("time"),  QStringLiteral("memory"),
+          QStringLiteral("kernel"), QStringLiteral("dtype"), QStringLiteral("error")};
 }
 
 void colour_scene(Scene& scene, const kit::SessionData& data, Id graph, Colour colour) {
   Colourer work(scene, data, graph);
   if (colour == Colour::Time || colour == Colour::Memory) work.by_amount(colour == Colour::Time);
+  if (colour == Colour::Error) work.by_error();
   if (colour == Colour::Kernel || colour == Colour::Dtype) work.by_name(colour == Colour::Kernel);
 }
 

@@ -67,6 +67,7 @@ constexpr CommandInfo kCommands[] = {
     {"step.next-stage", "Next stage", "Step", "Ctrl+.", ""},
     {"step.previous-stage", "Previous stage", "Step", "Ctrl+,", ""},
     {"run.start", "Run", "Run", "F5", "record the Python file again"},
+    {"run.numerics", "Run with numerics", "Run", "", "compare each value with eager's and with float64"},
     {"run.cancel", "Cancel", "Run", "Shift+F5", ""},
     {"", "-", "Run", "", ""},
     {"kernel.edit", "Edit the kernel's text", "Run", "", "C++ or CUDA C++, in its pane"},

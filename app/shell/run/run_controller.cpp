@@ -93,8 +93,12 @@ void RunController::start(const QString& file, const QStringList& arguments) {
   Q_EMIT stateChanged();
 }
 
-void RunController::again() {
-  if (canRun() && mayRun()) start(file(), arguments());
+void RunController::again(const QStringList& more) {
+  if (!canRun() || !mayRun()) return;
+  QStringList words = arguments();
+  for (const QString& word : more)
+    if (!words.contains(word)) words.prepend(word);  // what stands behind -- is the script's
+  start(file(), words);
 }
 
 bool RunController::mayRun(const QString& kernel) {

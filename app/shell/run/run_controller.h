@@ -18,7 +18,8 @@ class RunController : public QObject {
  public:
   RunController(Document* document, QObject* parent);
   void start(const QString& file, const QStringList& arguments = {});  // as vitrine._tools.run takes them
-  void again();  // as the open session was recorded, once mayRun()
+  // As the open session was recorded, once mayRun(); with these arguments besides.
+  void again(const QStringList& more = {});
   void cancel();
   bool running() const { return engine_.running(); }
   bool canRun() const { return !file().isEmpty(); }

@@ -135,6 +135,7 @@ void loadCompiler(const Reader& r, SessionData& d) {
   d.choices = table<ChoiceRow>(r, "ORDER BY ordinal", &ChoiceRow::kernel);
   for (GpuKernelRow& row : r.all<GpuKernelRow>()) d.gpu_kernels[row.kernel] = std::move(row);
   d.buffers = table<BufferRow>(r, "ORDER BY ordinal", &BufferRow::compilation);
+  d.numerics = table<NumericsRow>(r, "ORDER BY ordinal", &NumericsRow::compilation);
   d.launches = table<LaunchRow>(r, "ORDER BY ordinal", &LaunchRow::compilation);
 }
 

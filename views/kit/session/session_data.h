@@ -85,6 +85,7 @@ struct SessionData {
   Table<session::LaunchRow> launches;                         // of(compilation), in order
   Table<session::LaneRow> lanes;                              // of(run)
   Table<session::AccuracyRow> accuracies;                     // of(run)
+  Table<session::NumericsRow> numerics;                       // of(compilation), in order
   Table<session::TimingRow> timings;                          // of(run)
   Table<session::MeasurementRow> measurements;                // of(run)
   std::vector<session::CeilingRow> ceilings;

@@ -5,6 +5,7 @@
 #include <QTextBlock>
 #include <QTextCursor>
 #include <QTextDocument>
+#include <cmath>
 
 #include "views/kit/painting/facts.h"
 #include "views/kit/painting/icons.h"
@@ -30,6 +31,23 @@ void drawBar(QPainter& painter, const QRect& box, double part, bool hollow) {
     hairlineBox(painter, bar, theme().ctl);
   } else {
     painter.fillRect(bar, theme().ctl);
+  }
+}
+
+// Of each class as high as the logarithm of its count. The first class, where nothing differs, is quiet.
+void drawHistogram(QPainter& painter, const QRect& box, const std::vector<double>& counts) {
+  double most = 0;
+  for (const double count : counts) most = std::max(most, std::log1p(count));
+  if (most <= 0 || counts.empty()) return;
+  const int gap = theme().px(1), high = theme().px(14);
+  const int width = std::max(1, std::min(theme().px(7), box.width() / static_cast<int>(counts.size()) - gap));
+  const int bottom = box.y() + (box.height() + high) / 2;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const int left = box.x() + static_cast<int>(i) * (width + gap);
+    painter.fillRect(left, bottom - 1, width, 1, theme().line);
+    if (counts[i] <= 0) continue;
+    const int height = std::max(theme().px(2), static_cast<int>(high * std::log1p(counts[i]) / most));
+    painter.fillRect(left, bottom - height, width, height, i == 0 ? theme().ctl : theme().accent);
   }
 }
 
@@ -131,6 +149,7 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   // A number is never cut: it takes what it lacks from the name before it.
   if (column->number && cell->bar < 0)
     box.setLeft(std::min(box.left(), box.right() - textWidth(theme().mono(12), cell->text)));
+  if (!cell->histogram.empty()) return drawHistogram(*painter, box, cell->histogram);
   if (cell->bar >= 0) {
     const int room = view_->numberRoom(index.column());
     drawBar(*painter, box.adjusted(0, 0, -room - theme().px(6), 0), cell->bar, cell->hollow);

@@ -24,6 +24,7 @@ struct Cell {
   bool mono = false;                     // a name or code in a column that is otherwise text
   double bar = -1;                       // 0 to 1: a bar from the column's origin, left of the number
   bool hollow = false;                   // the bar as outline only (what did not happen)
+  std::vector<double> histogram;         // drawn instead of the text: counts by class, the first apart
   QString tooltip;                       // exact value
   QString below;                         // a second, quieter line in mono; the row is 40 high
 };
