@@ -1,12 +1,16 @@
+#include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "profiler/analysis/fusion_price.h"
 
 namespace vitrine::cli {
 
 using namespace session;
+using namespace profiler;
 
 namespace {
 
@@ -69,20 +73,37 @@ std::string show_decisions(const Reader& s, const ShowOptions& options, std::str
   auto decisions = s.all<DecisionRow>("ORDER BY compilation, ordinal");
   EntityNames names(s);
   std::erase_if(decisions, [&](const auto& d) { return !names.shown(d.compilation, options); });
+  std::map<Id, FusionRates> rates;
+  for (const DecisionRow& d : decisions)
+    if (!rates.contains(d.compilation))
+      rates[d.compilation] =
+          fusion_rates(s.all<CeilingRow>(), s.rows<LaunchRow>("compilation = ?1", {d.compilation}));
   if (options.json) {
     auto json = json_rows(s, decisions);
     for (size_t i = 0; i < decisions.size(); ++i) {
       json[i]["pair"] = {s.row<NodeRow>(decisions[i].a).name, s.row<NodeRow>(decisions[i].b).name};
       json[i]["kernel_label"] = s.row<KernelRow>(decisions[i].kernel).label;
+      json[i]["est_ns"] = estimated_ns(decisions[i], rates[decisions[i].compilation]);
+      json[i]["would_change"] = what_would_change(decisions[i]);
     }
     return json_text(json);
   }
-  TextTable table({"pair", "kind", "verdict", "kernel", ">saves", ">launches", "reason"});
+  // Fused pairs first, as they were decided; then those that stay apart, by what that costs.
+  const auto cost = [&](const DecisionRow& d) { return -estimated_ns(d, rates[d.compilation]); };
+  std::stable_sort(decisions.begin(), decisions.end(), [&](const DecisionRow& a, const DecisionRow& b) {
+    const bool apart_a = a.verdict != "fused", apart_b = b.verdict != "fused";
+    if (a.compilation != b.compilation || apart_a != apart_b)
+      return std::pair(a.compilation, apart_a) < std::pair(b.compilation, apart_b);
+    return apart_a && std::pair(cost(a), a.bytes_saved) > std::pair(cost(b), b.bytes_saved);
+  });
+  TextTable table({"pair", "kind", "verdict", "kernel", ">saves", ">launches", ">time, est.", "reason",
+                   "would change it"});
   for (const DecisionRow& d : decisions) {
     const std::string reason = d.reason.substr(0, d.reason.find(", saves "));  // these have their columns
     table.row({s.row<NodeRow>(d.a).name + " → " + s.row<NodeRow>(d.b).name, d.kind,
                d.verdict == "fused" ? "fused" : "not fused", d.kernel ? s.row<KernelRow>(d.kernel).label : "",
-               bytes(d.bytes_saved), d.launches_saved ? std::to_string(d.launches_saved) : "–", reason});
+               bytes(d.bytes_saved), d.launches_saved ? std::to_string(d.launches_saved) : "–",
+               nanoseconds(cost(d)), reason, what_would_change(d)});
   }
   return table.empty() ? nothing("fusion decisions", why_none(s, "fused")) : table.text(options.width);
 }

@@ -1,6 +1,7 @@
 #include "core/codegen/record.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/ops/flops.h"
 #include "core/ops/table.h"
@@ -19,6 +20,7 @@ class ProgramRecorder {
                   const std::vector<int>& unit_of_step, const CodegenOptions& options, Program& program,
                   ir::Recorder& recorder)
       : loops_(loops),
+        readers_(loops),
         fused_(fused),
         unit_of_step_(unit_of_step),
         options_(options),
@@ -163,6 +165,33 @@ class ProgramRecorder {
     return us.insert(us.size() - 3, ".") + " ms";
   }
 
+  struct Saving {
+    int64_t bytes = 0, launches = 0;
+  };
+  // What a pair would save that stays apart: what one reads of the other is neither read nor, where nobody
+  // else reads it, written; what both read is read once.
+  Saving missed(const fusion::Decision& d) const {
+    const size_t a = loops_.loop_of.at(d.a), b = loops_.loop_of.at(d.b);
+    if (fused_.unit_of[a] == fused_.unit_of[b] || fused_.unit_of[a] < 0 || fused_.unit_of[b] < 0) return {};
+    Saving out{0, 1};
+    std::set<ir::Ref> of_a, seen;
+    fusion::each_read(loops_, loops_.loops[a], [&](ir::Ref root) { of_a.insert(root); });
+    fusion::each_read(loops_, loops_.loops[b], [&](ir::Ref root) {
+      const bool between = root.node == d.a;
+      if ((d.kind == "horizontal" ? !of_a.contains(root) : !between) || !seen.insert(root).second) return;
+      const int64_t bytes =
+          loops_.graph->node(root.node).outputs[static_cast<size_t>(root.output)].bytes().hint();
+      out.bytes += between && is_read_by_unit_alone(root, b) ? 2 * bytes : bytes;
+    });
+    return out;
+  }
+  bool is_read_by_unit_alone(ir::Ref root, size_t loop) const {
+    const std::vector<size_t>& readers = readers_.of(root);
+    return !readers_.is_result(root) && std::all_of(readers.begin(), readers.end(), [&](size_t r) {
+      return fused_.unit_of[r] == fused_.unit_of[loop];
+    });
+  }
+
   void decisions() {
     int64_t ordinal = 0;
     for (const fusion::Decision& d : fused_.decisions) {
@@ -175,8 +204,9 @@ class ProgramRecorder {
       row.kind = d.kind;
       row.verdict = d.fused ? "fused" : "rejected";
       row.reason = d.reason;
-      row.bytes_saved = d.bytes_saved;
-      row.launches_saved = d.fused ? 1 : 0;
+      const Saving saving = d.fused ? Saving{d.bytes_saved, 1} : missed(d);
+      row.bytes_saved = saving.bytes;
+      row.launches_saved = saving.launches;
       int unit = fused_.unit_of[loops_.loop_of.at(d.b)];
       if (d.fused && unit >= 0) row.kernel = unit_entity_[static_cast<size_t>(unit)];
       rec_.writer.put(row);
@@ -252,6 +282,7 @@ class ProgramRecorder {
   }
 
   const fusion::LoopProgram& loops_;
+  const fusion::Readers readers_;
   const fusion::FusedProgram& fused_;
   const std::vector<int>& unit_of_step_;
   const CodegenOptions& options_;

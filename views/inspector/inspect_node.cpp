@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "core/session/launches.h"
+#include "profiler/analysis/fusion_price.h"
 #include "views/inspector/inspect_counters.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/symbolic_types.h"
@@ -197,12 +198,16 @@ void inspectDecision(const SessionData& d, const DecisionRow& row, InspectorCont
                           {{"", fused ? "Fused" : "Not fused", s(row.kind), fused ? "check" : "bar",
                             fused ? Tone::Ok : Tone::None},
                            {"", s(row.reason), "", "", Tone::None, 0, true}}});
-  const double sign = row.est_ns;
+  const auto launches = d.launches.of(row.compilation);
+  const double sign =
+      profiler::estimated_ns(row, profiler::fusion_rates(d.ceilings, {launches.begin(), launches.end()}));
   out.sections.push_back(
       {fused ? "What it saves" : "If it were fused",
        {{"traffic", kit::signedText(kit::bytesText(static_cast<double>(row.bytes_saved)), -1)},
         {"launches", kit::signedText(QString::number(row.launches_saved), -1)},
         {"time, est.", sign != 0 ? kit::signedText(kit::timeText(std::abs(sign)), sign) : kit::unknown()}}});
+  if (const QString change = s(profiler::what_would_change(row)); !change.isEmpty())
+    out.sections.back().rows.push_back({"", "Would change it: " + change + '.', "", "", Tone::None, 0, true});
   out.sections.push_back({"Pair",
                           {{"", d.label(row.a), "first", "segment", Tone::None, row.a},
                            {"", d.label(row.b), "second", "segment", Tone::None, row.b}}});

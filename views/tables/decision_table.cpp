@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "profiler/analysis/fusion_price.h"
 #include "views/kit/selection/link_letters.h"
 #include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
@@ -14,6 +15,7 @@ namespace vitrine::views {
 
 using namespace kit;
 using namespace session;
+using namespace profiler;
 
 namespace {
 
@@ -65,12 +67,16 @@ struct DecisionSum {
   int64_t bytes = 0, launches = 0;
   double est_ns = 0;
 };
-DecisionSum sum_of(const Alike& rows) {
+FusionRates rates_of(const TableScope& s) {
+  const auto launches = s.data.launches.of(s.compilation);
+  return fusion_rates(s.data.ceilings, {launches.begin(), launches.end()});
+}
+DecisionSum sum_of(const Alike& rows, const FusionRates& rates) {
   DecisionSum out;
   for (const DecisionRow* row : rows) {
     out.bytes += row->bytes_saved;
     out.launches += row->launches_saved;
-    out.est_ns += row->est_ns;
+    out.est_ns += estimated_ns(*row, rates);
   }
   return out;
 }
@@ -80,20 +86,21 @@ struct ColumnScale {
   MeasureUnit bytes, time;
   double most = 0;
   bool estimates = false;
+  FusionRates rates;
 };
-ColumnScale scale_of(const std::vector<Alike>& all) {
+ColumnScale scale_of(const std::vector<Alike>& all, const FusionRates& rates) {
   Extent bytes, times;
   for (const Alike& rows : all) {
     bytes.add(static_cast<double>(rows[0]->bytes_saved));
-    bytes.add(static_cast<double>(sum_of(rows).bytes));
-    times.add(rows[0]->est_ns);
-    times.add(sum_of(rows).est_ns);
+    bytes.add(static_cast<double>(sum_of(rows, rates).bytes));
+    times.add(estimated_ns(*rows[0], rates));
+    times.add(sum_of(rows, rates).est_ns);
   }
-  return {bytesUnit(bytes), timeUnit(times), bytes.largest, times.largest > 0};
+  return {bytesUnit(bytes), timeUnit(times), bytes.largest, times.largest > 0, rates};
 }
 
 std::vector<Column> decision_columns(const TableScope& s) {
-  const ColumnScale scale = scale_of(alike_of(s));
+  const ColumnScale scale = scale_of(alike_of(s), rates_of(s));
   std::vector<Column> out{{"#", 36, true},
                           {"pair", 150, false, true},
                           {"kind", 80},
@@ -123,7 +130,7 @@ Cell kernels_of(const SessionData& d, const Alike& rows) {
 
 Item decision_item(const TableScope& s, const Alike& rows, const ColumnScale& scale) {
   const DecisionRow& first = *rows[0];
-  const DecisionSum sum = sum_of(rows);
+  const DecisionSum sum = sum_of(rows, scale.rates);
   const bool fused = first.verdict == "fused", many = rows.size() > 1;
   Cell verdict{fused ? QStringLiteral("fused") : QStringLiteral("not fused")};
   verdict.icon = fused ? "check" : "minus";
@@ -147,6 +154,11 @@ Item decision_item(const TableScope& s, const Alike& rows, const ColumnScale& sc
     item.cells.push_back(
         {sum.est_ns != 0 ? signedText(scale.time.format(std::abs(sum.est_ns)), sum.est_ns) : unknown(),
          sum.est_ns});
+  const QString change = q(what_would_change(first));
+  if (!change.isEmpty()) {
+    item.cells[4].tooltip = QStringLiteral("Would change it: %1").arg(change);
+    if (!many) item.detail = item.cells[4].tooltip.toHtmlEscaped() + '.';
+  }
   if (many)
     for (const DecisionRow* row : rows) item.children.push_back(decision_item(s, {row}, scale));
   return item;
@@ -154,7 +166,7 @@ Item decision_item(const TableScope& s, const Alike& rows, const ColumnScale& sc
 
 std::vector<Item> decision_rows(const TableScope& s) {
   const std::vector<Alike> all = alike_of(s);
-  const ColumnScale scale = scale_of(all);
+  const ColumnScale scale = scale_of(all, rates_of(s));
   std::vector<Item> out;
   for (const Alike& rows : all) out.push_back(decision_item(s, rows, scale));
   return out;
