@@ -57,6 +57,29 @@ class TestTrust : public QObject {
     QCOMPARE(o.asked.size(), 4);
   }
 
+  // What stands behind -- is the script's own: what the window asks for besides comes before it.
+  void moreArgumentsStandBeforeTheScripts() {
+    qputenv("XDG_STATE_HOME", folder_.filePath("mine").toUtf8());
+    qputenv("VITRINE_CACHE_DIR", folder_.path().toUtf8());
+    const QString python = folder_.filePath("python"), told = folder_.filePath("told");
+    QFile file(python);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("#!/bin/sh\nprintf '%s\\n' \"$@\" > '" + told.toUtf8() + "'\n");
+    file.close();
+    QVERIFY(file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+    qputenv("VITRINE_PYTHON", python.toUtf8());
+    Opened o(path_);
+    QVERIFY(o.document.session()->trusted);
+    o.run.again({"--numerics", "--repeats=1"});
+    QTRY_VERIFY(!o.run.running());
+    QFile read(told);
+    QVERIFY(read.open(QIODevice::ReadOnly));
+    const QList<QByteArray> words = read.readAll().split('\n');
+    QVERIFY(words.contains("--numerics"));
+    QCOMPARE(words.count("--repeats=1"), 1);
+    QVERIFY(words.indexOf("--numerics") < words.indexOf("--"));
+  }
+
   void withNobodyToAskNothingRuns() {
     qputenv("XDG_STATE_HOME", folder_.filePath("third").toUtf8());
     Opened o(path_);
