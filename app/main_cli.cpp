@@ -122,6 +122,8 @@ void add_run(CLI::App& app, CommandLine& t) {
   c->add_option("file", t.run.file, "Python file")->required();
   c->add_option("-o,--output", t.run.session, "session file (default: FILE's name with .vitrine)");
   c->add_flag("--redact", t.run.redact, "keep only what can be shared: see `vitrine share`");
+  c->add_flag("--watch", t.run.watch,
+              "record again whenever FILE changes, or a module that it imports from its folder");
   c->add_flag("--open", t.run.open, "open the application afterwards, when there is a display");
   t.run.engine.declare(*c);
   c->footer(

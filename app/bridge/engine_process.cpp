@@ -2,8 +2,10 @@
 
 #include <signal.h>
 
+#include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
+#include <QJsonArray>
 #include <QJsonDocument>
 #include <QRegularExpression>
 #include <algorithm>
@@ -22,6 +24,15 @@ constexpr qsizetype kMostWords = 12;  // lines
 QStringList engineModule(const char* module) {
   QStringList out;
   for (const std::string& word : python_module_words(module)) out << QString::fromStdString(word);
+  return out;
+}
+
+QProcessEnvironment engineEnvironment() {
+  QProcessEnvironment out = QProcessEnvironment::systemEnvironment();
+  const QDir package(QCoreApplication::applicationDirPath() + "/../python");
+  if (!package.exists("vitrine")) return out;  // an installed one lies where its interpreter looks
+  const QString path = out.value("PYTHONPATH"), own = package.canonicalPath();
+  if (!path.split(':').contains(own)) out.insert("PYTHONPATH", path.isEmpty() ? own : own + ':' + path);
   return out;
 }
 
@@ -60,6 +71,7 @@ void EngineProcess::start(const QString& python, const QString& file, const QStr
   insisted_ = 0;
   clock_.start();
   process_.setWorkingDirectory(QFileInfo(file).absolutePath());
+  process_.setProcessEnvironment(engineEnvironment());
   process_.start(
       python, engineModule("vitrine._tools.run") + QStringList{file, "-o", session, "--events"} + arguments);
 }
@@ -112,6 +124,10 @@ void EngineProcess::readEvent(const QJsonObject& event) {
     Q_EMIT failed({event["text"].toString(), event["hint"].toString(), event["detail"].toString()});
   } else if (kind == "note") {
     Q_EMIT noted(event["text"].toString());
+  } else if (kind == "read") {
+    QStringList files;
+    for (const QJsonValue file : event["files"].toArray()) files << file.toString();
+    Q_EMIT readFiles(files);
   } else if (kind == "recording") {
     recording_ = true;
     recordedAt(event["session"].toString());

@@ -6,6 +6,7 @@
 #include <QJsonObject>
 #include <QObject>
 #include <QProcess>
+#include <QProcessEnvironment>
 #include <QTimer>
 
 namespace vitrine::app {
@@ -26,6 +27,9 @@ struct EngineEnd {
 
 // The arguments that start a module of the engine's package; its own follow.
 QStringList engineModule(const char* module);
+
+// In which the engine runs: any interpreter finds the package of the build folder that this program is of.
+QProcessEnvironment engineEnvironment();
 
 class EngineProcess : public QObject {
   Q_OBJECT
@@ -49,8 +53,9 @@ class EngineProcess : public QObject {
   void progress(const QString& text, const QString& stage, int done, int total);
   void output(const QString& line);  // what the user's code prints
   void failed(const vitrine::app::EngineError& error);
-  void noted(const QString& text);       // something to know that is no failure
-  void movedTo(const QString& session);  // where the recording is now
+  void noted(const QString& text);           // something to know that is no failure
+  void readFiles(const QStringList& files);  // of the user's own, by the run that ends
+  void movedTo(const QString& session);      // where the recording is now
   void ended(const vitrine::app::EngineEnd& end);
 
  private:

@@ -130,8 +130,8 @@ Result<Ended> run_module(const InstalledPlaces& places, const std::string& modul
   }
   Ended out;
   std::array<char, 8192> text;
-  const ssize_t n = child > 0 ? read(ends[0], text.data(), text.size()) : 0;
-  if (n > 0) out.said.assign(text.data(), static_cast<size_t>(n));
+  for (ssize_t n = 0; child > 0 && (n = read(ends[0], text.data(), text.size())) > 0;)
+    out.said.append(text.data(), static_cast<size_t>(n));
   close(ends[0]);
   if (child < 0) return Error{std::string("No process could be started: ") + std::strerror(problem), "", ""};
   for (int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);

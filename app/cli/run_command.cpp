@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
+#include <thread>
 
 #include "app/cli/python_process.h"
 #include "app/cli/show.h"
@@ -26,7 +29,7 @@ struct EngineOption {
   const char *name, *value, *about;  // value: "" for a flag
 };
 
-constexpr std::array<EngineOption, 14> kEngineOptions = {{
+constexpr std::array<EngineOption, 17> kEngineOptions = {{
     {"--entry", "NAME", "function, class or Class.method to call; a module runs in eval mode"},
     {"--input", "SPEC", "one argument: \"f32[8,128]\", \"i64[2,16]<1000\" or a Python literal; repeatable"},
     {"--take-over", "", "compile what the script gives to torch.compile"},
@@ -35,10 +38,13 @@ constexpr std::array<EngineOption, 14> kEngineOptions = {{
      "on a GPU: kernels of a call whose hardware counters are read and which are sampled (default 128; 0: "
      "none)"},
     {"--mode", "MODE", "torch.compile's modes; on a CPU all mean default"},
+    {"--dynamic", "WHEN", "sizes are symbols: auto (once one changes), yes (from the start) or no"},
+    {"--device", "DEVICE", "put model and inputs there: cpu, cuda, cuda:1"},
     {"--target", "ARCH", "compile for that GPU (\"sm_90\"), which need not be here: nothing is run on it"},
     {"--freezing", "", "weights are constant: products keep what they pack of them between calls"},
     {"--fullgraph", "", "an error instead of a graph break"},
     {"--grad", "", "keep grad mode on for a module in eval mode"},
+    {"--train", "", "a step of training: forward, and the gradients of the sum of its results"},
     {"--check", "", "compare every compiled graph with eager, not the outputs only"},
     {"--numerics", "", "compare each value of every compiled graph with eager's and with float64"},
     {"--edited", "GENERATED=EDITED",
@@ -60,6 +66,7 @@ struct Recorded {
   int status = 0;       // exit status, as the user gets it
   std::string session;  // where the recording is; "": there is none
   bool finished = false;
+  std::vector<std::string> read;  // the user's own files that it read
 };
 
 // Where the recording of an engine that has died is; "" where nothing had been compiled.
@@ -115,6 +122,9 @@ Recorded record(const EngineArguments& engine, const std::string& file, const st
   if (ended.value().signal || !told.contains("status"))
     return report_death(ended.value(), engine, session, told);
   Recorded out{ended.value().status};
+  if (told.contains("read") && told["read"].is_array())
+    for (const auto& file : told["read"])
+      if (file.is_string()) out.read.push_back(file);
   out.session = told.value("session", "");
   out.finished = told.value("status", "") == "finished" && !out.session.empty();
   return out;
@@ -169,8 +179,11 @@ bool EngineArguments::has(const std::string& name) const {
   return false;
 }
 
-int run_command(const RunArguments& a) {
-  const Recorded run = record(a.engine, a.file, a.session.empty() ? default_session(a.file) : a.session);
+namespace {
+
+int run_once(const RunArguments& a, std::vector<std::string>& read) {
+  Recorded run = record(a.engine, a.file, a.session.empty() ? default_session(a.file) : a.session);
+  if (!run.read.empty()) read = std::move(run.read);
   if (a.redact && !run.session.empty())
     if (Status bad = session::keep_shared_copy_only(run.session)) {
       session::remove_session(run.session);  // rather none than one that says what it should not
@@ -184,6 +197,62 @@ int run_command(const RunArguments& a) {
   std::printf("\nrecorded %s; open it with: vitrine open %s\n", run.session.c_str(),
               in_quotes(run.session).c_str());
   return run.status;
+}
+
+// Until one of the files has changed, and none has for a moment: an editor writes in several steps.
+std::string changed_one(const std::vector<std::string>& files) {
+  using Clock = std::chrono::steady_clock;
+  auto stamps = [&] {
+    std::vector<std::pair<int64_t, int64_t>> out;
+    for (const std::string& file : files) {
+      struct stat st{};
+      const bool there = stat(file.c_str(), &st) == 0;
+      out.emplace_back(there ? st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec : 0,
+                       there ? st.st_size : -1);
+    }
+    return out;
+  };
+  const auto before = stamps();
+  auto last = before;
+  std::optional<Clock::time_point> since;
+  while (true) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (auto now = stamps(); now != last) {
+      last = std::move(now);
+      since = Clock::now();
+      continue;
+    }
+    if (!since || Clock::now() - *since < std::chrono::milliseconds(300)) continue;
+    for (size_t i = 0; i < files.size(); ++i)
+      if (last[i] != before[i] && last[i].second >= 0) return files[i];
+    since.reset();  // it is as it was, or away and about to come back
+  }
+}
+
+int watch(const RunArguments& a) {
+  std::vector<std::string> read{a.file};
+  while (true) {
+    const int status = run_once(a, read);
+    if (status == 130) return status;
+    if (status == 2) return status;  // the words are wrong, whatever the file says
+    std::fprintf(stderr, "vitrine: waiting for a change of %zu file%s; Ctrl-C ends\n", read.size(),
+                 read.size() == 1 ? "" : "s");
+    std::fflush(stdout);
+    const std::string file = changed_one(read);
+    std::fprintf(stderr, "vitrine: %s has changed\n", visible(fs::path(file).filename().string()).c_str());
+  }
+}
+
+}  // namespace
+
+int run_command(const RunArguments& a) {
+  if (a.watch && a.open)
+    return fail(Error{"--open ends here, and --watch goes on.",
+                      "Leave one of them out; the window's run dialog watches too.", ""},
+                2);
+  if (a.watch) return watch(a);
+  std::vector<std::string> read;
+  return run_once(a, read);
 }
 
 int share_command(const std::string& session, const std::string& copy) {

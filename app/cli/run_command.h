@@ -31,7 +31,7 @@ class EngineArguments {
 
 struct RunArguments {
   std::string file, session;
-  bool open = false, redact = false;
+  bool open = false, redact = false, watch = false;
   EngineArguments engine;
 };
 

@@ -229,6 +229,10 @@ void MainWindow::refreshEnabled() {
   enable("file.share", open);
   enable("run.start", run_->canRun() && !run_->running());
   enable("run.numerics", run_->canRun() && !run_->running());
+  enable("run.repeat", run_->canRepeat() && !run_->running());
+  enable("run.watch", run_->canRepeat());
+  (*actions_)["run.watch"]->setChecked(run_->watching());
+  row_->run->setWatching(run_->watching());
   enable("run.cancel", run_->running() || rebuild_->running());
   const bool edited = document_->edits().last() != 0;
   enable("kernel.rebuild", edited && !rebuild_->running());
@@ -305,7 +309,10 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 
 void MainWindow::dropEvent(QDropEvent* event) {
   for (const QUrl& url : event->mimeData()->urls())
-    if (url.isLocalFile()) return openFile(url.toLocalFile());
+    if (const QString path = url.toLocalFile(); url.isLocalFile() && path.endsWith(".py"))
+      return void(openRunDialog(path));
+    else if (url.isLocalFile())
+      return openFile(path);
 }
 
 }  // namespace vitrine::app

@@ -25,6 +25,7 @@
 namespace vitrine::app {
 
 class CompareWindow;
+class RunDialog;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -53,7 +54,8 @@ class MainWindow : public QMainWindow {
   kit::Banner* banner() { return banner_; }
   void saveSharedCopy(const QString& to);  // of the open session
   RunController* runs() { return run_; }
-  CompareWindow* compareWith(const QString& other);  // in a window of its own; null: nothing is open here
+  CompareWindow* compareWith(const QString& other);    // in a window of its own; null: nothing is open here
+  RunDialog* openRunDialog(const QString& file = {});  // "": of what is open, or was run last
   KernelRebuild* rebuild() { return rebuild_; }
   NoteField* noteField() { return note_; }
 
@@ -83,6 +85,7 @@ class MainWindow : public QMainWindow {
   void addFocusCommands();
   void addNoteCommands();
   void addKernelCommands();
+  void addRunCommands();
   void saveReproducer();
   void saveSharedCopy();
   void sessionChanged();

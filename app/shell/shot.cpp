@@ -1,6 +1,7 @@
 #include "app/shell/shot.h"
 
 #include <QApplication>
+#include <QEventLoop>
 #include <QFileInfo>
 #include <QImageWriter>
 #include <QPainter>
@@ -12,6 +13,7 @@
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
 #include "app/shell/panes/layouts.h"
+#include "app/shell/run/run_dialog.h"
 #include "core/session/stages.h"
 #include "views/kit/painting/theme.h"
 #include "views/registry.h"
@@ -58,7 +60,7 @@ bool isStage(const std::string& name) {
 }
 
 std::string knownViews() {
-  std::string out = "window (the whole, in a --layout)";
+  std::string out = "window (the whole, in a --layout), run-dialog (of a Python file)";
   for (const kit::ViewInfo& info : views::registry())
     if (std::string_view(info.id) != "skeleton") out += std::string(", ") + info.id;
   out += "; two panes: fusion, capture; or a stage:";
@@ -142,6 +144,20 @@ Status shootWindow(const ShotOptions& o) {
   return save(window, o);
 }
 
+// The session is a Python file; --select names the entry.
+Status shootRunDialog(const ShotOptions& o) {
+  RunDialog dialog(
+      RunRequest::of(o.session, o.select.isEmpty() ? QStringList() : QStringList{"--entry=" + o.select}), {},
+      nullptr);
+  dialog.setAttribute(Qt::WA_DontShowOnScreen);
+  QEventLoop wait;
+  QObject::connect(&dialog, &RunDialog::contentsRead, &wait, &QEventLoop::quit);
+  if (dialog.contents().entries.isEmpty()) wait.exec();
+  dialog.QDialog::show();
+  if (!o.size.isEmpty()) dialog.resize(o.size);
+  return save(dialog, o);
+}
+
 // --layout names the page: graphs, kernels, timelines.
 Status shootComparison(const ShotOptions& o) {
   CompareWindow window(nullptr, JobRunner::Mode::Inline);
@@ -191,6 +207,7 @@ Status takeShot(const ShotOptions& o) {
   kit::applyTheme(*qApp, theme);
   if (!o.compare.isEmpty()) return shootComparison(o);
   if (o.view == "window") return shootWindow(o);
+  if (o.view == "run-dialog") return shootRunDialog(o);
   const std::string name = o.view.toStdString();
   const bool stage = isStage(name);
   const kit::ViewInfo* info = views::viewInfo(name);

@@ -73,6 +73,7 @@ void MainWindow::addCommands() {
   addFocusCommands();
   addNoteCommands();
   addKernelCommands();
+  addRunCommands();
 }
 
 // The open session is what was before; the window is the user's to close.
@@ -311,7 +312,10 @@ ViewHost* MainWindow::host() const {
 void MainWindow::chooseFile() {
   const QString path =
       QFileDialog::getOpenFileName(this, "Open", {}, "Python files and sessions (*.py *.vitrine)");
-  if (!path.isEmpty()) openFile(path);
+  if (path.endsWith(".py"))
+    openRunDialog(path);
+  else if (!path.isEmpty())
+    openFile(path);
 }
 
 void MainWindow::clearOne() {

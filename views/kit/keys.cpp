@@ -7,6 +7,7 @@ namespace {
 // A rule above a row starts a new section of its menu: title "-".
 constexpr CommandInfo kCommands[] = {
     {"file.open", "Open…", "File", "Ctrl+O", "a Python file or a session"},
+    {"run.dialog", "Run…", "File Run", "Ctrl+F5", "a Python file: entry, inputs, mode, device, interpreter"},
     {"file.compare", "Compare with…", "File", "", "another session beside this one, and what differs"},
     {"file.share", "Save a copy to share…", "File", "",
      "without arguments, strings of guards and steps, folders and texts of exceptions"},
@@ -66,7 +67,10 @@ constexpr CommandInfo kCommands[] = {
     {"", "-", "Step", "", ""},
     {"step.next-stage", "Next stage", "Step", "Ctrl+.", ""},
     {"step.previous-stage", "Previous stage", "Step", "Ctrl+,", ""},
-    {"run.start", "Run", "Run", "F5", "record the Python file again"},
+    {"run.start", "Run again", "Run", "F5", "record the Python file of the open session again"},
+    {"run.repeat", "Repeat the last run", "Run", "", "as it was asked for, whatever is open"},
+    {"run.watch", "Record again when the file changes", "Run", "",
+     "or a module that it imports from its folder"},
     {"run.numerics", "Run with numerics", "Run", "", "compare each value with eager's and with float64"},
     {"run.cancel", "Cancel", "Run", "Shift+F5", ""},
     {"", "-", "Run", "", ""},

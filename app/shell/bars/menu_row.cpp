@@ -1,9 +1,11 @@
 #include "app/shell/bars/menu_row.h"
 
 #include <QHBoxLayout>
+#include <QHelpEvent>
 #include <QMenu>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QToolTip>
 
 #include "views/kit/painting/icons.h"
 #include "views/kit/painting/paint.h"
@@ -132,8 +134,32 @@ RunButton::RunButton(QWidget* parent) : QWidget(parent) {
 
 void RunButton::setState(State state) {
   state_ = state;
-  setToolTip(state == Running ? "Cancel the run (Shift+F5)" : "Record the file again (F5)");
   update();
+}
+
+void RunButton::setWatching(bool on) {
+  watching_ = on;
+  updateGeometry();
+  update();
+}
+
+QString RunButton::chip() const {
+  return watching_ ? where_ + QStringLiteral(" · watching") : where_;
+}
+
+bool RunButton::onWhere(const QPoint& at) const {
+  return state_ != Cancelling && at.x() >= theme().px(72);
+}
+
+bool RunButton::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  QToolTip::showText(help->globalPos(),
+                     onWhere(help->pos()) ? "Run… (Ctrl+F5): file, entry, inputs, mode, device"
+                     : state_ == Running  ? "Cancel the run (Shift+F5)"
+                                          : "Record the file again (F5)",
+                     this);
+  return true;
 }
 
 void RunButton::setWhere(const QString& where) {
@@ -145,13 +171,13 @@ void RunButton::setWhere(const QString& where) {
 }
 
 QSize RunButton::sizeHint() const {
-  return {theme().px(76) + kit::textWidth(theme().ui(12), where_) + theme().px(18), theme().px(24)};
+  return {theme().px(76) + kit::textWidth(theme().ui(12), chip()) + theme().px(32), theme().px(24)};
 }
 
 void RunButton::paintEvent(QPaintEvent*) {
   QPainter painter(this);
-  if (state_ == Disabled) painter.setOpacity(0.5);
   rounded(painter, rect(), theme().bg3);
+  if (state_ == Disabled) painter.setOpacity(0.5);
   const bool running = state_ == Running || state_ == Cancelling;
   const QString word = state_ == Cancelling ? "Cancelling" : running ? "Cancel" : "Run";
   const QColor colour = running ? theme().text1 : theme().accent;
@@ -159,13 +185,18 @@ void RunButton::paintEvent(QPaintEvent*) {
                 QRect(theme().px(9), theme().px(5), theme().px(14), theme().px(14)), colour);
   kit::drawText(painter, rect().adjusted(theme().px(28), 0, 0, 0), word, theme().ui(12, 500), theme().text1);
   if (state_ == Cancelling) return;
+  painter.setOpacity(1);  // the chip opens the dialog whatever is open
   const int x = theme().px(72);
   kit::hairline(painter, QPointF(x, theme().px(1)), QPointF(x, height() - theme().px(2)), theme().bg2);
-  kit::drawText(painter, rect().adjusted(x + theme().px(10), 0, -theme().px(4), 0), where_, theme().ui(12),
+  kit::drawText(painter, rect().adjusted(x + theme().px(10), 0, -theme().px(20), 0), chip(), theme().ui(12),
+                theme().text2);
+  kit::drawIcon(painter, "chevron-down",
+                QRect(width() - theme().px(18), theme().px(6), theme().px(12), theme().px(12)),
                 theme().text2);
 }
 
-void RunButton::mousePressEvent(QMouseEvent*) {
+void RunButton::mousePressEvent(QMouseEvent* event) {
+  if (onWhere(event->position().toPoint())) return void(Q_EMIT whereClicked());
   if (state_ == Ready || state_ == Running) Q_EMIT clicked();
 }
 

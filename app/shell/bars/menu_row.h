@@ -55,19 +55,25 @@ class RunButton : public QWidget {
   enum State { Disabled, Ready, Running, Cancelling };
   void setState(State state);
   void setWhere(const QString& where);  // "cpu · default"
+  void setWatching(bool on);            // the files are watched, and recorded again
   QSize sizeHint() const override;
 
  Q_SIGNALS:
   void clicked();
+  void whereClicked();  // the chip beside it
 
  protected:
+  bool event(QEvent* event) override;  // two tooltips
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void enterEvent(QEnterEvent*) override { update(); }
   void leaveEvent(QEvent*) override { update(); }
 
  private:
+  bool onWhere(const QPoint& at) const;
+  QString chip() const;
   State state_ = Disabled;
+  bool watching_ = false;
   QString where_ = QStringLiteral("cpu · default");
 };
 

@@ -92,15 +92,17 @@ void Actions::addToMenu(QMenuBar* bar, const QString& menu, const QString& title
 
 void Actions::fill(QMenuBar* bar) const {
   QHash<QString, QMenu*> menus;
+  for (const char* name : {"File", "Edit", "View", "Step", "Run", "Window", "Help"})
+    menus.insert(QString::fromLatin1(name), bar->addMenu(QString::fromLatin1(name)));
   for (const kit::CommandInfo& info : kit::commands()) {
-    const QString name = QString::fromLatin1(info.menu);
-    if (name.isEmpty()) continue;
-    QMenu*& menu = menus[name];
-    if (!menu) menu = bar->addMenu(name);
-    if (*info.id)
-      menu->addAction(actions_.value(QString::fromLatin1(info.id)));
-    else
-      menu->addSeparator();
+    for (const QString& name : QString::fromLatin1(info.menu).split(' ', Qt::SkipEmptyParts)) {
+      QMenu* menu = menus.value(name);
+      if (!menu) continue;
+      if (*info.id)
+        menu->addAction(actions_.value(QString::fromLatin1(info.id)));
+      else
+        menu->addSeparator();
+    }
   }
 }
 

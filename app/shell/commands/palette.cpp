@@ -71,7 +71,7 @@ void addCommands(std::vector<std::pair<int, PaletteRow>>& out, const Actions& ac
     row.name = title;
     row.context = !action->isEnabled() ? "not available now"
                   : explain            ? QString::fromUtf8(info.about)
-                                       : QString::fromLatin1(info.menu);
+                                       : QString::fromLatin1(info.menu).section(' ', 0, 0);
     row.key = QString::fromLatin1(info.keys).section(' ', 0, 0);
     row.enabled = action->isEnabled();
     row.command = QString::fromLatin1(info.id);

@@ -7,6 +7,7 @@
 #include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
+#include <QJsonObject>
 #include <QStandardPaths>
 
 #include "app/shell/document/settings.h"
@@ -16,6 +17,26 @@ namespace vitrine::app {
 
 namespace {
 constexpr int kTickMs = 100;
+constexpr const char* kLastRun = "last-run";
+
+void keepRequest(const RunRequest& request) {
+  const QJsonObject json{{"file", request.file},
+                         {"python", request.python},
+                         {"watch", request.watch},
+                         {"arguments", QJsonArray::fromStringList(request.arguments())}};
+  AppSettings::setState(kLastRun, QJsonDocument(json).toJson(QJsonDocument::Compact));
+}
+}  // namespace
+
+RunRequest RunController::lastRequest() const {
+  if (!last_.file.isEmpty()) return last_;
+  const QJsonObject json = QJsonDocument::fromJson(AppSettings::state(kLastRun)).object();
+  QStringList words;
+  for (const QJsonValue word : json["arguments"].toArray()) words << word.toString();
+  RunRequest out = RunRequest::of(json["file"].toString(), words);
+  out.python = json["python"].toString();
+  out.watch = json["watch"].toBool();
+  return out;
 }
 
 RunController::RunController(Document* document, QObject* parent) : QObject(parent), document_(document) {
@@ -32,7 +53,12 @@ RunController::RunController(Document* document, QObject* parent) : QObject(pare
   });
   connect(&engine_, &EngineProcess::noted, this,
           [this](const QString& text) { Q_EMIT message(kit::Tone::Info, text, ""); });
+  connect(&engine_, &EngineProcess::readFiles, this, [this](const QStringList& files) {
+    if (watch_) files_.set(files);
+  });
+  connect(&files_, &WatchedFiles::changed, this, &RunController::changed);
   connect(&engine_, &EngineProcess::movedTo, this, [this](const QString& session) {
+    if (!shown_) return;
     last_session_ = session;
     document_->follow(session);
   });
@@ -78,19 +104,60 @@ QStringList RunController::arguments() const {
 }
 
 void RunController::start(const QString& file, const QStringList& arguments) {
+  RunRequest request = RunRequest::of(file, arguments);
+  request.watch = watch_ && file == last_.file;
+  start(request);
+}
+
+void RunController::start(const RunRequest& request) {
   if (engine_.running()) {
-    Q_EMIT refused(QStringLiteral("%1 is still running.").arg(QFileInfo(engine_.file()).fileName()),
-                   QStringLiteral("%1 was not started: one run at a time.").arg(QFileInfo(file).fileName()));
+    Q_EMIT refused(
+        QStringLiteral("%1 is still running.").arg(QFileInfo(engine_.file()).fileName()),
+        QStringLiteral("%1 was not started: one run at a time.").arg(QFileInfo(request.file).fileName()));
     return;
   }
-  last_file_ = file;
+  watch_ = request.watch;
+  files_.set(watch_ ? QStringList{request.file} : QStringList());
+  keepRequest(request);
+  begin(request, true);
+}
+
+// A run of a watched file is shown once it has finished: until then, and where it fails, the last good one
+// is.
+void RunController::begin(const RunRequest& request, bool shown) {
+  last_ = request;
+  last_file_ = request.file;
   said_.clear();
-  const QString session = last_session_ = sessionFor(file);
-  engine_.start(AppSettings::python(), file, session, arguments);
-  document_->follow(session);
-  progress("Starting " + QFileInfo(file).fileName(), "", 0, 0);
+  shown_ = shown;
+  pending_ = false;
+  const QString session = sessionFor(request.file);
+  if (shown) last_session_ = session;
+  engine_.start(request.python.isEmpty() ? AppSettings::python() : request.python, request.file, session,
+                request.arguments());
+  if (shown) document_->follow(session);
+  progress("Starting " + QFileInfo(request.file).fileName(), "", 0, 0);
   tick_.start();
   Q_EMIT stateChanged();
+}
+
+void RunController::repeat() {
+  if (canRepeat()) start(lastRequest());
+}
+
+void RunController::setWatch(bool on) {
+  watch_ = on && !last_.file.isEmpty();
+  last_.watch = watch_;
+  if (!watch_)
+    files_.set({});
+  else if (files_.files().isEmpty())
+    files_.set({last_.file});
+  Q_EMIT stateChanged();
+}
+
+void RunController::changed(const QStringList& files) {
+  if (!watch_) return;
+  pending_ = engine_.running();
+  if (!pending_) begin(last_, false);
 }
 
 void RunController::again(const QStringList& more) {
@@ -136,6 +203,11 @@ void RunController::tell() {
 
 void RunController::end(const EngineEnd& end) {
   // An engine that could not close its session left that to us; then the last of it is read.
+  const bool finished = end.kind == EngineEnd::Finished;
+  if (!shown_ && finished) {
+    last_session_ = engine_.session();
+    document_->open(last_session_);
+  }
   document_->jobs()->run<bool>(
       this, "abandoned",
       [path = engine_.session().toStdString(), open = end.open](const kit::Cancel&) {
@@ -147,6 +219,10 @@ void RunController::end(const EngineEnd& end) {
   tick_.stop();
   Q_EMIT busy("", "", -1);
   Q_EMIT stateChanged();
+  const QString until = shown_ ? QStringLiteral("Everything until then is shown.")
+                               : QStringLiteral("The last run that finished is still shown.");
+  if (!shown_ && finished) Q_EMIT recorded();
+  if (watch_ && pending_) QTimer::singleShot(0, this, [this] { changed({}); });
   if (end.kind == EngineEnd::Died) {
     const QString during = end.during.isEmpty() ? QString() : " during " + end.during;
     Q_EMIT message(kit::Tone::Warn,
@@ -154,9 +230,9 @@ void RunController::end(const EngineEnd& end) {
                        .arg(end.signal)
                        .arg(during)
                        .arg(end.seconds, 0, 'f', 1),
-                   (end.words + "\nEverything until then is shown.").trimmed());
+                   (end.words + "\n" + until).trimmed());
   } else if (end.kind == EngineEnd::Cancelled) {
-    Q_EMIT message(kit::Tone::Info, "Cancelled.", "What was recorded until then is shown.");
+    Q_EMIT message(kit::Tone::Info, "Cancelled.", until);
   } else if (end.kind == EngineEnd::Failed && said_.isEmpty()) {
     Q_EMIT message(kit::Tone::Err, QStringLiteral("The run failed with exit status %1.").arg(end.exit_code),
                    "");

@@ -8,7 +8,9 @@
 
 #include "app/bridge/engine_process.h"
 #include "app/shell/document/document.h"
+#include "app/shell/run/run_request.h"
 #include "app/shell/run/trust_dialog.h"
+#include "app/shell/run/watched_files.h"
 #include "views/kit/painting/theme.h"
 
 namespace vitrine::app {
@@ -18,6 +20,14 @@ class RunController : public QObject {
  public:
   RunController(Document* document, QObject* parent);
   void start(const QString& file, const QStringList& arguments = {});  // as vitrine._tools.run takes them
+  void start(const RunRequest& request);
+  void repeat();  // the last run that was asked for, also of an earlier window
+  bool canRepeat() const { return !lastRequest().file.isEmpty(); }
+  RunRequest lastRequest() const;
+  // Records again whenever the file of the last run, or one that it imported from its folder, has changed.
+  void setWatch(bool on);
+  bool watching() const { return watch_; }
+  QStringList watched() const { return files_.files(); }
   // As the open session was recorded, once mayRun(); with these arguments besides.
   void again(const QStringList& more = {});
   void cancel();
@@ -37,15 +47,23 @@ class RunController : public QObject {
   void message(vitrine::kit::Tone tone, const QString& text, const QString& detail);
   void refused(const QString& text, const QString& detail);  // one run at a time
   void output(const QString& line);
+  void recorded();  // a run of a watched file has finished, and is opened
 
  private:
   void progress(const QString& text, const QString& stage, int done, int total);
   void tell();  // where it is, and for how long
   void end(const EngineEnd& end);
+  void begin(const RunRequest& request, bool shown);  // shown: while it is recorded
+  void changed(const QStringList& files);
   Document* document_;
   EngineProcess engine_;
   std::function<TrustAnswer(const WouldRun&)> ask_;
   QString last_file_, last_session_;
+  RunRequest last_;
+  WatchedFiles files_;
+  bool watch_ = false;
+  bool shown_ = true;     // of the run that goes on: its session is shown as it grows
+  bool pending_ = false;  // a file changed while a run went on
   QString said_;
   QTimer tick_;  // a stage that says nothing is seen to go on
   QString text_, stage_;

@@ -17,6 +17,7 @@ from typing import Any, Callable
 import torch
 
 from vitrine._errors import CompileError, text_of
+from vitrine._tools.entries import defines_inputs, module_names
 
 DTYPES = {
     "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
@@ -102,32 +103,6 @@ def _told(error: BaseException, where: str, by_eager: bool) -> LoadError:
         missing = isinstance(error, TypeError) and "required positional argument" in text_of(error)
         hint = "Eager raises this too: " + ("give each argument an --input." if missing else "check the inputs and their shapes.")
     return LoadError(f"Your code raised {type(error).__name__}{place}: {text_of(error)}", mend(error, hint), user_traceback(error))
-
-
-def module_names(tree: ast.Module) -> set[str]:
-    """Names that importing the file defines: assignments and definitions outside functions and the __main__ block."""
-    names: set[str] = set()
-
-    def is_main_block(node: ast.stmt) -> bool:
-        return isinstance(node, ast.If) and any(
-            isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test)
-        )
-
-    def visit(body: list[ast.stmt]) -> None:
-        for node in body:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                names.add(node.name)
-            elif isinstance(node, (ast.Import, ast.ImportFrom)):
-                names.update((a.asname or a.name).split(".")[0] for a in node.names)
-            elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                names.update(n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name))
-            elif not is_main_block(node):
-                for block in ("body", "orelse", "finalbody"):
-                    visit(getattr(node, block, []))
-
-    visit(tree.body)
-    return names
 
 
 def read_source(path: str) -> str:
@@ -290,18 +265,6 @@ def named_entry(module, path: str, name: str, specs: list[str]) -> Entry:
     generator = torch.Generator().manual_seed(0)
     args = tuple(make_input(s, generator) for s in specs)
     return Entry(Path(path).name, f"{'.'.join(text)}({', '.join(specs)})", target, [args])
-
-
-def half_an_entry(names: set[str]) -> str:
-    """ "It defines model, but no inputs." where a file names one half of an entry; "" otherwise."""
-    for one, other in (("model", "inputs"), ("inputs", "model"), ("get_model", "get_inputs"), ("get_inputs", "get_model")):
-        if one in names and other not in names:
-            return f"it defines {one}, but no {other}"
-    return ""
-
-
-def defines_inputs(names: set[str]) -> bool:
-    return {"get_model", "get_inputs"} <= names or {"model", "inputs"} <= names
 
 
 def check_arguments(path: str, entry: str | None, specs: list[str]) -> None:

@@ -10,7 +10,7 @@ import torch
 
 import vitrine
 from vitrine import _engine
-from vitrine._tools import ceilings, gpu
+from vitrine._tools import asked, ceilings, gpu
 from vitrine._tools.apart import apart
 from vitrine._tools.accuracy import Tf32Watch, compare, nudge, type_text, widened
 from vitrine._tools.evidence import Watch, spread
@@ -166,8 +166,7 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
         raise raised(error, where, by_eager=True)
     gpu.set_random_states(rng)
     report.progress("capture and compile", "captured")
-    how = {"freezing": True} if options.freezing else None
-    compiled = vitrine.compile(entry.function, mode=options.mode, fullgraph=options.fullgraph, options=how)
+    compiled = asked.compiled(entry, options)
     fresh = copied((entry.calls, entry.kwargs))
     outcomes = []
     with numerics_of(options, recording):

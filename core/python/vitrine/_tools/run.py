@@ -115,7 +115,10 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=20, help="measured calls on each side; 0 = do not measure")
     parser.add_argument("--counters", type=int, default=COUNTED_KERNELS, metavar="N", help=f"on a GPU: kernels of a call whose hardware counters are read, and which are sampled (default {COUNTED_KERNELS}; 0: none)")
     parser.add_argument("--grad", action="store_true", help="keep grad mode on for a model in eval mode")
+    parser.add_argument("--train", action="store_true", help="a step of training: forward and the gradients of the sum of its results")
     parser.add_argument("--mode", default="default")
+    parser.add_argument("--dynamic", choices=("auto", "yes", "no"), help="whether sizes are symbols from the start")
+    parser.add_argument("--device", help="where model and inputs are put: cpu, cuda, cuda:1")
     parser.add_argument("--target", metavar="ARCH", help='compile for that GPU, such as "sm_90", which need not be here')
     parser.add_argument("--freezing", action="store_true", help="weights are constant: keep what products pack of them")
     parser.add_argument("--fullgraph", action="store_true")
@@ -179,6 +182,7 @@ def run_script(options, recording) -> int:
     from vitrine._tools.timeline import record_script_timeline
 
     parse(options.file)  # what cannot run at all is told as for any other file
+    refuse_of_a_script(options)
     run = recording.start_run(Path(options.file).name, "script", "", options.mode)
     sys.argv = [options.file, *options.script_args]
     sys.path.insert(0, str(Path(options.file).resolve().parent))
@@ -223,6 +227,15 @@ def switched_off():
     return switch and f"{switch} in the environment switches compilation off"
 
 
+def refuse_of_a_script(options):
+    """What only an entry can be asked for. Raises UsageError."""
+    from vitrine._tools.loading import UsageError
+
+    for name in ("device", "train"):
+        if getattr(options, name):
+            raise UsageError(f"--{name} needs an entry: the file is a script.", "Define model and inputs, or name a function with --entry.")
+
+
 def refuse_where_switched_off():
     from vitrine._tools.loading import UsageError
 
@@ -232,7 +245,8 @@ def refuse_where_switched_off():
 
 def nothing_compiled(path):
     """The LoadError of a script that compiled nothing, with what it may have meant."""
-    from vitrine._tools.loading import LoadError, half_an_entry, module_names, parse
+    from vitrine._tools.entries import half_an_entry, module_names
+    from vitrine._tools.loading import LoadError, parse
 
     if why := switched_off():
         return LoadError(f"Nothing was compiled: {why}.", "Unset it.")
@@ -267,8 +281,8 @@ def target_problem(options) -> tuple[str, str] | None:
     from vitrine import _engine, config
 
     problem = _engine.cuda_target_problem(options.target, config.nvrtc)
-    if not problem and (options.take_over or options.check):
-        return "--target compiles and does not run: it goes neither with --take-over nor with --check.", "Leave one of them out."
+    if not problem and (options.take_over or options.check or options.device or options.train):
+        return "--target compiles and does not run: it goes with none of --take-over, --check, --device and --train.", "Leave one of them out."
     return problem
 
 
@@ -316,6 +330,8 @@ def heed(reaction) -> None:
 
 def close(options, recording, report, status: str) -> None:
     """Ends the recording and tells where it is, if it is not where it was asked for or is not whole. Raises OSError."""
+    from vitrine._tools.asked import own_files
+
     heed(lambda *_: report.cancelled.set())  # it has ended already
     if not recording.runs:  # it ended while the file was loaded: that is a run too
         recording.end_run(recording.start_run(Path(options.file).name, options.entry or "", "", options.mode), status)
@@ -327,8 +343,21 @@ def close(options, recording, report, status: str) -> None:
         report.note(f"What was recorded is in {path}; {options.output} is as it was.")
     elif compiled and status != "finished":
         report.note(f"What was recorded until then is in {options.output}.")
+    watched = own_files(options.file, status != "finished")
+    report.event("read", files=watched)
+    report.tell(read=watched)
     report.event("finished", status=status, session=path)
     report.ended(status, path)
+
+
+def run_entry(entry, options, recording, report) -> int:
+    """Runs an entry eagerly and compiled, as the options ask for it. Returns the exit status."""
+    from vitrine._tools.asked import prepare
+    from vitrine._tools.measuring import record_entry
+
+    refuse_where_switched_off()
+    prepare(entry, options)
+    return record_entry(entry, options, recording, report)
 
 
 def record(options, recording, report) -> int:
@@ -361,13 +390,7 @@ def record(options, recording, report) -> int:
             status, code = "finished", record_for_target(entry, options, recording, report)
             return code
         entry = None if as_script else load(options.file, options.entry, options.input)
-        if entry is None:
-            code = run_script_with_numerics(options, recording)
-        else:
-            refuse_where_switched_off()
-            from vitrine._tools.measuring import record_entry
-
-            code = record_entry(entry, options, recording, report)
+        code = run_script_with_numerics(options, recording) if entry is None else run_entry(entry, options, recording, report)
         status = "finished" if code in (0, 3) else "failed"
         return code
     except LoadError as error:
