@@ -17,6 +17,7 @@
 #include "app/cli/diff_command.h"
 #include "app/cli/export_command.h"
 #include "app/cli/python_process.h"
+#include "app/cli/query_command.h"
 #include "app/cli/run_command.h"
 #include "app/cli/show.h"
 #include "core/session/abandoned.h"
@@ -50,7 +51,7 @@ int show_command(const std::string& path, const std::string& stage, ShowOptions 
   if (!opened) return fail(opened.error());
   auto text = show(*opened.value(), stage, options);
   if (!text) return fail(text.error(), 2);
-  if (options.json)  // exact: JSON escapes what steers a terminal
+  if (options.json || options.csv)  // exact, as other programs read it
     std::fwrite(text.value().data(), 1, text.value().size(), stdout);
   else
     print_text(text.value());
@@ -111,6 +112,7 @@ struct CommandLine {
   ShowOptions show;
   DiffArguments diff;
   ExportArguments exported;
+  QueryArguments query;
   std::vector<std::string> files;
   bool compare = false;
   int status = 0;
@@ -146,6 +148,7 @@ void add_show(CLI::App& app, CommandLine& t) {
   c->add_option("session", t.session, "session file")->required();
   c->add_option("stage", t.stage, "what to show (default: a summary, problems first)");
   c->add_flag("--json", t.show.json, "rows as JSON");
+  c->add_flag("--csv", t.show.csv, "rows as CSV, with a header");
   c->add_flag("--passes", t.show.passes, "every snapshot of a graph stage");
   c->add_option("--compilation", t.show.compilation, "only this one, such as 0/1");
   c->add_option("--kernel", t.show.kernel, "the text of this kernel alone, such as K3");
@@ -230,15 +233,34 @@ void add_share(CLI::App& app, CommandLine& t) {
 }
 
 void add_export(CLI::App& app, CommandLine& t) {
-  CLI::App* c = app.add_subcommand("export", "Write timeline, graphs or kernels as other programs read them");
+  CLI::App* c = app.add_subcommand(
+      "export", "Write a page of the run, its timeline, graphs or kernels as other programs read them");
   c->add_option("session", t.exported.session, "session file")->required();
-  c->add_option("--to", t.exported.format,
-                "perfetto (a trace for ui.perfetto.dev), dot, svg (by Graphviz), kernels (a folder of texts)")
+  c->add_option(
+       "--to", t.exported.format,
+       "html (the whole run as one page), fx (a folder: each ATen graph as Python), perfetto (a trace for "
+       "ui.perfetto.dev), dot, svg (by Graphviz), kernels (a folder of texts)")
       ->required();
   c->add_option("-o,--output", t.exported.output, "where to (default: NAME with the format's ending, here)");
   c->add_option("--compilation", t.exported.compilation, "only this one, such as 0/1");
   c->add_option("--stage", t.exported.stage, "of which stage the graphs are (default: fused)");
   c->callback([&] { t.status = export_command(t.exported); });
+}
+
+void add_query(CLI::App& app, CommandLine& t) {
+  CLI::App* c = app.add_subcommand("query", "Ask a session in SQL; without a question, what can be asked");
+  c->add_option("session", t.query.session, "session file")->required();
+  c->add_option("sql", t.query.sql, "one SELECT; -: it is read from the input");
+  c->add_flag("--json", t.query.json, "rows as JSON");
+  c->add_flag("--csv", t.query.csv, "rows as CSV, with a header");
+  c->add_option("--limit", t.query.limit, "rows at most (default 100000)");
+  c->add_option("--seconds", t.query.seconds, "how long it may take (default 60)")
+      ->check(CLI::Range(0.001, 86400.0));
+  c->footer("Exit status: 0; 1 the session is at fault; 2 the question is.");
+  c->callback([&] {
+    t.query.width = terminal_width();
+    t.status = query_command(t.query);
+  });
 }
 
 void add_trust(CLI::App& app, CommandLine& t) {
@@ -266,8 +288,8 @@ void add_doctor(CLI::App& app, CommandLine& t) {
 
 // In the order of --help.
 constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    add_run,   add_show, add_diff,   add_explain, add_check, add_bisect, add_reduce,
-    add_bench, add_open, add_export, add_share,   add_trust, add_shot,   add_doctor};
+    add_run,  add_show,  add_diff,   add_explain, add_check, add_bisect, add_reduce, add_bench,
+    add_open, add_query, add_export, add_share,   add_trust, add_shot,   add_doctor};
 
 // Commands for which what stands behind -- is somebody else's.
 constexpr std::string_view kTakeScript[] = {"run", "explain", "check", "bisect", "reduce"};

@@ -8,6 +8,7 @@
 #include "views/log/log_view.h"
 #include "views/numerics/numerics_view.h"
 #include "views/problems/problems_view.h"
+#include "views/query/query_view.h"
 #include "views/roofline/roofline_view.h"
 #include "views/runs/runs_view.h"
 #include "views/skeleton/skeleton_view.h"
@@ -58,6 +59,7 @@ constexpr ViewInfo kViews[] = {
     {"runs", "Runs", "layers", ViewPlace::Left, "", make<RunsView>},
     {"inspector", "Inspector", "info", ViewPlace::Right, "", make<InspectorView>},
     {"problems", "Problems", "warning", ViewPlace::Bottom, "", make<ProblemsView>},
+    {"query", "Query", "search", ViewPlace::Bottom, "", make<QueryView>},
     {"log", "Log", "log", ViewPlace::Bottom, "", make<LogView>},
     {"skeleton", "Skeleton", "info", ViewPlace::Pane, "", make<SkeletonView>},
 };

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "app/cli/show_parts.h"
 #include "core/base/closest.h"
+#include "core/session/query/query.h"
 
 namespace vitrine::cli {
 
@@ -89,16 +91,49 @@ std::optional<Error> unknown_part(const session::Reader& s, const ShowOptions& o
   return unknown("kernel", options.kernel, kernels, "What was compiled launches none.", s.path());
 }
 
+// Rows as CSV: the keys of all rows are its columns; what is no plain value stands as JSON.
+std::string csv_of_json(const std::string& text) {
+  const auto rows = nlohmann::ordered_json::parse(text, nullptr, false);
+  session::QueryResult out;
+  if (!rows.is_array()) return "";
+  for (const auto& row : rows)
+    for (const auto& [key, value] : row.items())
+      if (std::find(out.columns.begin(), out.columns.end(), key) == out.columns.end())
+        out.columns.push_back(key);
+  for (const auto& row : rows) {
+    auto& cells = out.rows.emplace_back();
+    for (const std::string& key : out.columns) {
+      session::QueryValue& cell = cells.emplace_back();
+      const auto found = row.find(key);
+      if (found == row.end() || found->is_null()) continue;
+      cell.type = session::QueryValue::Type::Text;
+      cell.text = found->is_string()
+                      ? found->get<std::string>()
+                      : found->dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    }
+  }
+  return session::csv_text(out);
+}
+
 }  // namespace
 
 Result<std::string> show(const session::Reader& s, const std::string& stage, const ShowOptions& options) {
   if (auto error = unknown_part(s, options)) return *error;
+  if (stage.empty() && options.csv)
+    return Error{"The summary is no table.", "vitrine show SESSION kernels --csv, for one.", ""};
   if (stage.empty() && options.kernel.empty()) return show_summary(s, options);
   const std::string asked = stage.empty() ? "kernels" : stage;
+  if (options.csv && (options.json || !options.kernel.empty()))
+    return Error{"--csv is of a table's rows.", "Leave out --json and --kernel.", ""};
   if (!options.kernel.empty() && asked != "kernels" && asked != "ir" && asked != "assembly")
     return Error{"The stage " + asked + " has no text of one kernel.", "kernels, ir and assembly have.", ""};
   std::vector<std::string> known;
   for (const ShowRow& row : show_table()) {
+    if (row.name == asked && options.csv) {
+      ShowOptions rows = options;
+      rows.json = true;
+      return csv_of_json(row.print(s, rows, row.name));
+    }
     if (row.name == asked) return row.print(s, options, row.name);
     known.emplace_back(row.name);
   }

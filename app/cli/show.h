@@ -13,6 +13,7 @@ namespace vitrine::cli {
 
 struct ShowOptions {
   bool json = false;
+  bool csv = false;         // what would be JSON's rows, as CSV
   bool passes = false;      // every snapshot of a graph stage, not only its last
   std::string compilation;  // label "0/1", or "" for all
   std::string kernel;       // label "K3": its text alone; "" for all

@@ -226,6 +226,7 @@ void MainWindow::refreshEnabled() {
   enable("go.forward", document_->canGoForward());
   enable("file.close", open);
   enable("file.compare", open);
+  enable("view.query", open);
   enable("file.share", open);
   enable("run.start", run_->canRun() && !run_->running());
   enable("run.numerics", run_->canRun() && !run_->running());

@@ -43,6 +43,8 @@ constexpr CommandInfo kCommands[] = {
     {"go.bookmark", "Next bookmark or note", "View", "B", "", true},
     {"go.next-relative", "Next relative in this view", "View", "N", "", true},
     {"go.previous-relative", "Previous relative in this view", "View", "Shift+N", "", true},
+    {"view.query", "Query with SQL…", "View", "",
+     "kernels, launches, nodes, guards, breaks and calls as tables"},
     {"", "-", "View", "", ""},
     {"view.zoom-in", "Zoom in", "View", "Ctrl+=", ""},
     {"view.zoom-out", "Zoom out", "View", "Ctrl+-", ""},
