@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "app/cli/exports/exports.h"
 #include "app/cli/run_command.h"
 #include "app/cli/show_parts.h"
 #include "core/base/closest.h"
@@ -180,13 +181,6 @@ std::optional<Error> export_svg(const Exporting& e) {
 
 // ---- kernels: a folder of texts
 
-std::string file_word(const std::string& text) {
-  std::string out;
-  for (const char c : text.substr(0, 80))
-    out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ? c : '_';
-  return out;
-}
-
 std::optional<Error> export_kernels(const Exporting& e) {
   std::error_code failed;
   fs::create_directories(e.output, failed);
@@ -213,11 +207,30 @@ std::optional<Error> export_kernels(const Exporting& e) {
                  : std::optional(Error{"There is no kernel text in this session.", "", e.session.path()});
 }
 
+std::optional<Error> export_html(const Exporting& e) {
+  return write_file(e.output, html_page(e.session));
+}
+
+// A folder: a file each graph.
+std::optional<Error> export_fx(const Exporting& e) {
+  const auto files = fx_files(e.session, e.arguments.compilation);
+  if (files.empty())
+    return Error{"There is no ATen graph in this session.", "What was compiled has none.", e.session.path()};
+  std::error_code failed;
+  fs::create_directories(e.output, failed);
+  if (failed) return Error{"The folder could not be made.", "Choose another place with -o.", e.output};
+  for (const auto& [name, text] : files)
+    if (auto error = write_file((fs::path(e.output) / name).string(), text)) return error;
+  return std::nullopt;
+}
+
 struct ExportFormat {
   const char *name, *ending;
   std::optional<Error> (*write)(const Exporting&);
 };
-constexpr std::array<ExportFormat, 4> kFormats = {{{"perfetto", ".trace.json", export_trace},
+constexpr std::array<ExportFormat, 6> kFormats = {{{"html", ".html", export_html},
+                                                   {"fx", ".fx", export_fx},
+                                                   {"perfetto", ".trace.json", export_trace},
                                                    {"dot", ".dot", export_dot},
                                                    {"svg", ".svg", export_svg},
                                                    {"kernels", ".kernels", export_kernels}}};
@@ -229,8 +242,8 @@ int export_command(const ExportArguments& a) {
       std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& f) { return a.format == f.name; });
   if (format == kFormats.end())
     return fail(Error{"There is no format \"" + a.format + "\"." +
-                          did_you_mean(a.format, {"perfetto", "dot", "svg", "kernels"}),
-                      "Formats: perfetto, dot, svg, kernels.", ""},
+                          did_you_mean(a.format, {"html", "fx", "perfetto", "dot", "svg", "kernels"}),
+                      "Formats: html, fx, perfetto, dot, svg, kernels.", ""},
                 2);
   close_if_abandoned(a.session);
   auto opened = Reader::open(a.session);

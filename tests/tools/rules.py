@@ -85,7 +85,7 @@ ALLOWED = {
     "app/shell/commands": [*WINDOW, "app/shell/document"],
     "app/shell/welcome": [*WINDOW, "app/shell/document"],
     "app/shell": [*WINDOW, "app/bridge", "app/shell"],
-    "app/cli": [*RECORDED, "profiler/analysis", "app/bridge/python_module.h"],
+    "app/cli": [*RECORDED, "profiler/analysis", "app/bridge/python_module.h", "app/cli", "views/kit/layout"],
     "app": ["core", "profiler", "views", "app"],
     "tests": ["core", "profiler", "views", "app"],
 }

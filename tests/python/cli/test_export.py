@@ -1,11 +1,16 @@
 """`vitrine export SESSION --to FORMAT` writes what other programs read."""
 
 import json
+import os
 import shutil
+import sqlite3
 import subprocess
+import sys
+from html.parser import HTMLParser
 
 import pytest
 from tests.python.support.command_line import TINY, said, vitrine, write
+from tests.python.support.places import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +66,77 @@ def test_kernels_are_files_of_their_languages(session, tmp_path):
 def test_what_cannot_be_exported_is_said(session, tmp_path, words, status, says):
     result = vitrine("export", session, *words, cwd=tmp_path)
     assert result.returncode == status and says in result.stderr
+
+
+OWN = """
+import torch
+class Own(torch.nn.Module):
+    def forward(self, x):
+        y = torch.nn.functional.gelu(x + 1)
+        print("between")
+        return y.softmax(-1) * 2
+model, inputs = Own().eval(), (torch.randn(4, 8),)
+"""
+
+
+def test_the_page_of_a_run_has_every_section_and_loads_nothing(tmp_path):
+    path = tmp_path / "own.vitrine"
+    assert vitrine("run", write(tmp_path, "own.py", OWN), "-o", path, "--repeats", 3).returncode == 0
+    text = export(path, tmp_path, "html").read_text()
+    for id in ("summary", "problems", "breaks", "guards", "graphs", "kernels", "timeline", "source"):
+        assert f'<section id="{id}">' in text, id
+    assert "default-src 'none'" in text and "<script" not in text and "http://" not in text and "https://" not in text
+    assert "<svg" in text and text.count("<details") > 3
+    assert "void " in text and 'id="f1-' in text and 'href="#f1-' in text
+
+
+HOSTILE = "<script>alert(1)</script>\" onload='x' \x1b[2J"
+
+
+def test_what_a_stranger_wrote_is_escaped(session, tmp_path):
+    hostile = tmp_path / "hostile.vitrine"
+    shutil.copy(session, hostile)
+    db = sqlite3.connect(hostile)
+    for table in ("run", "kernel", "node", "guard", "code", "file", "name", "stage", "lane", "message", "compilation"):
+        for _, column, kind, *_ in db.execute(f"PRAGMA table_info({table})").fetchall():
+            if kind == "TEXT" and (table, column) not in {("stage", "name"), ("lane", "side"), ("node", "kind"), ("kernel", "kind")}:
+                db.execute(f'UPDATE {table} SET "{column}" = ?', (HOSTILE,))
+    db.execute("UPDATE meta SET value = ? WHERE key IN ('file', 'cpu', 'torch')", (HOSTILE,))
+    db.commit()
+    db.close()
+    text = export(hostile, tmp_path, "html", "-o", "hostile.html").read_text()
+    assert "<script" not in text and "onload='" not in text and "\x1b" not in text and "&lt;script&gt;" in text
+    Checked().feed(text)
+
+
+class Checked(HTMLParser):
+    """Every element and attribute of a page is one that we write."""
+
+    def handle_starttag(self, tag, attrs):
+        assert tag in set("html head meta title style body header h1 h2 h3 div nav a main section p ul li b i br span code pre table thead tbody tr th td details summary svg g rect text polyline".split()), tag
+        for name, value in attrs:
+            assert name in set("lang charset http-equiv content name id href class x y width height rx points viewbox role open".split()), name
+            assert name != "href" or value.startswith("#")
+
+
+def test_each_aten_graph_is_a_python_file_that_runs(tmp_path):
+    program = write(tmp_path, "train.py", TINY)
+    path = tmp_path / "train.vitrine"
+    assert vitrine("run", program, "--train", "-o", path, "--repeats", 0).returncode == 0
+    folder = export(path, tmp_path, "fx")
+    files = sorted(folder.iterdir())
+    assert len(files) == 2 and any("backward" in f.name for f in files)
+    for file in files:
+        ran = subprocess.run([sys.executable, file], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+        assert ran.returncode == 0 and "torch.float32" in ran.stdout, said(ran) + file.read_text()
+    assert "(2, 8)" in "".join(subprocess.run([sys.executable, f], capture_output=True, text=True).stdout for f in files)
+
+
+def test_graphs_of_a_block_run_as_python(tmp_path):
+    path = tmp_path / "block.vitrine"
+    assert vitrine("run", ROOT / "samples/transformer_block.py", "-o", path, "--repeats", 0).returncode == 0
+    (file,) = export(path, tmp_path, "fx").iterdir()
+    ran = subprocess.run([sys.executable, file], capture_output=True, text=True)
+    assert ran.returncode == 0 and ran.stdout == "torch.float32 (8, 128, 768)\n", said(ran)
+    as_fx = subprocess.run([sys.executable, "-c", f"import runpy; print(len(runpy.run_path({str(file)!r})['graph_module']().graph.nodes))"], capture_output=True, text=True)
+    assert int(as_fx.stdout) > 30, said(as_fx)

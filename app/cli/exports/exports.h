@@ -1,0 +1,24 @@
+// What `vitrine export` writes that takes more than a few lines to make.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/session/reader.h"
+
+namespace vitrine::cli {
+
+// The page of a whole run.
+std::string html_page(const session::Reader& session);
+
+// Name and text of a Python file for each ATen graph: `forward`, its inputs, and a call. compilation: only
+// this one
+// ("" = all).
+std::vector<std::pair<std::string, std::string>> fx_files(const session::Reader& session,
+                                                          const std::string& compilation);
+
+// Letters and digits of a text, for a file's name.
+std::string file_word(const std::string& text);
+
+}  // namespace vitrine::cli
