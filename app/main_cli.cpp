@@ -16,6 +16,7 @@
 
 #include "app/cli/diff_command.h"
 #include "app/cli/export_command.h"
+#include "app/cli/import_command.h"
 #include "app/cli/python_process.h"
 #include "app/cli/query_command.h"
 #include "app/cli/run_command.h"
@@ -81,7 +82,11 @@ int open_command(const std::vector<std::string>& files, bool compare) {
               "Set DISPLAY or WAYLAND_DISPLAY; `vitrine show` prints what the window shows, and `vitrine "
               "shot` draws it into a picture.",
               ""});
-  std::vector<std::string> words = files;
+  std::vector<std::string> words;
+  for (const std::string& file : files) {
+    words.push_back(session_for(file));
+    if (words.back().empty()) return 1;
+  }
   if (compare) words.insert(words.begin(), "--compare");
   return fail(exec_program(places().bin + "/vitrine-app", words));
 }
@@ -108,7 +113,7 @@ std::optional<Error> unknown_command(const CLI::App& app, const std::string& wor
 // What was typed, by command, and the exit status of the one that ran.
 struct CommandLine {
   RunArguments run, explain;
-  std::string session, stage, shared, copy, trusted;
+  std::string session, stage, shared, copy, trusted, imported;
   ShowOptions show;
   DiffArguments diff;
   ExportArguments exported;
@@ -176,7 +181,13 @@ void add_diff(CLI::App& app, CommandLine& t) {
       "Exit status: 0 no difference beyond the limit; 1 slower than the limit, or a session is at fault; 2 "
       "wrong "
       "arguments.");
-  c->callback([&] { t.status = diff_command(t.diff); });
+  c->callback([&] {
+    t.diff.before = session_for(t.diff.before);
+    const bool two = !t.diff.after.empty();
+    if (two) t.diff.after = session_for(t.diff.after);
+    const bool missing = t.diff.before.empty() || (two && t.diff.after.empty());
+    t.status = missing ? 1 : diff_command(t.diff);
+  });
 }
 
 void add_explain(CLI::App& app, CommandLine& t) {
@@ -217,9 +228,20 @@ void add_reduce(CLI::App& app, CommandLine& t) {
 
 void add_open(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand("open", "Open sessions in the application");
-  c->add_option("sessions", t.files, "session files");
+  c->add_option("sessions", t.files, "session files, or what `vitrine import` takes");
   c->add_flag("--compare", t.compare, "two sessions side by side in one window, and what differs");
   c->callback([&] { t.status = open_command(t.files, t.compare); });
+}
+
+void add_import(CLI::App& app, CommandLine& t) {
+  CLI::App* c = app.add_subcommand("import", "Make a session of what another tool recorded");
+  c->add_option("path", t.imported,
+                "a trace of torch.profiler (.json, .json.gz), a TORCH_TRACE folder or log, a "
+                "torch_compile_debug folder, or "
+                "`nsys export --type sqlite`")
+      ->required();
+  c->add_option("-o,--output", t.copy, "the session (default: NAME.vitrine, here)");
+  c->callback([&] { t.status = import_command(t.imported, t.copy); });
 }
 
 void add_share(CLI::App& app, CommandLine& t) {
@@ -289,7 +311,7 @@ void add_doctor(CLI::App& app, CommandLine& t) {
 // In the order of --help.
 constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
     add_run,  add_show,  add_diff,   add_explain, add_check, add_bisect, add_reduce, add_bench,
-    add_open, add_query, add_export, add_share,   add_trust, add_shot,   add_doctor};
+    add_open, add_query, add_export, add_import,  add_share, add_trust,  add_shot,   add_doctor};
 
 // Commands for which what stands behind -- is somebody else's.
 constexpr std::string_view kTakeScript[] = {"run", "explain", "check", "bisect", "reduce"};

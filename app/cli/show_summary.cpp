@@ -89,6 +89,9 @@ std::string what_ran(const Reader& s, const Totals& t) {
            (run.device.empty() ? "" : ", on " + run.device) + (run.mode.empty() ? "" : ", mode " + run.mode) +
            ": " + run.status + "\n";
   }
+  if (const std::string imported = s.meta("imported"); !imported.empty())
+    return out + "  " + imported + "\n  " + counted(t.frames, "frame") + ", " +
+           counted(t.compilations, "compilation") + "\n";
   std::string command = s.meta("file");
   if (!command.empty()) out += "  command   vitrine run " + command;
   if (const std::string more = s.meta("arguments"); !more.empty() && !command.empty())

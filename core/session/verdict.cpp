@@ -219,7 +219,8 @@ Verdict verdict_of(const Reader& session, const RunRow& run) {
                    pointers(accuracies),
                    context_of(session, compilations)};
   std::set<Id> with_graph;
-  for (const GraphRow& graph : session.rows<GraphRow>("stage = 'captured' AND " + of_compilation, args))
+  for (const GraphRow& graph :
+       session.rows<GraphRow>("stage IN ('captured', 'aten') AND " + of_compilation, args))
     with_graph.insert(graph.compilation);
   record.with_graph.assign(with_graph.begin(), with_graph.end());
   for (const BackwardRow& row : session.rows<BackwardRow>(of_compilation, args))

@@ -42,8 +42,8 @@ struct RunRecord {
   std::vector<const FrameRow*> frames;
   std::vector<const SegmentRow*> segments;
   std::vector<const CompilationRow*> compilations;  // backward ones, too
-  std::vector<Id> with_graph;                       // compilations that have a captured graph
-  std::vector<Id> backwards;                        // compilations of backward graphs
+  std::vector<Id> with_graph;  // compilations that have a captured graph, or an imported one
+  std::vector<Id> backwards;   // compilations of backward graphs
   std::vector<const BreakRow*> breaks;
   std::vector<const RecompilationRow*> recompilations;
   std::vector<const AccuracyRow*> accuracies;

@@ -84,8 +84,9 @@ ALLOWED = {
     "app/shell/run": [*WINDOW, "app/shell/document", "app/bridge"],
     "app/shell/commands": [*WINDOW, "app/shell/document"],
     "app/shell/welcome": [*WINDOW, "app/shell/document"],
-    "app/shell": [*WINDOW, "app/bridge", "app/shell"],
-    "app/cli": [*RECORDED, "profiler/analysis", "app/bridge/python_module.h", "app/cli", "views/kit/layout"],
+    "app/shell": [*WINDOW, "app/bridge", "app/importing", "app/shell"],
+    "app/importing": [*RECORDED],
+    "app/cli": [*RECORDED, "app/importing", "profiler/analysis", "app/bridge/python_module.h", "app/cli", "views/kit/layout"],
     "app": ["core", "profiler", "views", "app"],
     "tests": ["core", "profiler", "views", "app"],
 }
@@ -102,7 +103,7 @@ CONFINED = {
     r"^(llvm|clang|lld)/": ["core/kernel_compiler"],
     r"^(cuda|nvrtc|cublas|cudnn)": ["core/runtime", "core/codegen/cuda", "tests/gpu"],
     r"^cupti": ["profiler/cupti", "tests/gpu"],
-    r"^sqlite3\.h": ["core/session", "tests/unit", "tests/fuzz"],
+    r"^sqlite3\.h": ["core/session", "app/importing/nsys.cpp", "tests/unit", "tests/fuzz"],
     r"^Q[A-Z]": ["views", "app", "tests/gui", "tests/fuzz"],
 }
 

@@ -127,9 +127,9 @@ Item compilationItem(const SessionData& d, const CompilationRow& row, const Unit
   const double total = launched(d, row.id);
   // What is no time stands behind the name: a column of times is compared.
   const bool timed = row.status == "ok" && total > 0;
-  const QString about = row.status != "ok" ? ", " + s(row.status).replace('_', ' ')
-                        : timed            ? QString()
-                                           : ", " + counted(callsOf(d, row), "call");
+  const QString about = row.status != "ok"      ? ", " + s(row.status).replace('_', ' ')
+                        : timed || d.imported() ? QString()
+                                                : ", " + counted(callsOf(d, row), "call");
   Cell name = word("compile " + s(row.label) + about, "graph", row.status != "ok");
   if (row.status == "failed") name.tone = Tone::Err;
   // Its frame's number is of compiling: what a call takes says so.

@@ -48,6 +48,12 @@ Cell count(int64_t n, Tone tone = Tone::None) {
   return number(static_cast<double>(n), QString::number(n), tone);
 }
 
+// A count that another tool did not record is no 0.
+Cell known(const TableScope& scope, Cell cell) {
+  if (scope.data.imported() && cell.sort.toDouble() == 0) cell.text = unknown();
+  return cell;
+}
+
 // Rows of one compilation when the film stands at one of a segment, else of all.
 template <class Row>
 std::vector<const Row*> of_run(const SessionData& data, const Table<Row>& table, Id run) {
@@ -138,9 +144,10 @@ std::vector<Item> break_rows(const TableScope& scope) {
     Cell line{break_place(scope.data, session::place_of(cause), with_file)};
     line.icon = "scissors";
     line.tone = Tone::Warn;
-    Item item{b->id, {line, {q(b->expression)}, {kind}, count(cause.calls), price(cause.ns_per_call)},
-              {},    {},
-              false, false};
+    Item item{
+        b->id, {line, {q(b->expression)}, {kind}, known(scope, count(cause.calls)), price(cause.ns_per_call)},
+        {},    {},
+        false, false};
     item.detail = QStringLiteral("<table>%1%2%3%4</table>")
                       .arg(fact("why", html(b->reason)), fact("stack", stack_text(b->stack)),
                            fact("price", price_text(cause)), fact("instead", html(b->hint)));
@@ -313,8 +320,10 @@ class GuardRows {
     return {};
   }
 
-  static Cell fails_cell(int64_t fails) {
-    Cell out = count(fails, fails ? Tone::Warn : Tone::None);
+  Cell checks_cell(int64_t checks) const { return known(scope_, count(checks)); }
+
+  Cell fails_cell(int64_t fails) const {
+    Cell out = known(scope_, count(fails, fails ? Tone::Warn : Tone::None));
     if (fails) out.icon = "warning";
     return out;
   }
@@ -337,12 +346,13 @@ class GuardRows {
     Cell expected{shortened(q(group_expected(group)))},
         cost = number(group.cost_ns, group.cost_ns > 0 ? fixed(group.cost_ns, 0) : unknown());
     expected.quiet = true;
-    Item out{group.rows.front()->id,
-             {{q(group_title(group))}, expected, {}, cost, count(group.checks), fails_cell(group.fails)},
-             {},
-             {},
-             false,
-             false};
+    Item out{
+        group.rows.front()->id,
+        {{q(group_title(group))}, expected, {}, cost, checks_cell(group.checks), fails_cell(group.fails)},
+        {},
+        {},
+        false,
+        false};
     for (const GuardRow* g : group.rows) out.children.push_back(leaf(*g, g->root));
     return out;
   }
@@ -355,13 +365,17 @@ class GuardRows {
     if (g.cost_ns > 0 && dearest_ > 0) cost.bar = g.cost_ns / dearest_;
     Cell name{tail_of(g.source, at, g.kind)};
     name.tooltip = sourceText(scope_.data, scope_.compilation, g.source);
-    return {
-        g.id,
-        {name, expected, {place_of(scope_.data, g.instruction)}, cost, count(g.checks), fails_cell(g.fails)},
-        members(g),
-        {},
-        false,
-        false};
+    return {g.id,
+            {name,
+             expected,
+             {place_of(scope_.data, g.instruction)},
+             cost,
+             checks_cell(g.checks),
+             fails_cell(g.fails)},
+            members(g),
+            {},
+            false,
+            false};
   }
 
   const TableScope& scope_;

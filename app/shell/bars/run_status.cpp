@@ -35,7 +35,8 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
   static const QRegularExpression target(QStringLiteral("\\((\\w+), compiled only\\)"));
   QString device = QString::fromStdString(run->device);
   if (const auto match = target.match(device); match.hasMatch()) device = match.captured(1);
-  out.where = device + QStringLiteral(" · ") + QString::fromStdString(run->mode);
+  out.where = d.imported() ? QStringLiteral("imported")
+                           : device + QStringLiteral(" · ") + QString::fromStdString(run->mode);
   out.text = QString::fromStdString(run->status);
   out.tone = run->status == "finished"  ? kit::Tone::Ok
              : run->status == "running" ? kit::Tone::Info

@@ -47,6 +47,8 @@ struct SessionData {
   int64_t stamp = 0;     // of the file when it was loaded; differs once more has been recorded
   std::string damage;    // "" or what could not be read
   std::map<std::string, std::string> meta;
+  // Of another tool's record: what was called and checked how often is not known.
+  bool imported() const { return meta.contains("imported"); }
 
   Table<session::RunRow> runs;
   Table<session::FileRow> files;

@@ -43,7 +43,8 @@ Verdict verdictOf(const SessionData& data, Id run) {
       record.segments.push_back(&segment);
       for (const CompilationRow& compilation : data.compilations.of(segment.id)) {
         record.compilations.push_back(&compilation);
-        if (data.lastGraph(compilation.id, "captured")) record.with_graph.push_back(compilation.id);
+        if (data.lastGraph(compilation.id, "captured") || data.lastGraph(compilation.id, "aten"))
+          record.with_graph.push_back(compilation.id);
         for (const BackwardRow& backward : data.backwards.of(compilation.id))
           record.backwards.push_back(backward.backward);
         for (const RecompilationRow& again : data.recompilations.of(compilation.id))
