@@ -226,7 +226,9 @@ void MainWindow::refreshEnabled() {
   enable("go.forward", document_->canGoForward());
   enable("file.close", open);
   enable("file.compare", open);
-  enable("view.query", open);
+  for (const char* id : {"view.query", "export.html", "export.perfetto", "export.fx", "export.kernels",
+                         "export.dot", "export.svg", "export.csv"})
+    enable(id, open);
   enable("file.share", open);
   enable("run.start", run_->canRun() && !run_->running());
   enable("run.numerics", run_->canRun() && !run_->running());
@@ -258,6 +260,8 @@ void MainWindow::openFile(const QString& path) {
   AppSettings::addRecent(path);
   if (path.endsWith(".py"))
     run_->start(path);
+  else if (isImport(path))
+    importPath(path);
   else
     document_->open(path);
 }
@@ -304,7 +308,8 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
   for (const QUrl& url : event->mimeData()->urls())
-    if (url.isLocalFile() && (url.path().endsWith(".py") || url.path().endsWith(".vitrine")))
+    if (const QString path = url.toLocalFile();
+        url.isLocalFile() && (path.endsWith(".py") || path.endsWith(".vitrine") || isImport(path)))
       return event->acceptProposedAction();
 }
 

@@ -52,7 +52,10 @@ class MainWindow : public QMainWindow {
   DockSet* docks() { return docks_; }
   Actions* actions() { return actions_; }
   kit::Banner* banner() { return banner_; }
-  void saveSharedCopy(const QString& to);  // of the open session
+  void saveSharedCopy(const QString& to);                   // of the open session
+  void exportTo(const QString& format, const QString& to);  // as `vitrine export --to`
+  void exportRows(const QString& to);                       // of the view with the focus, as CSV
+  void importPath(const QString& path);  // what another tool recorded: a session is made and opened
   RunController* runs() { return run_; }
   CompareWindow* compareWith(const QString& other);    // in a window of its own; null: nothing is open here
   RunDialog* openRunDialog(const QString& file = {});  // "": of what is open, or was run last
@@ -86,6 +89,8 @@ class MainWindow : public QMainWindow {
   void addNoteCommands();
   void addKernelCommands();
   void addRunCommands();
+  void addExchangeCommands();
+  static bool isImport(const QString& path);
   void saveReproducer();
   void saveSharedCopy();
   void sessionChanged();

@@ -74,6 +74,7 @@ void MainWindow::addCommands() {
   addNoteCommands();
   addKernelCommands();
   addRunCommands();
+  addExchangeCommands();
 }
 
 // The open session is what was before; the window is the user's to close.
@@ -292,9 +293,9 @@ void MainWindow::showContextMenu() {
   const QStringList thing{"go.open",          "go.open-other", "go.counterpart",
                           "go.next-relative", "view.only",     "-",
                           "edit.bookmark",    "edit.note",     "-"};
-  const QStringList view{
-      "edit.copy", "edit.copy-as", "edit.copy-picture", "edit.copy-python", "edit.find", "edit.all",
-      "-",         "view.fit",     "view.all"};
+  const QStringList view{"edit.copy",  "edit.copy-as", "edit.copy-picture", "edit.copy-python",
+                         "export.csv", "edit.find",    "edit.all",          "-",
+                         "view.fit",   "view.all"};
   for (const QString& id : document_->selection().active ? thing + view : view)
     if (id == "-")
       menu->addSeparator();

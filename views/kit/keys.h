@@ -8,10 +8,11 @@
 namespace vitrine::kit {
 
 struct CommandInfo {
-  const char* id;       // "file.open"
-  const char* title;    // "Open…"
-  const char* menu;     // "File"; several separated by a space; "" = palette and keys only
-  const char* keys;     // "Ctrl+O"; several separated by a space
+  const char* id;     // "file.open"
+  const char* title;  // "Open…"
+  const char* menu;  // "File"; several separated by a space, "File/Export": in a menu of it; "" = palette and
+                     // keys only
+  const char* keys;  // "Ctrl+O"; several separated by a space
   const char* about;    // "" or one line for the palette
   bool single = false;  // a single letter: acts only in views, never in text fields
 };

@@ -96,6 +96,8 @@ void Actions::fill(QMenuBar* bar) const {
     menus.insert(QString::fromLatin1(name), bar->addMenu(QString::fromLatin1(name)));
   for (const kit::CommandInfo& info : kit::commands()) {
     for (const QString& name : QString::fromLatin1(info.menu).split(' ', Qt::SkipEmptyParts)) {
+      if (name.contains('/') && !menus.contains(name))
+        menus.insert(name, menus.value(name.section('/', 0, 0))->addMenu(name.section('/', 1)));
       QMenu* menu = menus.value(name);
       if (!menu) continue;
       if (*info.id)

@@ -30,6 +30,18 @@ QSplitter* splitter(Qt::Orientation way, QWidget* parent) {
   return out;
 }
 
+// The last stage of which both have a graph: what another tool recorded has no fusion.
+std::string commonStage(const TwoSessions& both) {
+  auto has = [](const kit::SessionData& data, const char* stage) {
+    return std::ranges::any_of(data.compilations, [&](const session::CompilationRow& c) {
+      return data.lastGraph(c.id, stage) != nullptr;
+    });
+  };
+  for (const char* stage : {"fused", "loops", "optimised", "decomposed", "aten", "forward", "captured"})
+    if (has(*both.before, stage) && has(*both.after, stage)) return stage;
+  return "fused";
+}
+
 }  // namespace
 
 CompareWindow::CompareWindow(QWidget* parent, JobRunner::Mode jobs)
@@ -186,6 +198,8 @@ void CompareWindow::show(const TwoSessionsPtr& comparison) {
                          : d.call.ratio() > 1 ? kit::Tone::Warn
                                               : kit::Tone::Ok;
   banner_->show(tone, QString::fromStdString(d.verdict), detail);
+  const std::string stage = commonStage(*comparison);
+  for (Pane* pane : panes_.mid(0, 2)) pane->show(stage);
   before_->show(comparison->before);
   after_->show(comparison->after);
   // Both begin at the same program.

@@ -1,0 +1,125 @@
+// What goes out to other programs, and what comes in from them. Exports are the command line's, in a process
+// of its own.
+#include <QCoreApplication>
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QProcess>
+
+#include "app/importing/importing.h"
+#include "app/shell/document/settings.h"
+#include "app/shell/main_window.h"
+#include "core/session/query/query.h"
+
+namespace vitrine::app {
+
+namespace {
+
+struct ExportRow {
+  const char *command, *format, *ending, *filter;
+};
+constexpr ExportRow kExports[] = {
+    {"export.html", "html", ".html", "Web pages (*.html)"},
+    {"export.perfetto", "perfetto", ".trace.json", "Traces (*.json)"},
+    {"export.fx", "fx", ".fx", ""},
+    {"export.kernels", "kernels", ".kernels", ""},
+    {"export.dot", "dot", ".dot", "Graphs (*.dot)"},
+    {"export.svg", "svg", ".svg", "Pictures (*.svg)"},
+};
+
+}  // namespace
+
+void MainWindow::addExchangeCommands() {
+  Actions& on = *actions_;
+  for (const ExportRow& row : kExports)
+    on.on(row.command, [this, row] {
+      if (!document_->session()) return;
+      const QFileInfo from(QString::fromStdString(document_->session()->path));
+      const QString to = QFileDialog::getSaveFileName(
+          this, "Export", from.absolutePath() + "/" + from.completeBaseName() + row.ending, row.filter);
+      if (!to.isEmpty()) exportTo(row.format, to);
+    });
+  on.on("export.csv", [this] {
+    if (!host()) return;
+    const QString to =
+        QFileDialog::getSaveFileName(this, "Export the rows of this view",
+                                     QString::fromLatin1(host()->info().id) + ".csv", "Tables (*.csv)");
+    if (!to.isEmpty()) exportRows(to);
+  });
+  on.on("file.import", [this] {
+    const QString path = QFileDialog::getOpenFileName(
+        this, "Import", {},
+        "Traces, logs and exports (*.json *.json.gz *.gz *.log *.sqlite *.db);;All files (*)");
+    if (!path.isEmpty()) importPath(path);
+  });
+  on.on("file.import-folder", [this] {
+    const QString path =
+        QFileDialog::getExistingDirectory(this, "Import a TORCH_TRACE or torch_compile_debug folder");
+    if (!path.isEmpty()) importPath(path);
+  });
+}
+
+void MainWindow::exportTo(const QString& format, const QString& to) {
+  if (!document_->session()) return;
+  auto* process = new QProcess(this);
+  process->setProcessChannelMode(QProcess::MergedChannels);
+  const auto told = [this, process, to](bool good) {
+    const QString said = QString::fromUtf8(process->readAll()).trimmed();
+    if (good)
+      banner_->show(kit::Tone::Ok, "Written " + to + ".", {}, {{"Dismiss", "edit.clear"}});
+    else
+      banner_->show(kit::Tone::Err, said.section('\n', 0, 0).remove("vitrine: "),
+                    said.section('\n', 1).trimmed(), {{"Dismiss", "edit.clear"}});
+    process->deleteLater();
+  };
+  connect(process, &QProcess::finished, this, [told](int code, QProcess::ExitStatus status) {
+    told(code == 0 && status == QProcess::NormalExit);
+  });
+  connect(process, &QProcess::errorOccurred, this, [this, process](QProcess::ProcessError error) {
+    if (error != QProcess::FailedToStart) return;
+    banner_->show(kit::Tone::Err, "The command line could not be started.", process->program(),
+                  {{"Dismiss", "edit.clear"}});
+    process->deleteLater();
+  });
+  process->start(QCoreApplication::applicationDirPath() + "/vitrine",
+                 {"export", QString::fromStdString(document_->session()->path), "--to", format, "-o", to});
+}
+
+void MainWindow::exportRows(const QString& to) {
+  const QString text = host() ? host()->view()->copy(kit::CopyAs::Csv) : QString();
+  QFile file(to);
+  if (text.isEmpty())
+    banner_->show(kit::Tone::Warn, "This view has no rows to write.", {}, {{"Dismiss", "edit.clear"}});
+  else if (!file.open(QIODevice::WriteOnly | QIODevice::Truncate) || file.write(text.toUtf8()) < 0 ||
+           !file.flush())
+    banner_->show(kit::Tone::Err, "It could not be written: " + file.errorString() + ".", to,
+                  {{"Dismiss", "edit.clear"}});
+  else
+    banner_->show(kit::Tone::Ok, "Written " + to + ".", {}, {{"Dismiss", "edit.clear"}});
+}
+
+// Into a session beside the recorded ones, which is then opened.
+void MainWindow::importPath(const QString& path) {
+  using Outcome = std::shared_ptr<Status>;
+  const QString session = RunController::sessionFor(path);
+  banner_->show(kit::Tone::Info, "Importing " + QFileInfo(path).fileName() + ".");
+  document_->jobs()->run<Outcome>(
+      this, "import",
+      [from = path.toStdString(), to = session.toStdString()](const kit::Cancel&) {
+        return std::make_shared<Status>(importing::import_into(from, to));
+      },
+      [this, path, session](const Outcome& bad) {
+        if (*bad)
+          return banner_->show(kit::Tone::Err, QString::fromStdString((*bad)->what),
+                               QString::fromStdString((*bad)->hint), {{"Dismiss", "edit.clear"}});
+        banner_->clear();
+        AppSettings::addRecent(session);
+        document_->open(session);
+      });
+}
+
+bool MainWindow::isImport(const QString& path) {
+  return !path.endsWith(".py") && !path.endsWith(".vitrine") && importing::can_import(path.toStdString());
+}
+
+}  // namespace vitrine::app
