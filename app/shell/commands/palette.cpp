@@ -47,12 +47,17 @@ void addViews(std::vector<std::pair<int, PaletteRow>>& out, const QString& text)
 }
 
 // Below what was not found: what was looked at.
-PaletteRow nothingFound(const kit::SessionData* session, const QString& text) {
+PaletteRow nothingFound(const kit::SessionData* session, const QString& typed) {
+  const QString text = textOf(typed);
+  const QChar sign = signOf(typed);
   PaletteRow row;
   row.icon = "info";
   row.name = QStringLiteral("Nothing is called “%1”").arg(text);
-  row.context = session ? "views, commands, kernels, operators, breaks, guards, launches, lines"
-                        : "views and commands; no session is open";
+  row.context = sign == '>'   ? "of commands; without > it looks everywhere"
+                : !session    ? "views and commands; no session is open"
+                : sign == ':' ? "of lines; without : it looks everywhere"
+                : sign == '#' ? "of breaks, recompilations and messages; without # it looks everywhere"
+                              : "views, commands, kernels, operators, breaks, guards, launches, lines";
   row.enabled = false;
   return row;
 }
@@ -131,7 +136,7 @@ std::vector<PaletteRow> paletteRows(const kit::SessionData* session, const Actio
   auto out =
       paletteRowsOf(session, actions, typed,
                     session ? paletteThings(*session, typed, stage) : std::vector<FoundEntity>(), most);
-  if (out.empty() && !textOf(typed).isEmpty()) out.push_back(nothingFound(session, textOf(typed)));
+  if (out.empty() && !textOf(typed).isEmpty()) out.push_back(nothingFound(session, typed));
   return out;
 }
 
@@ -177,8 +182,7 @@ void Palette::refresh() {
         searching_ = false;
         const size_t moved = current_;
         rows_ = paletteRowsOf(session.get(), actions_, typed, *found, kRows);
-        if (rows_.empty() && !textOf(typed).isEmpty())
-          rows_.push_back(nothingFound(session.get(), textOf(typed)));
+        if (rows_.empty() && !textOf(typed).isEmpty()) rows_.push_back(nothingFound(session.get(), typed));
         current_ = std::min(moved, rows_.empty() ? 0 : rows_.size() - 1);
         update();
         if (go_) take(current_, *go_ & Qt::ControlModifier);
