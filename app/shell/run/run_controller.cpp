@@ -81,6 +81,7 @@ QString RunController::file() const {
   const auto& session = document_->session();
   // A run that has left nothing yet, or nothing at all, is repeated by its file.
   if (!session || QString::fromStdString(session->path) == last_session_) return last_file_;
+  if (session->imported()) return {};  // what its record names is a stranger's
   auto there = [](const std::string& path) { return QFileInfo::exists(QString::fromStdString(path)); };
   if (const auto it = session->meta.find("file"); it != session->meta.end())
     return there(it->second) ? QString::fromStdString(it->second) : QString();

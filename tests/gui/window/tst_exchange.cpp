@@ -98,6 +98,29 @@ class TestExchange : public fixture::WindowTest {
     QTRY_VERIFY(window.banner()->text().contains("nothing that can be imported"));
   }
 
+  // A record may name any file as the user's own, also one that is called as the import is.
+  void whatARecordNamesIsNeverRun() {
+    const QString debug = folder_.filePath("named");
+    const QString graphs = debug + "/run_1/torchinductor/model__0_inference_0.0";
+    QVERIFY(QDir().mkpath(graphs));
+    QFile named(folder_.filePath("import of named"));
+    QVERIFY(named.open(QIODevice::WriteOnly));
+    QFile file(graphs + "/fx_graph_readable.py");
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(
+        QStringLiteral("class G(torch.nn.Module):\n    def forward(self, a: \"f32[4]\"):\n"
+                       "        # File: %1:1 in f, code: a.exp()\n"
+                       "        exp: \"f32[4]\" = torch.ops.aten.exp.default(a)\n        return (exp,)\n")
+            .arg(named.fileName())
+            .toUtf8());
+    file.close();
+    MainWindow window;
+    window.importPath(debug);
+    QTRY_VERIFY_WITH_TIMEOUT(window.document()->session(), 10'000);
+    QVERIFY(!window.document()->session()->files.empty());
+    QVERIFY(!window.runs()->canRun());
+  }
+
   // What another tool recorded has no fusion: both sides show the last stage that both have.
   void anImportIsComparedWithOneOfOurs() {
     const QString graphs = folder_.filePath("debug/run_1/torchinductor/model__0_inference_0.0");
