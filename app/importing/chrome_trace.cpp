@@ -28,6 +28,7 @@ class Events : public nlohmann::json_sax<nlohmann::json> {
   std::function<void(const Event&)> found;
   size_t count = 0;
   bool failed = false;
+  size_t failed_at = 0;  // byte of what was parsed
   std::string device_name;
 
   bool null() override { return true; }
@@ -76,14 +77,23 @@ class Events : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool end_array() override {
-    if (inside_ == depth_) inside_ = 0;
+    if (inside_ == depth_) inside_ = 0, ended_ = true;
     --depth_;
     return true;
   }
   bool key(std::string& value) override { return key_ = value.substr(0, 60), true; }
-  bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) override {
-    return failed = true, false;
+  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
+    failed = true;
+    failed_at = position;
+    return false;
   }
+  void begin() {
+    failed = false;
+    ended_ = false;
+    depth_ = inside_ = event_ = 0;
+    key_.clear();
+  }
+  bool whole() const { return ended_; }  // the array of events has ended; what follows it does not matter
 
  private:
   bool number(double value, const std::string& text) {
@@ -99,6 +109,7 @@ class Events : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   size_t depth_ = 0, inside_ = 0, event_ = 0;  // where the array and the event begin
+  bool ended_ = false;
   std::string key_;
   Event now_;
 };
@@ -131,6 +142,23 @@ bool of_compiled(const Event& e) {
                            "triton_per", "CompiledFunction"})
     if (e.name.find(word) != std::string::npos) return true;
   return false;
+}
+
+// What is damaged is passed over: reading goes on at the next event. Gives how many gaps there are.
+size_t read_events(std::string& json, Events& events) {
+  constexpr size_t kMostGaps = 200;
+  size_t from = 0, gaps = 0;
+  while (gaps < kMostGaps) {
+    events.begin();
+    nlohmann::json::sax_parse(json.begin() + static_cast<std::ptrdiff_t>(from), json.end(), &events);
+    if (!events.failed || events.whole()) break;
+    ++gaps;
+    size_t at = json.find("\"ph\"", from + events.failed_at);
+    if (at == std::string::npos || (at = json.rfind('{', at)) == std::string::npos || at <= from) break;
+    from = at - 1;
+    json[from] = '[';  // what is left is an array of events
+  }
+  return gaps;
 }
 
 }  // namespace
@@ -181,7 +209,7 @@ Status import_chrome_trace(const std::string& path, SessionBuilder& out) {
     first = std::min(first, e.start);
     raw.push_back({&lane->first, e.start, e.duration, out.out().name(e.name, family(e))});
   };
-  nlohmann::json::sax_parse(json, &events);
+  const size_t gaps = read_events(json, events);
   json.clear();
   json.shrink_to_fit();
   for (const Raw& r : raw)
@@ -194,7 +222,7 @@ Status import_chrome_trace(const std::string& path, SessionBuilder& out) {
     out.lane(compiled ? "compiled" : "eager", kind,
              named == names.end() || named->second.empty() ? thread : named->second, std::move(slices));
   }
-  if (events.failed)
+  if (gaps)
     out.note(
         "warning",
         "The trace ends in the middle, or is damaged: " + std::to_string(events.count) + " events were read.",
