@@ -7,8 +7,12 @@ namespace {
 
 constexpr int64_t kMean = 1;
 
-double share(const Vjp& v, size_t reduction) {
-  return v.integer(reduction) == kMean ? 1.0 / static_cast<double>(v.type(v.in(0)).numel()) : 1.0;
+// g is divided by their number: an expression is as good as a number.
+void share(Vjp& v, size_t reduction) {
+  v.let("g", v.g());
+  if (v.integer(reduction) != kMean) return;
+  v.let("count", Arg(v.type(v.in(0)).numel()));
+  v.let("g", v.eval("g / count"));
 }
 // d, the slope for self, is minus that for target. Contiguous, however the arguments lie.
 void both_ways(Vjp& v, Ref slope) {
@@ -20,26 +24,25 @@ void both_ways(Vjp& v, Ref slope) {
 // y = d^2 / (2 beta) for |d| < beta, else |d| - beta / 2, where d = a - b: g limited to d / beta in [-1, 1]
 void smooth_l1_loss(Vjp& v) {
   if (v.type(v.in(0)).numel() == 0) refuse("a loss of nothing");
-  v.let("d", v.eval("a - b")), v.let("share", Arg(share(v, 2)));
-  v.let("low", Arg(-v.number(3))), v.let("less", Arg(-share(v, 2)));
-  both_ways(v, v.eval("where(d <= low, g * less, where(d >= beta, g * share, share * d * g / beta))"));
+  share(v, 2);
+  v.let("d", v.eval("a - b")), v.let("low", Arg(-v.number(3)));
+  both_ways(v, v.eval("where(d <= low, -g, where(d >= beta, g, d * g / beta))"));
 }
 // The same times delta.
 void huber_loss(Vjp& v) {
   if (v.type(v.in(0)).numel() == 0) refuse("a loss of nothing");
-  v.let("d", v.eval("a - b")), v.let("share", Arg(share(v, 2)));
-  v.let("low", Arg(-v.number(3))), v.let("less", Arg(-share(v, 2) * v.number(3)));
-  v.let("more", Arg(share(v, 2) * v.number(3)));
-  both_ways(v, v.eval("where(d <= low, g * less, where(d >= delta, g * more, share * d * g))"));
+  share(v, 2);
+  v.let("d", v.eval("a - b")), v.let("low", Arg(-v.number(3)));
+  both_ways(v, v.eval("where(d <= low, g * low, where(d >= delta, g * delta, d * g))"));
 }
 
 // y = log(1 + z), z = exp(-b a): -b z / (1 + z) g
 void soft_margin_loss(Vjp& v) {
   if (v.wants(1)) refuse("the target has a gradient");
   if (v.type(v.in(0)).numel() == 0) refuse("a loss of nothing");
-  v.let("share", Arg(-share(v, 2)));
+  share(v, 2);
   v.let("z", v.eval("exp(-b * a)"));
-  v.give(0, v.eval("b * share * z / (z + 1) * g"));
+  v.give(0, v.eval("-b * z / (z + 1) * g"));
 }
 
 Ref weighted(Vjp& v, Ref slope, size_t weight, size_t reduction) {

@@ -9,6 +9,12 @@ namespace {
 
 // y = x^n: g n x^(n-1); 0 for n = 0
 void power_of_number(Vjp& v) {
+  if (v.arg(1).is<int64_t>() && v.arg(1).as<ir::Sym>().symbolic()) {
+    const ir::Sym exponent = v.arg(1).as<ir::Sym>();
+    if (exponent == 0) return v.give(0, v.eval("0"));
+    v.let("less", Arg(exponent - 1));
+    return v.give(0, v.eval("g * (pow(a, less) * b)"));
+  }
   const double n = v.number(1);
   if (n == 0) return v.give(0, v.eval("0"));
   v.let("less", v.arg(1).is<int64_t>() ? Arg(v.integer(1) - 1) : Arg(n - 1));

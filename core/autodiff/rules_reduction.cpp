@@ -184,14 +184,17 @@ void logcumsumexp(Vjp& v) {
 // y = sum (x - m)^2 / (n - correction), m the mean: 2 / (n - correction) g (x - m)
 Ref variance_gradient(Vjp& v, Ref g, const Dims& dims, double correction, bool keepdim) {
   const Dims from = v.sizes(0);
-  const double freedom = static_cast<double>(joined(from, dims)) - correction;
-  if (freedom <= 0) refuse("a spread of too few elements");
+  const ir::Sym count = joined(from, dims);
+  const bool whole = std::abs(correction) < 1e9 && correction == std::trunc(correction);
+  const ir::Sym degrees = count - (whole ? static_cast<int64_t>(correction) : 0);
+  if (whole ? degrees <= 0 : static_cast<double>(count) <= correction) refuse("a spread of too few elements");
   const bool all = dims.empty() || from.empty();
   const Ref mean = all ? v.op("aten.mean.default", {v.in(0)})
                        : v.op("aten.mean.dim", {v.in(0), Arg::ints(dims), Arg(true)});
   v.let("spread", all ? (keepdim ? v.sum_to(g, {}) : g) : v.unsqueezed(g, dims, from.size(), keepdim));
-  v.let("mean", mean), v.let("factor", Arg(2.0 / freedom));
-  return v.eval("spread * factor * (a - mean)");
+  v.let("mean", mean);
+  v.let("freedom", whole ? Arg(degrees) : Arg(static_cast<double>(count) - correction));
+  return v.eval("spread * 2 / freedom * (a - mean)");
 }
 double correction(const Vjp& v) {
   return v.none(2) ? 1.0 : v.number(2);

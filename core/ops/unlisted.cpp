@@ -101,8 +101,10 @@ constexpr std::array<std::string_view, 10> kRejectZeros = {
     "aten.repeat_interleave.Tensor", "aten.remainder.Scalar_Tensor"};
 constexpr std::array<std::string_view, 3> kChecks = {"aten._linalg_check_errors.default",
                                                      "aten._assert_async.default", "aten._assert_async.msg"};
-constexpr std::array<std::string_view, 2> kHiddenViews = {"aten.unsafe_split.Tensor",
-                                                          "aten.unsafe_split_with_sizes.default"};
+// And the view that each is, but for what autograd is told.
+constexpr std::pair<std::string_view, std::string_view> kHiddenViews[] = {
+    {"aten.unsafe_split.Tensor", "aten.split.Tensor"},
+    {"aten.unsafe_split_with_sizes.default", "aten.split_with_sizes.default"}};
 constexpr std::array<std::string_view, 1> kHiddenShapes = {"aten._pack_padded_sequence.default"};
 constexpr std::array<std::string_view, 14> kRandomSigns = {
     "rand",        "bernoulli", "dropout", "multinomial", "normal", "uniform",   "cauchy",
@@ -252,7 +254,12 @@ bool only_raises(std::string_view op) {
   return holds(kChecks, op);
 }
 bool is_view(std::string_view op) {
-  return holds(kHiddenViews, op);
+  return view_like(op) != nullptr;
+}
+const OpRow* view_like(std::string_view op) {
+  for (const auto& [hidden, like] : kHiddenViews)
+    if (op == hidden) return find(like);
+  return nullptr;
 }
 bool shape_follows_data(std::string_view op) {
   return holds(kHiddenShapes, op);

@@ -3,6 +3,7 @@
 
 #include "core/ir/each_integer.h"
 #include "core/ops/device.h"
+#include "core/ops/unlisted.h"
 #include "core/recording/operator_call.h"
 #include "core/recording/sized_attention.h"
 #include "core/recording/sized_types.h"
@@ -37,9 +38,10 @@ bool OperatorCall::is_of_expressions() const {
 }
 
 std::vector<ir::TensorType> OperatorCall::types_by_rule() const {
-  if (!op_.row || !op_.row->shape)
+  const ops::OpRow* row = op_.row ? op_.row : ops::unlisted::view_like(op_.name);
+  if (!row || !row->shape)
     stop("unsupported_operator", op_.name + " of sizes that are expressions has no rule");
-  auto types = ops::types_of(*op_.row, shape_call());
+  auto types = ops::types_of(*row, shape_call());
   if (!types)
     stop("unsupported_operator", op_.name + " of sizes that are expressions: " + types.error().what);
   return types.take();

@@ -131,6 +131,17 @@ Types convolution(const Call& c) {
   return {of_sizes(x, out)};
 }
 
+// grad_output, input, weight, ..., which are asked for
+Types convolution_backward(const Call& c) {
+  const TensorType &grad = whole(c.tensor(0)), &x = whole(c.tensor(1)), &w = whole(c.tensor(2));
+  need(x.sizes.size() == 5 && w.sizes.size() == 5 && x.dtype == w.dtype && !c.flag(7), "no volumes");
+  const std::vector<bool> asked = c.flags(10);
+  const auto where = [&](size_t i, Dims sizes) {
+    return asked.at(i) ? of_sizes(x, std::move(sizes)) : TensorType::contiguous(DType::f32, {0});
+  };
+  return {where(0, x.sizes), where(1, w.sizes), where(2, {grad.sizes[1]})};
+}
+
 // Windows of images as columns, and back: input, kernel_size, dilation, padding, stride
 Types im2col(const Call& c) {
   const TensorType& t = whole(c.tensor(0));
@@ -242,6 +253,7 @@ struct SizedRow {
 };
 constexpr SizedRow kRows[] = {
     {"aten.convolution.default", covered<convolution>},
+    {"aten.convolution_backward.default", covered<convolution_backward>},
     {"aten.max_pool3d_with_indices.default", covered<max_pool3d>},
     {"aten.max_pool3d_with_indices_backward.default", covered<same<1>>},
     {"aten.avg_pool3d.default", covered<avg_pool3d>},
