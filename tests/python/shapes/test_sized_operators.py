@@ -43,7 +43,7 @@ def programs():
         "x * n": (lambda x: x * x.shape[0] + x.shape[0], of('n',3)),
         "n - x": (lambda x: x.shape[0] - x, of('n',3)),
         "n / x": (lambda x: x.shape[0] / x, of('n',3)),
-        "x // n": (lambda x: x // x.shape[0], of('n',3)),
+        "x // n": (lambda x: x // x.shape[0], of('n',3), (0,)),
         "x % n": (lambda x: x % x.shape[0], of('n',3)),
         "mean by hand": (lambda x: x.sum(0) / x.shape[0], of('n',3)),
         "total / n": (lambda x: x.sum() / x.shape[0], of('n',3)),
