@@ -190,7 +190,7 @@ Id nodeWith(const SessionData& data, Id compilation, Has has) {
 
 std::vector<Column> numericsColumns() {
   return {{"#", 36, true},
-          {"value", 150, false, true, true},
+          {"value", 150, false, true, true, false, true},
           {"type", 130, false, true},
           {"verdict", 104},
           {"compiled off float64", 150, true, false, false, true},
