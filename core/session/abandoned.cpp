@@ -11,18 +11,20 @@ namespace vitrine::session {
 namespace {
 
 // Errors are SQLite's words.
-Status mark_as_died(sqlite3* db) {
-  for (const char* text : {"UPDATE meta SET value = 'died' WHERE key = 'status'",
-                           "UPDATE run SET status = 'died' WHERE status = 'running'",
-                           "UPDATE compilation SET status = 'cancelled' WHERE status = 'running'"})
-    if (sqlite3_exec(db, text, nullptr, nullptr, nullptr) != SQLITE_OK)
+Status mark_as_ended(sqlite3* db, Abandonment how) {
+  const std::string status = how == Abandonment::Cancelled ? "'cancelled'" : "'died'";
+  for (const std::string& text : {"UPDATE meta SET value = " + status + " WHERE key = 'status'",
+                                  "UPDATE run SET status = " + status + " WHERE status = 'running'",
+                                  std::string("UPDATE compilation SET status = 'cancelled' WHERE status = "
+                                              "'running'")})
+    if (sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
       return Error{"The session cannot be marked as ended: " + std::string(sqlite3_errmsg(db)), "", ""};
   return std::nullopt;
 }
 
 }  // namespace
 
-Result<bool> close_abandoned(const std::string& path, Whose whose) {
+Result<bool> close_abandoned(const std::string& path, Whose whose, Abandonment how) {
   bool running = false;
   {
     auto opened = Reader::open(path, whose);
@@ -37,7 +39,7 @@ Result<bool> close_abandoned(const std::string& path, Whose whose) {
     if (!opened) return opened.error();
     sqlite3* db = opened.value().db.get();
     if (running) {
-      if (Status bad = mark_as_died(db)) return Error{bad->what, bad->hint, path};
+      if (Status bad = mark_as_ended(db, how)) return Error{bad->what, bad->hint, path};
     }
     one_file = leave_log(db);  // not while another reader holds the log: then the next opening tidies up
   }

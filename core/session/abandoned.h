@@ -8,10 +8,14 @@
 
 namespace vitrine::session {
 
-// Marks the session and its unfinished runs as died and folds the log into the one file. A session that was
+// Cancelled: the user asked for it, and the engine had to be killed.
+enum class Abandonment { Died, Cancelled };
+
+// Marks the session and its unfinished runs as ended and folds the log into the one file. A session that was
 // closed stays as it is, and so does every session of a stranger: nothing is written there. Call it when no
 // engine writes any more. true: it was marked. Errors: as open_session; the file cannot be written.
-Result<bool> close_abandoned(const std::string& path, Whose whose = Whose::Found);
+Result<bool> close_abandoned(const std::string& path, Whose whose = Whose::Found,
+                             Abandonment how = Abandonment::Died);
 
 // The same for a session that was opened and may still be written: it is closed if the process that wrote it
 // has ended. What cannot be read or written is left as it is.

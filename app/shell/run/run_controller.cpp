@@ -182,6 +182,7 @@ bool RunController::mayRun(const QString& kernel) {
 }
 
 void RunController::cancel() {
+  if (!engine_.running()) return;  // it may have ended meanwhile
   engine_.cancel();
   text_ = "Cancelling";
   tell();
@@ -211,9 +212,11 @@ void RunController::end(const EngineEnd& end) {
   }
   document_->jobs()->run<bool>(
       this, "abandoned",
-      [path = engine_.session().toStdString(), open = end.open](const kit::Cancel&) {
+      [path = engine_.session().toStdString(), open = end.open,
+       how = end.kind == EngineEnd::Cancelled ? session::Abandonment::Cancelled
+                                              : session::Abandonment::Died](const kit::Cancel&) {
         if (!open) return false;
-        const auto closed = session::close_abandoned(path, session::Whose::Mine);
+        const auto closed = session::close_abandoned(path, session::Whose::Mine, how);
         return closed && closed.value();
       },
       [this](bool) { document_->stopFollowing(); });

@@ -231,6 +231,32 @@ class TestJobs : public QObject {
     QCOMPARE(said[0][1].toString(), QStringLiteral("Cancelled."));
   }
 
+  // Nothing says that it runs, nor that it stopped by itself; a second word comes too late.
+  void aCancelledRunThatHadToBeKilledIsCancelled() {
+    const QString left = folder_.filePath("left.vitrine");
+    writeUnfinished(left);
+    script(
+        "cp \"" + left.toUtf8() +
+        "\" \"$6\"; printf '\\036{\"event\":\"recording\",\"session\":\"'\"$6\"'\"}\\n'; trap '' INT TERM; "
+        "while :; do sleep 0.05; done");
+    qputenv("VITRINE_PYTHON", folder_.filePath("python").toUtf8());
+    qputenv("VITRINE_CACHE_DIR", folder_.path().toUtf8());
+    app::JobRunner jobs;
+    app::Document document(&jobs);
+    app::RunController run(&document, nullptr);
+    QString told;
+    connect(&run, &app::RunController::busy, this, [&](const QString& text) { told = text; });
+    run.start(folder_.filePath("model.py"));
+    QTRY_VERIFY(document.session());
+    QCOMPARE(document.session()->runs[0].status, std::string("running"));
+    run.cancel();
+    QTRY_VERIFY_WITH_TIMEOUT(!run.running(), 10'000);
+    QTRY_COMPARE(document.session()->runs[0].status, std::string("cancelled"));
+    QVERIFY(told.isEmpty());
+    run.cancel();
+    QVERIFY(told.isEmpty());
+  }
+
  private:
   void script(const QByteArray& text) {
     QFile file(folder_.filePath("python"));
