@@ -35,6 +35,14 @@ void add_messages(const Reader& s, const EntityNames& names, Problems& out) {
   }
 }
 
+// Nothing else tells of an engine that could not say why it ended.
+void add_deaths(const Reader& s, Problems& out) {
+  for (const RunRow& run : s.all<RunRow>())
+    if (run.status == "died")
+      out.push_back({Urgency::Failure, run.label + ": the engine stopped before the run ended", "",
+                     "What was recorded until then is shown.", "runs"});
+}
+
 void add_outputs(const Reader& s, Problems& out) {
   for (const AccuracyRow& a : s.all<AccuracyRow>())
     if (a.verdict == "differs")
@@ -172,6 +180,7 @@ std::string_view word_of(SessionProblem::Urgency kind) {
 std::vector<SessionProblem> problems_of(const Reader& s) {
   const EntityNames names(s);
   Problems out;
+  add_deaths(s, out);
   add_messages(s, names, out);
   add_outputs(s, out);
   add_fallbacks(s, names, out);

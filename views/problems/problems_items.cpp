@@ -65,6 +65,9 @@ void addMessages(const SessionData& d, std::vector<PricedProblem>& out) {
 
 void addRuns(const SessionData& d, std::vector<PricedProblem>& out) {
   for (const RunRow& run : d.runs) {
+    if (run.status == "died")  // nothing else tells of an engine that could not say why it ended
+      out.push_back({Tone::Err, "error", "died", s(run.label) + ": the engine stopped before the run ended",
+                     "", 0, run.id, paragraph("What was recorded until then is shown.")});
     const RunTimes times = kit::runTimes(d, run.id);
     if (const std::string doubt = times.doubt(TimesOf::Both); !doubt.empty())
       out.push_back({Tone::Info, "clock", "doubtful times", s(doubt), "", 0, run.id, {}});

@@ -185,6 +185,9 @@ class TestOpening : public QObject {
     const kit::SessionPtr session = kit::SessionData::load(path).value();
     QCOMPARE(session->main, Id(0));
     QCOMPARE(kit::whyMissing(*session, 0, "kernels"), QStringLiteral("The engine ended before it."));
+    const auto problems = views::problemItems(*session);
+    QCOMPARE(problems.size(), size_t{1});
+    QCOMPARE(problems[0].cells[1].text, QStringLiteral("a.py: the engine stopped before the run ended"));
   }
 
   // Killed with whoever had started it: nobody marked the session then.

@@ -252,6 +252,7 @@ def test_code_that_ends_the_process(tmp_path, act, status, what):
     assert readable(tmp_path / "m.vitrine") and os.listdir(tmp_path).count("m.vitrine-wal") == 0
     assert query(tmp_path / "m.vitrine", "SELECT value FROM meta WHERE key = 'status'") == [("died",)]
     assert query(tmp_path / "m.vitrine", "SELECT status FROM run") == [("died",)]
+    assert "failure  m.py: the engine stopped before the run ended" in vitrine("show", tmp_path / "m.vitrine").stdout
     assert "mul" in vitrine("show", tmp_path / "m.vitrine", "aten").stdout  # what was recorded before is there
 
 
