@@ -234,9 +234,11 @@ void FilmBar::paintEvent(QPaintEvent*) {
   const QString position = QStringLiteral("%1/%2").arg(document_->position() + 1).arg(frames.size());
   box.setLeft(box.left() + kit::drawText(painter, box, position, theme().mono(12), theme().text2) +
               theme().px(12));
+  // A step that changed nothing stands back.
+  const QFont font = theme().mono(12, frame.changed ? 600 : 400);
+  const QColor colour = frame.changed ? theme().text1 : theme().text2;
   box.setLeft(box.left() +
-              kit::drawText(painter, box, frame.name, theme().mono(12, 600), theme().text1, Qt::AlignLeft,
-                            kit::Elide::Middle) +
+              kit::drawText(painter, box, frame.name, font, colour, Qt::AlignLeft, kit::Elide::Middle) +
               theme().px(8));
   kit::drawText(painter, box, frame.sentence, theme().ui(12), theme().text2);
 }

@@ -118,6 +118,27 @@ class TestWindow : public fixture::WindowTest {
     QCOMPARE(d.selection().active, ids_.rejected_pair);
   }
 
+  void aStepThatChangedNothingStandsBack() {
+    MainWindow window;
+    openIn(window);
+    show(window);
+    app::Document& d = *window.document();
+    auto* film = window.findChild<app::FilmBar*>();
+    const int from = window.findChild<app::FilmSlider*>()->geometry().right() + 8;
+    int seen[2] = {0, 0};
+    for (size_t i = 0; i < d.frames().size(); ++i) {
+      d.stepTo(static_cast<int>(i));
+      window.settle();
+      const QImage image = film->grab(QRect(from, 0, film->width() - from, film->height())).toImage();
+      int strong = 0;
+      for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) strong += image.pixelColor(x, y) == kit::theme().text1;
+      QCOMPARE(strong > 0, d.frames()[i].changed);
+      ++seen[d.frames()[i].changed];
+    }
+    QVERIFY(seen[0] > 0 && seen[1] > 0);
+  }
+
   void chainWalksBothWays() {
     MainWindow window;
     openIn(window);
