@@ -51,6 +51,7 @@ std::string repr_of(PyObject* o, size_t limit = 120);
 // library or of PyTorch.
 bool is_library(PyObject* module);
 bool is_library_function(PyObject* function);  // by where it was written
+bool is_library_code(PyCodeObject* code);
 
 // Whether a class has one of these from code of the program: not from Python's own library or PyTorch, nor as
 // dataclasses writes it.

@@ -32,9 +32,12 @@ bool is_library_file(const std::string& path) {
 
 }  // namespace
 
-bool is_library_function(PyObject* function) {
-  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+bool is_library_code(PyCodeObject* code) {
   return is_library_file(text_of(code->co_filename));
+}
+
+bool is_library_function(PyObject* function) {
+  return is_library_code(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function)));
 }
 
 bool is_library(PyObject* module) {

@@ -107,13 +107,36 @@ BreakInfo::At instruction_of(const VirtualFrame& f) {
           instructions[at].pc};
 }
 
+// Whether the instruction is one of a function of Python's or of PyTorch's that the program calls: what would
+// be advised where the program writes it itself is of no use then. Modules are called by every program.
+bool is_inside_of_library(const VirtualFrame* f, const VirtualFrame& root) {
+  if (!f || !is_library_code(f->code)) return false;
+  for (; f && is_library_code(f->code); f = f->caller)
+    if (f == &root || text_of(f->code->co_qualname).starts_with("Module.")) return false;
+  return f;
+}
+
+// Kinds whose advice is about how a line is written.
+constexpr std::string_view kOfTheLine[] = {
+    "unsupported_builtin", "unsupported_value", "unsupported_instruction",
+    "context_manager",     "generator",         "custom_setter"};
+constexpr const char* kInsideOfLibrary =
+    "It is inside of what the line calls: make that call outside of the compiled function.";
+
+std::string hint_of(std::string_view kind, bool inside_of_library) {
+  if (inside_of_library && std::ranges::find(kOfTheLine, kind) != std::end(kOfTheLine))
+    return kInsideOfLibrary;
+  for (const BreakKind& row : kBreakKinds)
+    if (row.kind == kind) return std::string(row.hint);
+  return {};
+}
+
 }  // namespace
 
 void Tracer::break_at(const BreakInfo& info) {
   broke_ = info;
   if (broke_.hint.empty())
-    for (const BreakKind& row : kBreakKinds)
-      if (row.kind == broke_.kind) broke_.hint = row.hint;
+    broke_.hint = hint_of(broke_.kind, is_inside_of_library(frames.current, frames.root));
   for (const VirtualFrame* f = frames.current; f; f = f->caller) {
     int line = 0;
     broke_.stack.emplace_back(place(*f, &line), line);

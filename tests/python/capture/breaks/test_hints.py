@@ -151,6 +151,18 @@ def containing(x):
     return y * 2 if 3 in y else y  # here
 
 
+def asking_an_address(x):
+    y = x + 1
+    y.data_ptr()  # here
+    return y * 2
+
+
+def seeding(x):
+    y = x + 1
+    torch.manual_seed(3)
+    return y * 2
+
+
 def differentiating(x):
     w = torch.ones(4, requires_grad=True)
     loss = (w * x).sum()
@@ -177,6 +189,7 @@ BREAKS = [
     (sparse, "unsupported_operator", "Nothing is lost"),
     (sorting, "data_dependent_branch", "torch.sort"),
     (containing, "data_dependent_branch", "torch.where"),
+    (asking_an_address, "unsupported_operator", "Make it outside"),
     (differentiating, "real_backward", "without a break between"),
 ]
 
@@ -199,6 +212,11 @@ def test_a_break_names_its_kind_line_and_what_to_do(function, kind, hint, tmp_pa
     assert span["line"] == line_of(function), (row, span)
     assert hint in row["hint"], row["hint"]
     assert "recompile_limit" not in row["hint"] and "changing value" not in row["hint"]
+
+
+def test_what_a_library_does_inside_of_a_call_is_no_line_to_rewrite(tmp_path):
+    (row,) = calls(tmp_path, seeding, [(X.clone(),)]).rows("graph_break")
+    assert row["hint"] == "It is inside of what the line calls: make that call outside of the compiled function."
 
 
 # --- recompilations ---

@@ -220,7 +220,10 @@ Value* tensor_method(Tracer& t, Value* self, const std::string& name, PyObject* 
     if (Value* read = read_number(t, self, row->name)) return read;
   if (row && row->answer == Answer::Reads)
     stop("scalar_read", std::string(row->why) + " reads the value of a tensor (" + describe(t, self) + ")");
-  if (row) stop("unsupported_operator", "Tensor." + name + ": " + row->why);
+  if (row)
+    stop("unsupported_operator", "Tensor." + name + ": " + row->why,
+         "Nothing is lost: the call runs as in eager. Make it outside of the compiled function to have one "
+         "graph.");
   if (name == "__init__" || name == "__new__" || name == "__getattribute__" || name == "__setattr__")
     stop("unsupported_operator", "Tensor." + name);
   if (!callable) t.raise(PyExc_AttributeError, "'Tensor' object has no attribute '" + name + "'");
