@@ -33,9 +33,9 @@ std::string marks(const NumericsRow& row) {
 }
 
 // By node: the expression that it came from, its own or the nearest of those before it.
-class Places {
+class Spans {
  public:
-  explicit Places(const Reader& s) {
+  explicit Spans(const Reader& s) {
     for (const NodeRow& node : s.all<NodeRow>()) spans_[node.id] = node.span;
     for (const LinkRow& link : s.all<LinkRow>()) origins_.emplace(link.derived, link.origin);
   }
@@ -67,7 +67,7 @@ std::string show_numerics(const Reader& s, const ShowOptions& options, std::stri
   if (options.json) return json_table(s, rows);
   if (rows.empty())
     return nothing("numerics", "record with `vitrine run --numerics`, or `vitrine check FILE -o SESSION`");
-  const Places places(s);
+  const Spans spans(s);
   std::string out;
   for (size_t i = 0; i < rows.size();) {
     const Id compilation = rows[i].compilation;
@@ -77,7 +77,7 @@ std::string show_numerics(const Reader& s, const ShowOptions& options, std::stri
       const NumericsRow& row = rows[i];
       table.row({row.name, row.type, got_by(row), row.verdict, error_text(row.max_abs),
                  error_text(row.mean_abs), std::to_string(row.max_ulp), error_text(row.eager_error),
-                 error_text(row.compiled_error), names.place(places.span_of(row.node)), marks(row)});
+                 error_text(row.compiled_error), names.place(spans.span_of(row.node)), marks(row)});
     }
     out += (out.empty() ? "# " : "\n# ") + names.compilation(compilation) + "\n" + table.text(options.width);
   }

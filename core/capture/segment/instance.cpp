@@ -217,7 +217,8 @@ std::shared_ptr<Instance> by_another_graph(const Trace& trace, const CallSizes& 
                                            SymbolicGraphs& graphs) {
   const bool again = graphs.size() == 1 && graphs[0]->again && graphs[0]->tries < kTries;
   const bool first = trace.graphs.captured && is_for_its_sizes(trace) && (graphs.empty() || again);
-  if ((!first && !may_be_another(graphs, recorded.values)) || (trace.joint != nullptr) != (recorded.joint != nullptr))
+  if ((!first && !may_be_another(graphs, recorded.values)) ||
+      (trace.joint != nullptr) != (recorded.joint != nullptr))
     return nullptr;
   const torch_api::Joint* joint = recorded.joint ? &recorded.joint->whole() : nullptr;
   const int tries = again ? graphs[0]->tries : 0;
