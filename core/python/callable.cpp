@@ -23,6 +23,7 @@ struct Callable {
   vectorcallfunc vectorcall;
   bool recursive;                    // DisabledFunction only
   capture::CaptureHandler* handler;  // owned; CompiledFunction only
+  int64_t number;                    // the how many-th that was made; CompiledFunction only
 };
 
 Callable* as_callable(PyObject* o) {
@@ -41,11 +42,32 @@ class Observing {
   const bool on_;
 };
 
+// While it lives, a call is under way inside of which nobody is told of others.
+class TellsOfCall {
+ public:
+  explicit TellsOfCall(const Callable& callable) : on_(engine().before_call.get()) {
+    if (!on_ || engine().calls_under_way++) return;
+    const capture::PyRef asked = engine().before_call;  // it may leave itself
+    const capture::PyRef said(
+        PyObject_CallFunction(asked.get(), "L", static_cast<long long>(callable.number)));
+    failed_ = !said;
+  }
+  ~TellsOfCall() { engine().calls_under_way -= on_; }
+  TellsOfCall(const TellsOfCall&) = delete;
+  bool failed() const { return failed_; }
+
+ private:
+  const bool on_;
+  bool failed_ = false;
+};
+
 PyObject* call_compiled(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
   Callable* c = as_callable(self);
+  const TellsOfCall told(*c);
+  if (told.failed()) return nullptr;
   const capture::Stance stance = engine().controls.stance();
   if (PyErr_Occurred()) return nullptr;  // a signal's handler raised
-  if (stance == capture::Stance::Eager) {
+  if (stance == capture::Stance::Eager || engine().eager) {
     const capture::PauseCapture off;
     return PyObject_Vectorcall(c->wrapped, args, n, names);
   }
@@ -94,6 +116,7 @@ PyObject* new_compiled(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* self = call ? make(type, wrapped, torch_api::border<call_compiled>) : nullptr;
   if (!self) return nullptr;
   as_callable(self)->settings = Py_NewRef(settings);
+  as_callable(self)->number = ++engine().callables;
   as_callable(self)->handler = new capture::CaptureHandler(engine(), std::move(call));
   if (PyObject* code = code_of(wrapped)) capture::CaptureHandler::always_capture(code);
   return self;

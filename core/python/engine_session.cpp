@@ -292,6 +292,16 @@ PyObject* profile(PyObject*, PyObject* calls) {
   Py_RETURN_NONE;
 }
 
+// before_calls(function, eager): function(number) is called before each outermost call of a compiled callable
+PyObject* before_calls(PyObject*, PyObject* args) {
+  PyObject* function = nullptr;
+  int eager = 0;
+  if (!PyArg_ParseTuple(args, "Op:before_calls", &function, &eager)) return nullptr;
+  engine().before_call = function == Py_None ? capture::PyRef() : capture::PyRef::borrow(function);
+  engine().eager = eager != 0;
+  Py_RETURN_NONE;
+}
+
 // profile_take() -> [(compilation, launch ordinal, start, end), ...] on CLOCK_MONOTONIC; empties the profile
 PyObject* profile_take(PyObject*, PyObject*) {
   std::vector<capture::ProfileEntry> entries = std::move(engine().profile);
@@ -364,6 +374,9 @@ PyMethodDef kMethods[] = {
     {"speed_up", torch_api::border<speed_up>, METH_VARARGS,
      "speed_up(eager, compiled) -> dict of ratio, low, high, calls, known, words, interval; lists of ns, the "
      "i-th of both from one round."},
+    {"before_calls", torch_api::border<before_calls>, METH_VARARGS,
+     "before_calls(function, eager): function(number) is called before each call of a compiled callable that "
+     "is in no other one's; eager: they run as eager does. None: nobody is told."},
     {"profile_take", torch_api::border<profile_take>, METH_NOARGS, "What was noted since the last call."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -39,6 +39,10 @@ class Engine {
   std::unique_ptr<SessionRecording> recording;
   std::set<CodeSegments*> codes;
   int observing = 0;                  // calls of vitrine.explain under way
+  bool eager = false;                 // compiled callables run as eager does
+  PyRef before_call;                  // told of each outermost call of one, by its number; null: nobody is
+  int64_t callables = 0;              // compiled ones that were made
+  int calls_under_way = 0;            // of compiled callables, while somebody is told
   std::vector<ProfileEntry> profile;  // of the calls that profiles() was true for
   std::atomic<bool> cancelled = false;
   const std::shared_ptr<runtime::KeptPrograms> kept = std::make_shared<runtime::KeptPrograms>();
