@@ -29,10 +29,12 @@ struct EngineOption {
   const char *name, *value, *about;  // value: "" for a flag
 };
 
-constexpr std::array<EngineOption, 17> kEngineOptions = {{
+constexpr std::array<EngineOption, 18> kEngineOptions = {{
     {"--entry", "NAME", "function, class or Class.method to call; a module runs in eval mode"},
     {"--input", "SPEC", "one argument: \"f32[8,128]\", \"i64[2,16]<1000\" or a Python literal; repeatable"},
     {"--take-over", "", "compile what the script gives to torch.compile"},
+    {"--eager-too", "",
+     "run a script once more, eagerly, and compare its steps: what it writes or sends happens twice"},
     {"--repeats", "N", "measured calls on each side (default 20; 0: do not measure)"},
     {"--counters", "N",
      "on a GPU: kernels of a call whose hardware counters are read and which are sampled (default 128; 0: "

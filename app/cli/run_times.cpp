@@ -45,6 +45,20 @@ std::string spread_line(const RunTimes& t) {
          (up.known() ? "; the speed-up is " + up.range() + " (95 % interval)." : ".");
 }
 
+// "A step: eager 135 ms (half of them 125 ms to 137 ms), compiled 78.5 ms (76.1 ms to 79.9 ms), 5 steps each:
+// 1.71×. ..."
+std::string step_line(const RunTimes& t) {
+  if (!t.has_steps()) return "";
+  auto side = [](const MeasurementRow& row, const std::string& before) {
+    return nanoseconds(row.median_ns) + " (" + before + middle_half(row.lower_ns, row.upper_ns, row.calls) +
+           ")";
+  };
+  return "A step: eager " + side(t.eager.step, "half of them ") + ", compiled " + side(t.compiled.step, "") +
+         ", " + std::to_string(t.eager.step.calls) + " steps each: " + t.step_speed_up() +
+         ". The script ran twice, compiled and recorded, then eagerly; medians of the steps of the same "
+         "numbers, in which nothing was compiled.";
+}
+
 }  // namespace
 
 RunTimes times_of(const Reader& s, const RunRow& run) {
@@ -59,7 +73,13 @@ std::string shown_call_notes(const Reader& s) {
 }
 
 std::string call_notes(const Reader& s) {
-  return of_runs(s, [](const RunTimes& t) { return std::vector{spread_line(t), t.doubt(TimesOf::Calls)}; });
+  return of_runs(s, [](const RunTimes& t) {
+    return std::vector{spread_line(t), step_line(t), t.doubt(TimesOf::Calls)};
+  });
+}
+
+std::string step_notes(const Reader& s) {
+  return of_runs(s, [](const RunTimes& t) { return std::vector{step_line(t)}; });
 }
 
 std::string middle_half(double lower_ns, double upper_ns, int64_t calls) {

@@ -17,6 +17,9 @@ std::string shown_call_notes(const session::Reader& session);
 // Below what is of interleaved calls: what makes them doubtful.
 std::string call_notes(const session::Reader& session);
 
+// Of scripts that ran twice what a step takes on both sides; "" where none did.
+std::string step_notes(const session::Reader& session);
+
 // "1.38 ms to 1.50 ms": the middle half of some calls; "–" when it is not known.
 std::string middle_half(double lower_ns, double upper_ns, int64_t calls);
 

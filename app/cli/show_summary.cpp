@@ -209,6 +209,8 @@ std::string show_summary(const Reader& s, const ShowOptions& options) {
   const auto runs = s.all<RunRow>();
   if (std::any_of(runs.begin(), runs.end(), [](const RunRow& r) { return r.compiled_ns > 0; }))
     out += run_summary(s, options.width) + "\n";
+  else if (const std::string steps = step_notes(s); !steps.empty())
+    out += steps.substr(1) + "\n";
   return out + compile_text(totals) + kernels_text(totals, names, options) + memory_text(s, totals) +
          "\nIn brackets: what to add to `vitrine show " + s.path() + "` to see more of it.\n";
 }

@@ -70,9 +70,11 @@ std::string median_words(const SideTimes& side) {
 }
 
 std::string scatter_sentence(const MeasurementRow& row) {
-  return "Half of the " + calls_words(row.calls, (row.kind == "profiled" ? "profiled " : "") + row.side) +
-         " took " + fixed(row.lower_ns / row.median_ns, 2) + " to " + fixed(row.upper_ns / row.median_ns, 2) +
-         "× of their median.";
+  const std::string of = row.kind == "step"
+                             ? std::to_string(row.calls) + " " + row.side + " steps"
+                             : calls_words(row.calls, (row.kind == "profiled" ? "profiled " : "") + row.side);
+  return "Half of the " + of + " took " + fixed(row.lower_ns / row.median_ns, 2) + " to " +
+         fixed(row.upper_ns / row.median_ns, 2) + "× of their median.";
 }
 
 std::string far_sentence(const SideTimes& side, const std::string& name) {
@@ -83,7 +85,8 @@ std::string far_sentence(const SideTimes& side, const std::string& name) {
 // The measurements that what is shown rests on.
 std::vector<const MeasurementRow*> rows_of(const RunTimes& t, TimesOf what) {
   std::vector<const MeasurementRow*> out;
-  if (what != TimesOf::ShownCall) out.insert(out.end(), {&t.eager.plain, &t.compiled.plain});
+  if (what != TimesOf::ShownCall)
+    out.insert(out.end(), {&t.eager.plain, &t.compiled.plain, &t.eager.step, &t.compiled.step});
   if (what != TimesOf::Calls) out.insert(out.end(), {&t.eager.profiled, &t.compiled.profiled});
   out.push_back(&t.script);
   return out;
@@ -145,6 +148,15 @@ bool scatters(const MeasurementRow& row) {
          (row.upper_ns - row.lower_ns) > kScatter * row.median_ns;
 }
 
+std::string RunTimes::step_speed_up() const {
+  if (!has_steps()) return "";
+  auto timed = [](const MeasurementRow& row) {
+    return Timed{row.median_ns, row.lower_ns, row.upper_ns, row.calls};
+  };
+  const std::string words = against_words(timed(eager.step), timed(compiled.step));
+  return words.empty() ? "too few steps for a speed-up" : words;
+}
+
 std::string RunTimes::basis(const std::string& side) const {
   const SideTimes& of = side == "eager" ? eager : compiled;
   if (of.kept_ns <= 0) return "";
@@ -191,6 +203,7 @@ RunTimes times_of(const RunRow& run, const std::vector<TimingRow>& timings,
       if (row.kind == "script") out.script = row;
       if (row.side != name) continue;
       if (row.kind == "plain") side->plain = row;
+      if (row.kind == "step") side->step = row;
       if (row.kind == "profiled") side->profiled = row, side->kept_ns = row.kept_ns;
     }
     const auto kept = meta.find(std::string("profiled_") + name + "_ns");

@@ -18,6 +18,7 @@ enum class TimesOf { Calls, ShownCall, Both };
 
 struct SideTimes {
   MeasurementRow plain, profiled;  // calls 0: none
+  MeasurementRow step;             // of a script that ran twice: its steady steps
   double kept_ns = 0;              // duration of the call that is shown; 0: none is
   double ratio() const { return kept_ns > 0 && plain.median_ns > 0 ? kept_ns / plain.median_ns : 0; }
 };
@@ -27,6 +28,10 @@ struct RunTimes {
   SideTimes eager, compiled;
   MeasurementRow script;  // the evidence of a script's run; wall_ns 0: it is none
 
+  bool has_steps() const { return eager.step.calls > 0 && compiled.step.calls > 0; }
+  // Of a script's steps: "1.71×", "no difference seen", "too few steps for a speed-up"; "" where none were
+  // measured on both sides.
+  std::string step_speed_up() const;
   // "one of 25 profiled calls, 1.03× of the median of 20"; far from it "one of 25 profiled calls; this call
   // took 1.7× of the median of 20". "" when no call is shown.
   std::string basis(const std::string& side) const;

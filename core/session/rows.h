@@ -658,8 +658,8 @@ struct TimingRow {
 };
 
 // The calls of one side that were timed together. kind: plain (interleaved, what the medians are of) | profiled (what
-// timeline and launches show) | script (all of a script). kept: which of them is shown, from 0, -1 none; calls is 0
-// where only the evidence is known.
+// timeline and launches show) | script (all of a script) | step (of a script that ran twice). kept: which of them is
+// shown, from 0, -1 none; calls is 0 where only the evidence is known.
 // Evidence that the machine did other work meanwhile, -1 where it cannot be told: load: average of a minute when it
 // began; others: CPUs that other processes kept; steal: part of all CPUs' time that the host took; waited: part of
 // the time that the thread which waited most was ready and did not run; preempted: involuntary context switches.

@@ -31,18 +31,21 @@ std::string ended_early(const RunRow& run) {
   return "";
 }
 
-std::string why_not_compared(const RunRow& run) {
+std::string why_not_compared(const RunRow& run, bool steps) {
   if (is_target(run)) return "it was compiled for a GPU that is not here, and its call ran eagerly";
   if (const std::string early = ended_early(run); !early.empty()) return early;
   if (run.entry == "script")
-    return "a script runs once; --check compares each graph that has compiled kernels";
+    return std::string(steps ? "of a script that ran twice only printed losses are" : "a script runs once") +
+           "; --check compares each graph that has compiled kernels";
   return "this run recorded no comparison";
 }
 
-std::string why_not_measured(const RunRow& run) {
+std::string why_not_measured(const RunRow& run, bool steps) {
   if (is_target(run)) return "it was compiled for a GPU that is not here";
   if (const std::string early = ended_early(run); !early.empty()) return early;
-  if (run.entry == "script") return "a script runs once, compiled, and is not run again eagerly";
+  if (run.entry == "script")
+    return steps ? "of a script only steps are"
+                 : "a script's steps are measured by --eager-too, where both of its runs end alike";
   return "the run was recorded without a measurement";
 }
 
@@ -74,7 +77,7 @@ void judge_outputs(const RunRecord& record, Verdict& out) {
   if (out.words.empty() && out.checked_graphs > 0) out.words = "close to eager";
   out.graphs = static_cast<int64_t>(record.with_graph.size());
   out.gradients = !record.backwards.empty();
-  if (!out.compared) out.why_not = why_not_compared(*record.run);
+  if (!out.compared) out.why_not = why_not_compared(*record.run, record.steps);
 }
 
 void judge_frames(const RunRecord& record, Verdict& out) {
@@ -145,7 +148,7 @@ std::string Verdict::frames() const {
 
 std::string Verdict::text() const {
   std::string out = upper(frames()) + ". " + upper(outputs()) + ".";
-  if (!measured) out += " Times were not measured: " + why_not_measured + ".";
+  if (!measured && !steps) out += " Times were not measured: " + why_not_measured + ".";
   return out;
 }
 
@@ -157,8 +160,9 @@ Verdict verdict_of(const RunRecord& record) {
   judge_frames(record, out);
   out.breaks = static_cast<int64_t>(break_causes(record.breaks, record.context).size());
   out.recompilations = static_cast<int64_t>(record.recompilations.size());
+  out.steps = record.steps;
   out.measured = run.eager_ns > 0 && run.compiled_ns > 0;
-  if (!out.measured) out.why_not_measured = why_not_measured(run);
+  if (!out.measured) out.why_not_measured = why_not_measured(run, record.steps);
   out.finished = run.status == "finished";
   return out;
 }
@@ -217,6 +221,7 @@ Verdict verdict_of(const Reader& session, const RunRow& run) {
                    pointers(breaks),
                    pointers(recompilations),
                    pointers(accuracies),
+                   session.rows<MeasurementRow>("run = ?1 AND kind = 'step'", args).size() > 1,
                    context_of(session, compilations)};
   std::set<Id> with_graph;
   for (const GraphRow& graph :

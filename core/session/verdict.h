@@ -47,6 +47,7 @@ struct RunRecord {
   std::vector<const BreakRow*> breaks;
   std::vector<const RecompilationRow*> recompilations;
   std::vector<const AccuracyRow*> accuracies;
+  bool steps = false;  // of a script, measured on both sides
   BreakContext context;
 };
 
@@ -69,7 +70,7 @@ struct Verdict {
   int64_t skipped = 0;        // not captured
   int64_t breaks = 0, recompilations = 0;
 
-  bool measured = false;
+  bool measured = false, steps = false;  // calls; steps of a script
   std::string why_not_measured;
   bool finished = false;
 

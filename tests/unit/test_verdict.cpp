@@ -94,6 +94,11 @@ class Made {
     row.verdict = verdict;
     w_->put(row);
   }
+  void step(const std::string& side) {
+    MeasurementRow row;
+    row.run = run.id, row.kind = "step", row.side = side, row.calls = 5;
+    w_->put(row);
+  }
   Verdict verdict() {
     finish();
     return verdict_of(*reader_, reader_->all<RunRow>().at(0));
@@ -146,6 +151,17 @@ TEST_CASE("outputs that nothing compared match nothing") {
     CHECK_FALSE(says(v.text(), "close"));
     CHECK(says(v.text(), "Times were not measured"));
   }
+}
+
+TEST_CASE("a script whose steps were measured on both sides does not say that times are missing") {
+  Made made;
+  made.run.entry = "script";
+  for (const char* side : {"eager", "compiled"}) made.step(side);
+  const Verdict v = made.verdict();
+  CHECK(v.steps);
+  CHECK_FALSE(v.measured);
+  CHECK(says(v.text(), "of a script that ran twice only printed losses are"));
+  CHECK_FALSE(says(v.text(), "Times were not measured"));
 }
 
 TEST_CASE("calls whose outputs were compared are counted, and the worst is said") {

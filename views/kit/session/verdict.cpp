@@ -53,6 +53,9 @@ Verdict verdictOf(const SessionData& data, Id run) {
     }
   }
   for (const AccuracyRow& accuracy : data.accuracies.of(row->id)) record.accuracies.push_back(&accuracy);
+  int64_t steps = 0;
+  for (const MeasurementRow& each : data.measurements.of(row->id)) steps += each.kind == "step";
+  record.steps = steps > 1;
   return verdict_of(record);
 }
 
