@@ -112,6 +112,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--entry", help="function or class to call")
     parser.add_argument("--input", action="append", default=[], help='shape such as "f32[8,128]", or a Python literal')
     parser.add_argument("--take-over", action="store_true", help="compile what the script gives to torch.compile")
+    parser.add_argument("--eager-too", action="store_true", help="of a script: run it once more, eagerly, and compare its steps")
     parser.add_argument("--repeats", type=int, default=20, help="measured calls on each side; 0 = do not measure")
     parser.add_argument("--counters", type=int, default=COUNTED_KERNELS, metavar="N", help=f"on a GPU: kernels of a call whose hardware counters are read, and which are sampled (default {COUNTED_KERNELS}; 0: none)")
     parser.add_argument("--grad", action="store_true", help="keep grad mode on for a model in eval mode")
@@ -174,6 +175,7 @@ def run_script_with_numerics(options, recording) -> int:
 def run_script(options, recording) -> int:
     """Runs the file as __main__; what it compiles is recorded. Returns the exit status."""
     from vitrine import _engine
+    from vitrine._tools.eager_too.record import beside, record_eager_side
     from vitrine._tools.evidence import Watch
     from vitrine._tools.loading import LoadError, parse, raised
     from vitrine._tools.measuring import record_differences
@@ -192,7 +194,7 @@ def run_script(options, recording) -> int:
     _engine.profile(_engine.CALLS_RECORDED)
     watch, ranges = Watch(), Ranges()
     try:
-        with torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
+        with beside(options.eager_too) as noted, torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
             runpy.run_path(options.file, run_name="__main__")
     except SystemExit as stop:
         if stop.code not in (None, 0):
@@ -204,8 +206,12 @@ def run_script(options, recording) -> int:
         raise
     except BaseException as error:
         failure = raised(error)
-    recording.put("measurement", run=run["id"], kind="script", side="compiled", **watch.evidence())
-    record_script_timeline(recording, run, _engine.profile_take(), ranges.take())
+    evidence, entries = watch.evidence(), _engine.profile_take()
+    recording.put("measurement", run=run["id"], kind="script", side="compiled", **evidence)
+    timeline = record_script_timeline(recording, run, entries, ranges.take())
+    if noted and not failure:
+        noted.evidence = evidence
+        record_eager_side(options, recording, run, noted, timeline, entries)
     nothing = not failure and not recording.compilations()
     if nothing and not options.take_over:
         failure = nothing_compiled(options.file)
@@ -234,6 +240,8 @@ def refuse_of_a_script(options):
     for name in ("device", "train"):
         if getattr(options, name):
             raise UsageError(f"--{name} needs an entry: the file is a script.", "Define model and inputs, or name a function with --entry.")
+    if options.eager_too and (options.check or options.numerics):
+        raise UsageError("--eager-too compares times of steps, and --check and --numerics make steps longer.", "Leave one of them out.")
 
 
 def refuse_where_switched_off():
@@ -416,8 +424,16 @@ def record(options, recording, report) -> int:
         close(options, recording, report, status)
 
 
+def with_known_hashes() -> None:
+    """Begins anew where strings have other hashes in each process: both runs of a script shall have the same."""
+    if "PYTHONHASHSEED" not in os.environ:
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"})
+
+
 def main(argv: list[str] | None = None) -> int:
     options = parse_arguments(sys.argv[1:] if argv is None else argv)
+    if options.eager_too and argv is None:
+        with_known_hashes()
     report = Reporter(options.events, options.outcome)
     faulthandler.enable()
 

@@ -181,9 +181,35 @@ def module_ranges(model, out: list[tuple[int, int, str]]):
             handle.remove()
 
 
+MARK = "vitrine.mark"
+
+
+def set_marks() -> list[tuple[int, int]]:
+    """Known times on CLOCK_MONOTONIC, around ranges of the profile that is being taken."""
+    marks = []
+    for _ in range(4):
+        begin = time.monotonic_ns()
+        with record_function(MARK):
+            pass
+        marks.append((begin, time.monotonic_ns()))
+    return marks
+
+
+def operators_of(prof, marks: list[tuple[int, int]], begin: int, end: int) -> list[Slice]:
+    """What a profile tells of the thread that set its marks, from `begin` on."""
+    events = prof.kineto_results.events()
+    offset = clock_offset(events, marks)
+    main_thread = next(e.start_thread_id() for e in events if e.name() == MARK)
+    return [
+        Slice(max(0, e.start_ns() - offset - begin), e.duration_ns(), e.name().removeprefix("aten::"))
+        for e in events
+        if begin <= e.start_ns() - offset < end and e.start_thread_id() == main_thread and e.name() != MARK
+    ]
+
+
 def clock_offset(events, marks: list[tuple[int, int]]) -> int:
     """Profiler clock minus CLOCK_MONOTONIC in ns, from the shortest of the marks set around known times."""
-    found = [e for e in events if e.name() == "vitrine.mark"]
+    found = [e for e in events if e.name() == MARK]
     best = min(range(len(found)), key=lambda i: marks[i][1] - marks[i][0])
     return found[best].start_ns() - (marks[best][0] + marks[best][1]) // 2
 
@@ -265,17 +291,12 @@ def eager_call(function, args, kwargs, on_gpu=False, plain: float = 0) -> Call:
     """Of some profiled calls the one that is nearest to `plain`, the median of calls without a profile."""
     calls: list[tuple[int, int]] = []
     modules: list[tuple[int, int, str]] = []
-    marks: list[tuple[int, int]] = []
     called = gpu.finished(function) if on_gpu else function
     if on_gpu:
         function(*args, **kwargs)
     # PyTorch's profiler inside: it subscribes to CUPTI although it is asked for the CPU alone.
     with gpu.recorded(on_gpu) as recording, quiet_profile() as prof, module_ranges(function, modules):
-        for _ in range(4):
-            begin = time.monotonic_ns()
-            with record_function("vitrine.mark"):
-                pass
-            marks.append((begin, time.monotonic_ns()))
+        marks = set_marks()
         watch = Watch()
         while not enough([end - begin for begin, end in calls]):
             begin = time.monotonic_ns()
@@ -284,15 +305,8 @@ def eager_call(function, args, kwargs, on_gpu=False, plain: float = 0) -> Call:
         durations = [end - begin for begin, end in calls]
         kept = nearest(durations, plain)
         measured = measurement(durations, kept, watch)
-    events = prof.kineto_results.events()
-    offset = clock_offset(events, marks)
     begin, end = calls[kept]
-    main_thread = next(e.start_thread_id() for e in events if e.name() == "vitrine.mark")
-    operators = [
-        Slice(max(0, e.start_ns() - offset - begin), e.duration_ns(), e.name().removeprefix("aten::"))
-        for e in events
-        if begin <= e.start_ns() - offset < end and e.start_thread_id() == main_thread and e.name() != "vitrine.mark"
-    ]
+    operators = operators_of(prof, marks, begin, end)
     ranges = [Slice(s - begin, e - s, name, "view") for s, e, name in modules if begin <= s < end]
     call = Call(add_depths(operators), add_depths(ranges), begin, end - begin, recording.activities, recording.problem)
     call.measurement = measured
@@ -386,9 +400,10 @@ def record_timelines(recording, run, function, compiled, args, kwargs) -> Call:
     return ours
 
 
-def record_script_timeline(recording, run, entries, ranges=()) -> None:
-    """Lanes of a script, which is not run a second time eagerly: its calls of what was compiled and the launches inside them,
-    from the first call on, and what it did beside. entries: as _engine.profile_take gives them; ranges: as Ranges.take does."""
+def record_script_timeline(recording, run, entries, ranges=()) -> tuple[Graph, int] | None:
+    """Lanes of a script's compiled run: its calls of what was compiled and the launches inside them, from the first call on,
+    and what it did beside. entries: as _engine.profile_take gives them; ranges: as Ranges.take does. Returns what is known of
+    its programs, and when the first call began; None where nothing that was compiled was called."""
     recording.commit()
     graph = Graph(recording.path)
     rows = (
@@ -397,7 +412,7 @@ def record_script_timeline(recording, run, entries, ranges=()) -> None:
     )
     calls = [Slice(start, duration, name, "opaque", compilation) for start, duration, name, compilation in graph.db.execute(rows, (run["id"],))]
     if not calls:
-        return
+        return None
     first = calls[0].start
     for call in calls:
         call.start -= first
@@ -415,6 +430,7 @@ def record_script_timeline(recording, run, entries, ranges=()) -> None:
     put_lane(recording, run, "compiled", "launch", "launches", 2, add_depths(launches))
     if not torch.cuda.is_initialized():  # what a launch takes on a GPU is not seen from here
         put_launch_times(recording, graph, {launch: statistics.median(ns) for launch, ns in times.items()}, of_calls(times))
+    return graph, begin
 
 
 def time_of_launches(call: Call) -> dict[int, int]:

@@ -1,0 +1,183 @@
+"""`vitrine run --eager-too`: a script is run once more, eagerly, and its steps are set beside the compiled ones."""
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from tests.python.support.command_line import said, vitrine, write
+
+# Eight steps of training. The first compiles, and where the last one ends is not known.
+TRAIN = """
+import os, sys, time
+import torch
+import vitrine
+
+print("hash", hash("vitrine"), "in", os.path.basename(os.getcwd()), "with", sys.argv[1:])
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Linear(32, 1))
+compiled = vitrine.compile(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(64, 16), torch.randn(64, 1)
+BEFORE
+for step in range(8):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(compiled(x), y)
+    loss.backward()
+    optimizer.step()
+    print(f"step {step}: loss {loss.item():.4f}", file=sys.stdout)
+END
+"""
+# Only the second run finds the file that the first one wrote.
+SECOND = "second = os.path.exists('ran')\nopen('ran', 'w').close()"
+
+
+def train(before="", end=""):
+    return TRAIN.replace("BEFORE", before).replace("END", end)
+
+
+def rows(session, sql):
+    with contextlib.closing(sqlite3.connect(f"file:{session}?mode=ro", uri=True)) as db:
+        return db.execute(sql).fetchall()
+
+
+def run(tmp_path, text, *words):
+    session = tmp_path / "s.vitrine"
+    write(tmp_path, "train.py", text)
+    return vitrine("run", "train.py", "--eager-too", "-o", session, *words, cwd=tmp_path), session
+
+
+def steps(session):
+    return dict(rows(session, "SELECT side, calls FROM measurement WHERE kind = 'step'"))
+
+
+def test_steps_of_both_runs_are_matched_and_what_the_second_prints_is_not_shown(tmp_path):
+    result, session = run(tmp_path, train("print('environment', os.environ.get('PYTHONHASHSEED'))"), "--", "--epochs", "1")
+    assert result.returncode == 0, said(result)
+    assert said(result).count("step 7: loss") == 1 and said(result).count("hash ") == 1
+    # Of seven whole steps one compiles and one is profiled.
+    assert steps(session) == {"eager": 5, "compiled": 5}
+    assert "8 printed losses agree" in rows(session, "SELECT text FROM message")[0][0]
+    for shown in (result.stdout, vitrine("show", session).stdout):
+        assert "A step: eager " in shown and ", 5 steps each: " in shown and "The script ran twice" in shown, shown
+        assert "Times were not measured" not in shown
+    assert rows(session, "SELECT eager_ns, compiled_ns FROM run") == [(0.0, 0.0)]  # which are of calls
+
+
+def test_the_eager_step_stands_above_the_compiled_one_of_its_number(tmp_path):
+    result, session = run(tmp_path, train())
+    assert result.returncode == 0, said(result)
+    eager = rows(session, "SELECT label, count FROM lane WHERE side = 'eager' ORDER BY ordinal")
+    assert [label for label, _ in eager] == ["beside", "operators"] and eager[1][1] > 20, eager
+    slices = json.loads(vitrine("show", session, "timeline", "--json").stdout)
+    calls = [s["start_ns"] for s in slices if s["side"] == "compiled" and s["lane"] == "calls" and "backward" not in s["name"]]
+    operators = [s for s in slices if s["side"] == "eager" and s["lane"] == "operators"]
+    first = min(s["start_ns"] for s in operators)
+    at = max(i for i, start in enumerate(calls) if start <= first + 1_000_000)
+    assert 0 < at < 7, (at, first, calls)
+    replaced = {s["name"]: s["replaced_by"] for s in operators if s["replaced_by"]}
+    assert replaced.keys() >= {"addmm", "gelu"}, replaced
+
+
+@pytest.mark.parametrize(
+    "end, why",
+    [("if second: print('the disk is full', file=sys.stderr); raise OSError('no space')", "the eager run failed (exit status 1)"),
+     ("if second: sys.exit(7)", "the eager run failed (exit status 7)"),
+     ("if second: os._exit(0)", "the eager run ended before its times were told")],
+)  # fmt: skip
+def test_a_second_run_that_fails_is_said_with_what_it_printed_and_nothing_is_claimed(tmp_path, end, why):
+    result, session = run(tmp_path, train(SECOND, end))
+    assert result.returncode == 0, said(result)  # as a script the first run did what it was asked for
+    assert f"There is no speed-up of a step: {why}." in said(result)
+    assert said(result).count("step 7: loss") == 2  # what the second printed is shown where it failed
+    assert ("OSError: no space" in said(result)) == ("OSError" in end)
+    assert steps(session) == {} and not rows(session, "SELECT * FROM lane WHERE side = 'eager'")
+    shown = vitrine("show", session).stdout
+    assert why in shown and "A step:" not in shown and "Times were not measured" in shown, shown
+
+
+@pytest.mark.parametrize("end", ["sys.exit()", "sys.exit(0)"])
+def test_a_script_that_exits_by_itself_is_measured_like_another(tmp_path, end):
+    result, session = run(tmp_path, train("", end))
+    assert result.returncode == 0, said(result)
+    assert steps(session) == {"eager": 5, "compiled": 5}
+
+
+def test_a_script_that_ends_with_a_status_of_its_own_is_not_run_again(tmp_path):
+    result, session = run(tmp_path, train("", "open('runs', 'a').write('x')\nsys.exit(3)"))
+    assert result.returncode == 3, said(result)
+    assert (tmp_path / "runs").read_text() == "x" and "once more" not in said(result)
+    assert steps(session) == {}
+
+
+def test_other_losses_are_said_and_no_speed_up_is_claimed(tmp_path):
+    result, session = run(tmp_path, train(SECOND + "\nif second: y = y + 1"))
+    assert result.returncode == 0, said(result)
+    assert "do not print the same losses (loss 1 of 8: eager " in said(result), said(result)
+    assert steps(session) == {} and "A step:" not in vitrine("show", session).stdout
+
+
+def test_another_number_of_steps_is_said(tmp_path):
+    result, session = run(tmp_path, train(SECOND).replace("range(8)", "range(6 if second else 8)"))
+    assert "the compiled run has 7 whole steps, the eager one 5" in said(result), said(result)
+    assert steps(session) == {}
+
+
+def test_too_few_steps_are_said_without_a_second_run(tmp_path):
+    result, session = run(tmp_path, train("", "open('runs', 'a').write('x')").replace("range(8)", "range(2)"))
+    assert result.returncode == 0 and "the compiled run has 1 whole steps, of which 0 compile nothing" in said(result), said(result)
+    assert (tmp_path / "runs").read_text() == "x"
+
+
+def test_both_runs_have_the_same_hashes_and_begin_in_the_same_folder(tmp_path):
+    text = train("open('seen', 'a').write(f'{hash(\"vitrine\")} {os.getcwd()} {sys.argv} {torch.initial_seed()}\\n')\nos.chdir('/')")
+    result, _ = run(tmp_path, text, "--", "a b")
+    assert result.returncode == 0, said(result)
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert len(seen) == 2 and seen[0] == seen[1] and "a b" in seen[0], seen
+
+
+def test_torch_compile_is_taken_over_in_both(tmp_path):
+    result, session = run(tmp_path, train().replace("vitrine.compile(", "torch.compile("), "--take-over")
+    assert result.returncode == 0, said(result)
+    assert steps(session) == {"eager": 5, "compiled": 5}
+
+
+def test_it_does_not_go_with_what_makes_steps_longer(tmp_path):
+    result, _ = run(tmp_path, train(), "--check")
+    assert result.returncode == 2 and "--eager-too compares times of steps" in said(result)
+
+
+@pytest.mark.parametrize(
+    "eager, compiled, says",
+    [("loss: 0.6931", "loss: 0.6932", ""), ("loss: 0.6931", "loss: 0.7012", "loss 1 of 1: eager 0.6931, compiled 0.7012"),
+     ("{'loss': 1.5e-3}", "{'loss': 0.0015}", ""), ("train_loss nan", "train_loss nan", ""), ("loss nan", "loss 1.5", "loss 1 of 1: eager nan, compiled 1.5"),
+     ("loss 0.5\nloss 0.4", "loss 0.5", "eager printed 2 of them, compiled 1"), ("loss after 8 steps: 0.25 in 3.1 s", "loss after 8 steps: 0.25 in 9.9 s", ""),
+     ("took 3.1 s", "took 9.9 s", "")],
+)  # fmt: skip
+def test_losses_are_found_in_what_is_printed(eager, compiled, says):
+    from vitrine._tools.eager_too.losses import difference
+
+    assert difference(eager, compiled) == says
+
+
+def test_cancelling_ends_the_second_run_too(tmp_path):
+    write(tmp_path, "train.py", train(SECOND + "\nif second:\n    open('pid', 'w').write(str(os.getpid()))\n    time.sleep(600)"))
+    words = ["vitrine", "run", "train.py", "--eager-too", "-o", "s.vitrine"]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(words, cwd=tmp_path, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **quiet)
+    try:
+        end = time.monotonic() + 120
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            assert time.monotonic() < end, "it was not run again"
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        assert process.wait(30) == 130
+    finally:
+        process.kill()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
