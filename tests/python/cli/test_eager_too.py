@@ -80,7 +80,7 @@ def test_the_eager_step_stands_above_the_compiled_one_of_its_number(tmp_path):
     at = max(i for i, start in enumerate(calls) if start <= first + 1_000_000)
     assert 0 < at < 7, (at, first, calls)
     replaced = {s["name"]: s["replaced_by"] for s in operators if s["replaced_by"]}
-    assert replaced.keys() >= {"addmm", "gelu"}, replaced
+    assert "gelu" in replaced["gelu"] and "backward" not in replaced["gelu"], replaced
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,7 @@ class Graph:
                 "SELECT launch.id, launch.compilation, launch.ordinal, launch.text, kernel.family FROM launch LEFT JOIN kernel ON launch.kernel = kernel.id"
             )
         }
+        self.compilation_of = {launch: compilation for (compilation, _), (launch, _, _) in self.launches.items()}
         # A library's bytes and operations are not counted, so that a matrix product or convolution comes first by name.
         # What launches nothing (a view) does no work at all, however large it is.
         rows = "SELECT launch.id, launch.kernel != 0, kernel.family = 'matmul', kernel.flops, launch.bytes FROM launch LEFT JOIN kernel ON launch.kernel = kernel.id"
@@ -93,9 +94,9 @@ class Graph:
         if self.db:
             self.db.close()
 
-    def launch_of(self, node: int) -> int:
+    def launch_of(self, node: int, compilation: int = 0) -> int:
         """The launch that descends from a node, of several the one that does most of the work; 0: it needed none (a folded view,
-        dead code)."""
+        dead code). A launch of `compilation`, the node's own, comes before those of its backward."""
         seen, frontier, found = {node}, [node], []
         while frontier:
             at = frontier.pop()
@@ -105,7 +106,7 @@ class Graph:
                 elif derived not in seen:
                     seen.add(derived)
                     frontier.append(derived)
-        return max(sorted(found), key=self.launch_work.__getitem__, default=0)
+        return max(sorted(found), key=lambda launch: (self.compilation_of[launch] == compilation, *self.launch_work[launch]), default=0)
 
 
 def aligned(names: list[str], ops: list[str]) -> list[tuple[int, int]]:
@@ -147,10 +148,10 @@ def aligned_in_order(names: list[str], ops: list[str]) -> list[tuple[int, int]]:
 def relate(slices: list[Slice], graph: Graph, compilations: list[int]) -> None:
     """Eager operators and the nodes of what ran compiled, `compilations` in this order, run in the same order; eager has
     calls inside calls besides."""
-    nodes = [node for compilation in compilations for node in graph.nodes.get(compilation, [])]
-    for i, j in aligned([s.name for s in slices], [op for _, op, _ in nodes]):
-        node, _, family = nodes[j]
-        slices[i].entity, slices[i].family, slices[i].relation = node, family, graph.launch_of(node)
+    nodes = [(*node, compilation) for compilation in compilations for node in graph.nodes.get(compilation, [])]
+    for i, j in aligned([s.name for s in slices], [op for _, op, *_ in nodes]):
+        node, _, family, compilation = nodes[j]
+        slices[i].entity, slices[i].family, slices[i].relation = node, family, graph.launch_of(node, compilation)
 
 
 @contextlib.contextmanager
