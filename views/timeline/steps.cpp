@@ -120,12 +120,27 @@ void add_steps(const kit::SessionData& data, Timeline& t) {
   }
   if (TimelineLane lane = compiling_lane(data, t.run, zero); !lane.slices.empty())
     above.push_back(std::move(lane));
-  if (t.facing_compiled >= 0) t.facing_compiled += static_cast<int>(above.size());
+  for (int* facing : {&t.facing_eager, &t.facing_compiled})
+    if (*facing >= 0) *facing += static_cast<int>(above.size());
   t.lanes.insert(t.lanes.begin(), std::make_move_iterator(above.begin()),
                  std::make_move_iterator(above.end()));
 }
 
+ScriptStep eager_step(const Timeline& t) {
+  ScriptStep out{-1, -1};
+  for (const TimelineLane& lane : t.lanes)
+    for (const Slice& s : lane.slices) {
+      if (lane.side != TimelineLane::Side::Eager) continue;
+      out.start = out.start < 0 ? s.start : std::min(out.start, s.start);
+      out.end = std::max(out.end, s.end());
+    }
+  return out;
+}
+
 int steady_step(const Timeline& t) {
+  if (const int64_t eager = eager_step(t).start; eager >= 0)
+    for (size_t i = 0; i < t.steps.size(); ++i)
+      if (eager >= t.steps[i].start && eager < t.steps[i].end) return static_cast<int>(i);
   std::vector<int64_t> times;
   // The last one ends where the recording does, which is no end of a step.
   for (size_t i = 0; i + 1 < t.steps.size(); ++i)
@@ -157,6 +172,13 @@ QString steps_text(const Timeline& t) {
   return out + QStringLiteral("; most take ") + kit::timeText(static_cast<double>(step.end - step.start));
 }
 
+QString both_text(const Timeline& t) {
+  if (!t.times.has_steps()) return {};
+  return QStringLiteral("a step: eager %1, compiled %2, %3")
+      .arg(kit::timeText(t.times.eager.step.median_ns), kit::timeText(t.times.compiled.step.median_ns),
+           QString::fromStdString(t.times.step_speed_up()));
+}
+
 QString step_text(const kit::SessionData& data, const Timeline& t, int index) {
   const ScriptStep& step = t.steps[static_cast<size_t>(index)];
   const auto whole = static_cast<double>(step.end - step.start);
@@ -167,7 +189,8 @@ QString step_text(const kit::SessionData& data, const Timeline& t, int index) {
   if (calls != t.lanes.end()) parts[QStringLiteral("compiled code")] = overlap(*calls, step);
   for (const TimelineLane& lane : t.lanes)
     for (const Slice& s : lane.slices) {
-      if (lane.kind != LaneKind::Range || s.depth != 0 || s.end() <= step.start || s.start >= step.end)
+      if (lane.kind != LaneKind::Range || lane.side != TimelineLane::Side::Compiled || s.depth != 0 ||
+          s.end() <= step.start || s.start >= step.end)
         continue;
       // A range may hold what is compiled: that was counted.
       const ScriptStep within{std::max(s.start, step.start), std::min(s.end(), step.end)};

@@ -10,12 +10,18 @@ namespace vitrine::views {
 // what was compiled when.
 void add_steps(const kit::SessionData& data, Timeline& timeline);
 
-// The step that shows what all the later ones are like: it compiles nothing, and took most nearly the median.
-// -1: there are too few to tell.
+// The step that shows what all the later ones are like: the one that eager's stands above; where there is
+// none, one that compiles nothing, and took most nearly the median. -1: there are too few to tell.
 int steady_step(const Timeline& timeline);
 
 // "20 steps, 2 of them compile; median of the others 912 ms"; "" where there are none.
 QString steps_text(const Timeline& timeline);
+
+// "a step: eager 135 ms, compiled 78.5 ms, 1.71×"; "" where the script did not run eagerly too.
+QString both_text(const Timeline& timeline);
+
+// When the eager step begins and ends; both -1 where there is none.
+ScriptStep eager_step(const Timeline& timeline);
 
 // "912 ms: 356 ms compiled code, 310 ms optimizer step, 12.1 ms data loading, 234 ms else".
 QString step_text(const kit::SessionData& data, const Timeline& timeline, int step);

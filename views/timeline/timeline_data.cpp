@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/session/stages.h"
 #include "views/kit/session/run_times.h"
@@ -191,12 +192,26 @@ void find_hidden_calls(const kit::SessionData& data, Timeline& t) {
   }
 }
 
+// Eager above compiled. Of a script that ran eagerly too, its launches come before its calls: they face
+// eager's operators.
+void sort_lanes(std::vector<const LaneRow*>& rows) {
+  const bool both =
+      std::any_of(rows.begin(), rows.end(), [](const LaneRow* row) { return row->side != "compiled"; });
+  auto place = [both](const LaneRow& row) {
+    const bool compiled = row.side == "compiled";
+    const bool behind = both && compiled && (row.kind == "call" || row.kind == "range");
+    return std::tuple(compiled, behind, row.ordinal);
+  };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const LaneRow* a, const LaneRow* b) { return place(*a) < place(*b); });
+}
+
 QString why_no_eager(const RunRow& run) {
   if (run.status == "running") return QStringLiteral("not measured yet: the run has not come to it");
   if (run.eager_ns > 0 && run.status == "finished")
     return QStringLiteral("nothing to show: a call runs no operator of PyTorch");
   if (run.entry == "script")
-    return QStringLiteral("not recorded: a script runs once, compiled, and is not run again eagerly");
+    return QStringLiteral("not recorded: `vitrine run --eager-too` runs a script once more, eagerly");
   return run.status == "finished" ? QStringLiteral("not measured")
                                   : QStringLiteral("not measured: the run ended before it");
 }
@@ -205,6 +220,13 @@ QString why_no_eager(const RunRow& run) {
 
 void relate(Timeline& t) {
   if (t.facing_eager < 0 || t.facing_compiled < 0) return;
+  // Of a script eager's side is one step, and what replaced it is that step's.
+  const int step = t.script ? steady_step(t) : -1;
+  auto faces = [&](const Slice& s) {
+    if (step < 0) return true;
+    const ScriptStep& of = t.steps[static_cast<size_t>(step)];
+    return s.start >= of.start && s.start < of.end;
+  };
   const auto& eager = t.lanes[static_cast<size_t>(t.facing_eager)].slices;
   const auto& compiled = t.lanes[static_cast<size_t>(t.facing_compiled)].slices;
   // A launch runs once for each call of its code, and eager's slices come in the same order: the first part
@@ -215,7 +237,7 @@ void relate(Timeline& t) {
   };
   std::unordered_map<Id, Calls> by_launch;
   for (size_t i = 0; i < compiled.size(); ++i)
-    if (compiled[i].entity) by_launch[compiled[i].entity].slices.push_back(i);
+    if (compiled[i].entity && faces(compiled[i])) by_launch[compiled[i].entity].slices.push_back(i);
   for (const Slice& s : eager)
     if (auto it = by_launch.find(s.relation); s.entity && it != by_launch.end()) ++it->second.eager;
   for (size_t i = 0; i < eager.size(); ++i) {
@@ -243,9 +265,7 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
   }
   std::vector<const LaneRow*> rows;
   for (const LaneRow& row : data.lanes.of(run)) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(), [](auto* a, auto* b) {
-    return std::pair(a->side == "compiled", a->ordinal) < std::pair(b->side == "compiled", b->ordinal);
-  });
+  sort_lanes(rows);
   for (const LaneRow* row : rows) {
     TimelineLane lane = read_lane(data, *row);
     if (lane.slices.empty()) continue;
@@ -264,7 +284,6 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
   if (out->lanes.empty()) add_calls(data, *out);
   for (const TimelineLane& lane : out->lanes)
     out->script = out->script || lane.kind == TimelineLane::Kind::Call;
-  out->script = out->script && out->facing_eager < 0;
   add_steps(data, *out);
   for (size_t l = 0; l < out->lanes.size(); ++l)
     for (size_t i = 0; i < out->lanes[l].slices.size(); ++i)

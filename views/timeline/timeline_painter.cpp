@@ -132,6 +132,8 @@ class TimelinePainter {
       }
       bool eager = lane.side == TimelineLane::Side::Eager;
       double ns = eager ? timeline_.eager_ns : timeline_.compiled_ns;
+      if (ns <= 0 && timeline_.script)
+        ns = (eager ? timeline_.times.eager : timeline_.times.compiled).step.median_ns;
       if (ns <= 0 && !timeline_.script)  // of a script that would be how long it compiled and waited, too
         ns = static_cast<double>(
             end_of(lane) -
@@ -451,7 +453,7 @@ class TimelinePainter {
 
   // A script has no eager half to face; where it would be, that is said.
   void missing_eager() {
-    if (!timeline_.script) return;
+    if (!timeline_.misses_eager()) return;
     const QRect row(static_cast<int>(area_.left()) + t_.padding(), static_cast<int>(places_.missing_top),
                     static_cast<int>(area_.width()) - 2 * t_.padding(), kMissing);
     const int used = drawText(p_, row, QStringLiteral("Eager"), t_.ui(12, 600), t_.text1);
@@ -525,7 +527,7 @@ TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
     rest -= part;
     return part;
   };
-  if (timeline.script) rest -= kMissing + kLaneGap;
+  if (timeline.misses_eager()) rest -= kMissing + kLaneGap;
   rest -= facing * (lane_height + kLaneGap) + ribbon;
   if (rest < 0) {  // low: nothing but what faces each other
     lane_height = std::max(kLeastLane, lane_height + rest / std::max(1.0, facing));
@@ -542,7 +544,7 @@ TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
   if (timeline.memory_peak > 0 && rest >= kLeastMemory) out.memory_height = take(kMostMemory);
   double y = out.ruler + kTop;
   out.missing_top = y;
-  if (timeline.script) y += kMissing + kLaneGap;
+  if (timeline.misses_eager()) y += kMissing + kLaneGap;
   for (size_t i = 0; i < timeline.lanes.size(); ++i) {
     if (static_cast<int>(i) == timeline.facing_compiled && timeline.facing_eager >= 0) {
       out.ribbon_top = y;

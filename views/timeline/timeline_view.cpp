@@ -45,6 +45,7 @@ QString TimelineView::subtitle() const {
     parts << doubt;
   const QString kept = keptCalls(*session(), run());
   if (timeline_ && !timeline_->steps.empty()) parts << steps_text(*timeline_);
+  if (const QString both = timeline_ ? both_text(*timeline_) : QString(); !both.isEmpty()) parts << both;
   if (timeline_ && timeline_->script)
     parts << QStringLiteral("calls of what was compiled, as they happened")
           << (kept.isEmpty() ? QStringLiteral("all of them") : kept);
@@ -150,7 +151,7 @@ void TimelineView::open_first() {
   const int steady = timeline_ ? steady_step(*timeline_) : -1;
   if (steady < 0) return;
   const ScriptStep& step = timeline_->steps[static_cast<size_t>(steady)];
-  const auto wide = static_cast<double>(step.end - step.start);
+  const auto wide = static_cast<double>(std::max(step.end, eager_step(*timeline_).end) - step.start);
   window_.scale = (width() - window_.left) / (wide * (1 + 2 * kBesideStep));
   window_.from = step.start - static_cast<int64_t>(wide * kBesideStep);
   opened_ = window_;

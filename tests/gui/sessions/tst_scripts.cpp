@@ -13,12 +13,15 @@ using views::TimelineLane;
 namespace {
 
 constexpr int kSteps = 10;
+constexpr size_t kShown = 6;
+constexpr Id kNode = make_id(Kind::Node, 1), kLaunch = make_id(Kind::Launch, 1);
 constexpr int64_t kStart = 5'000'000, kStep = 1'000'000, kCompile = 8'000'000;
 
 // Forward, backward, an optimizer step and data loading, ten times; the first compiles, and so does the
 // fifth.
+// eager: it was run eagerly too, and the seventh step is shown.
 struct Training {
-  Training() {
+  explicit Training(bool eager = false) {
     const std::string path = folder.filePath("train.vitrine").toStdString();
     w = Writer::create(path).take();
     run = w->next(Kind::Run);
@@ -46,9 +49,27 @@ struct Training {
     }
     lane(1, "call", start, duration, entity, "compile 0/0");
     lane(2, "range", beside, beside_for, {}, "optimizer step");
+    if (eager) eager_side(start);
     w->finish("finished");
     w.reset();
     session = kit::SessionData::load(path).value();
+  }
+
+  // A launch in each call, and above the seventh step what it replaced: eager's takes twice as long.
+  void eager_side(const std::vector<int64_t>& calls) {
+    std::vector<int64_t> start;
+    for (size_t i = 0; i < calls.size(); i += 2) start.push_back(calls[i]);
+    lane(3, "launch", start, std::vector<int64_t>(start.size(), kStep / 10),
+         std::vector<int64_t>(start.size(), kLaunch), "K0 gelu");
+    lane(4, "range", {start[kShown] + kStep}, {kStep / 2}, {}, "optimizer step", "eager");
+    lane(5, "thread", {start[kShown] + kStep / 10, start[kShown] + kStep}, {kStep / 5, kStep}, {kNode, 0},
+         "gelu", "eager", {kLaunch, 0});
+    for (const auto& [side, ns] : {std::pair("eager", 2.0 * kStep), std::pair("compiled", 1.0 * kStep)}) {
+      MeasurementRow row;
+      row.run = run, row.kind = "step", row.side = side, row.calls = 5;
+      row.lower_ns = row.median_ns = row.upper_ns = ns;
+      w->put(row);
+    }
   }
 
   Id compilation(Id segment, const char* label, int64_t start, int64_t times) {
@@ -65,12 +86,14 @@ struct Training {
     return w->blob({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0])});
   }
   void lane(int64_t id, const char* kind, const std::vector<int64_t>& start,
-            const std::vector<int64_t>& duration, const std::vector<int64_t>& entity, const char* name) {
+            const std::vector<int64_t>& duration, const std::vector<int64_t>& entity, const char* name,
+            const char* side = "compiled", const std::vector<int64_t>& relation = {}) {
     LaneRow row;
-    row.id = id, row.run = run, row.side = "compiled", row.kind = kind, row.label = kind, row.ordinal = id;
+    row.id = id, row.run = run, row.side = side, row.kind = kind, row.label = kind, row.ordinal = id;
     row.count = static_cast<int64_t>(start.size()), row.start = blob(start), row.duration = blob(duration);
     row.name = blob(std::vector<int32_t>(start.size(), static_cast<int32_t>(w->name(name, "opaque"))));
     if (!entity.empty()) row.entity = blob(entity);
+    if (!relation.empty()) row.relation = blob(relation);
     w->put(row);
   }
 
@@ -145,6 +168,29 @@ class TestScripts : public QObject {
     QVERIFY(rig.view.window_of_time().x(step.end) < 700);  // it still is that step
     rig.view.zoom(kit::Zoom::Fit);
     QVERIFY(rig.view.window_of_time().x(timeline_->end_ns) < 700);
+  }
+
+  // Eager's lanes are one step's: they face the compiled step of the same number, at which the view opens.
+  void theEagerStepStandsAboveTheCompiledOneOfItsNumber() {
+    const Training both(true);
+    const views::TimelinePtr t = views::load_timeline(*both.session, both.run);
+    QVERIFY(t->script && !t->misses_eager() && timeline_->misses_eager());
+    QStringList labels;
+    for (const TimelineLane& lane : t->lanes) labels << lane.label;
+    QCOMPARE(labels, QStringList({"steps", "compiling", "range", "thread", "launch", "call", "range"}));
+    QCOMPARE(t->facing_eager, 3);
+    QCOMPARE(t->facing_compiled, 4);
+    QCOMPARE(views::steady_step(*t), static_cast<int>(kShown));
+    QCOMPARE(t->ribbons.size(), size_t{1});
+    QCOMPARE(t->ribbons[0].compiled, kShown);
+    QCOMPARE(views::both_text(*t).replace(QChar(0x202f), ' '),
+             QStringLiteral("a step: eager 2.00 ms, compiled 1.00 ms, 2.00×"));
+    QVERIFY(views::both_text(*timeline_).isEmpty());
+    Rig<views::TimelineView> rig(both.session, "timeline", {900, 300});
+    rig.settle();
+    const views::TimeWindow seen = rig.view.window_of_time();
+    QVERIFY(seen.x(t->steps[kShown].start) > seen.left && seen.x(views::eager_step(*t).end) < 900);
+    QVERIFY2(rig.view.subtitle().contains("a step: eager"), qPrintable(rig.view.subtitle()));
   }
 
  private:
