@@ -179,6 +179,8 @@ void RunDialog::buildSwitches(QFormLayout* form) {
   train_ = toggle(grid, "Train: forward and backward",
                   "A module in training mode, and the gradients of the sum of its results");
   take_over_ = toggle(grid, "Take over torch.compile", "Compile what the script gives to torch.compile");
+  eager_too_ = toggle(grid, "Run the script eagerly, too",
+                      "Once more, so that a step can be compared: what it writes or sends happens twice");
   fullgraph_ = toggle(grid, "One graph, or an error", "fullgraph=True: an error instead of a graph break");
   freezing_ = toggle(grid, "Weights are constant", "Products keep what they pack of them between calls");
   check_ = toggle(grid, "Compare every graph with eager", "Not the outputs only");
@@ -251,6 +253,7 @@ void RunDialog::set(const RunRequest& request) {
   repeats_->setText(QString::number(request.repeats));
   train_->setChecked(request.train);
   take_over_->setChecked(request.take_over);
+  eager_too_->setChecked(request.eager_too);
   fullgraph_->setChecked(request.fullgraph);
   freezing_->setChecked(request.freezing);
   check_->setChecked(request.check);
@@ -277,6 +280,7 @@ RunRequest RunDialog::request() const {
   out.repeats = qBound(0, repeats_->text().toInt(), kMostRepeats);
   out.train = train_->isChecked();
   out.take_over = take_over_->isChecked();
+  out.eager_too = eager_too_->isChecked();
   out.fullgraph = fullgraph_->isChecked();
   out.freezing = freezing_->isChecked();
   out.check = check_->isChecked();
@@ -301,6 +305,8 @@ QString RunDialog::problem() const {
   const bool script = chosen->name.isEmpty() && contents_.script;
   if (script && (asked.train || !asked.device.isEmpty() || !asked.target.isEmpty()))
     return QStringLiteral("Training, device and target need an entry: the file is a script.");
+  if (asked.eager_too && asked.check)
+    return QStringLiteral("What compares every graph makes steps longer: eager's cannot be set beside them.");
   if (!chosen->name.isEmpty() && asked.take_over)
     return QStringLiteral("What takes over torch.compile is the script itself, without an entry.");
   QString empty;
@@ -376,6 +382,8 @@ void RunDialog::showInputs() {
   script_->setEnabled(script);
   take_over_->setEnabled(own);
   if (!own) take_over_->setChecked(false);
+  eager_too_->setEnabled(script);
+  if (!script) eager_too_->setChecked(false);
   if (script && contents_.torch_compile && kept_.file != file_->text().trimmed())
     take_over_->setChecked(true);
   // The row is as high as what stands in it: the form would go by what stood there before.

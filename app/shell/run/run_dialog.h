@@ -56,7 +56,7 @@ class RunDialog : public QDialog {
   QWidget* inputs_box_;
   QGridLayout* inputs_;
   QList<QLineEdit*> fields_;  // one a parameter
-  QCheckBox *train_, *take_over_, *fullgraph_, *freezing_, *check_, *watch_;
+  QCheckBox *train_, *take_over_, *eager_too_, *fullgraph_, *freezing_, *check_, *watch_;
   QLabel* said_;
   QPushButton *run_, *again_;
 };

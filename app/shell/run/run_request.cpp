@@ -21,8 +21,9 @@ struct FlagOption {
   const char* name;
   bool RunRequest::* field;
 };
-constexpr std::array<FlagOption, 6> kFlags = {{{"--train", &RunRequest::train},
+constexpr std::array<FlagOption, 7> kFlags = {{{"--train", &RunRequest::train},
                                                {"--take-over", &RunRequest::take_over},
+                                               {"--eager-too", &RunRequest::eager_too},
                                                {"--fullgraph", &RunRequest::fullgraph},
                                                {"--freezing", &RunRequest::freezing},
                                                {"--grad", &RunRequest::grad},

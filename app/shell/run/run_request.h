@@ -14,7 +14,7 @@ struct RunRequest {
   QString mode, device, target, dynamic;  // "": as it is without
   int repeats = 20;
   bool train = false, take_over = false, fullgraph = false, freezing = false, grad = false, check = false;
-  bool watch = false;
+  bool watch = false, eager_too = false;
   QStringList others;  // words that the dialog has no field for
 
   QStringList arguments() const;  // as vitrine._tools.run takes them, without the file

@@ -97,6 +97,7 @@ class TestRunDialog : public fixture::WindowTest {
                             "--target=sm_90",
                             "--input=f32[8,128]",
                             "--input=3",
+                            "--eager-too",
                             "--fullgraph",
                             "--check",
                             "--repeats=3",
