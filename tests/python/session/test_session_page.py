@@ -19,7 +19,7 @@ def names(text):
 def test_every_column_is_told(tmp_path):
     with recorded(tmp_path) as session:
         vitrine.compile(lambda x: x + 1)(torch.ones(2))
-    section = PAGE.split("## Columns")[1]
+    section = PAGE.split("## Columns")[1].split("\n## ")[0]
     everywhere = names(section.split("| table |")[0])
     told = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE))
     db = sqlite3.connect(session.path)

@@ -47,7 +47,7 @@ def test_the_hint_fits_what_happened(tmp_path):
 
 def test_a_first_training_step_is_nothing_to_mend(tmp_path):
     w = torch.ones(3, requires_grad=True)
-    optimizer = torch.optim.RMSprop([w])  # its state is not made before the step
+    optimizer = torch.optim.SGD([w], momentum=0.9, dampening=0.1)  # its state is not made before the step
 
     def step(x):
         if w.grad is not None:
