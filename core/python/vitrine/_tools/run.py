@@ -212,6 +212,7 @@ def run_script(options, recording) -> int:
     if noted and not failure:
         noted.evidence = evidence
         record_eager_side(options, recording, run, noted, timeline, entries)
+    del timeline  # it reads the session, which a traceback would keep open
     nothing = not failure and not recording.compilations()
     if nothing and not options.take_over:
         failure = nothing_compiled(options.file)
