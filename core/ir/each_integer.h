@@ -2,6 +2,7 @@
 // sizes, strides and offsets.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -41,6 +42,16 @@ GraphPtr with_each_integer(const Graph& graph, F&& f) {
   std::vector<Arg> results = graph.results();
   for (Arg& result : results) each_integer(result, f);
   return out.finish(std::move(results));
+}
+
+// As it is at the first sizes: a number for each expression.
+template <class T>
+T at_hints(T of) {
+  each_integer(of, [](Sym& number) { number = number.hint(); });
+  return of;
+}
+inline bool same_at_hints(const Dims& a, const Dims& b) {
+  return std::ranges::equal(a, b, [](const Sym& x, const Sym& y) { return x.hint() == y.hint(); });
 }
 
 // Whether one of them is an expression.

@@ -15,14 +15,10 @@ namespace vitrine::torch_api {
 
 namespace {
 
-bool same_at_hints(const ir::Dims& a, const ir::Dims& b) {
-  return std::ranges::equal(a, b, [](const ir::Sym& x, const ir::Sym& y) { return x.hint() == y.hint(); });
-}
-
 // Takes the layout that a result has at its first sizes, where one follows from it: dims of one element lie
 // anywhere.
 void lay_out_as(const ir::TensorType& found, ir::TensorType& rule) {
-  if (same_at_hints(found.strides, rule.strides)) return;
+  if (ir::same_at_hints(found.strides, rule.strides)) return;
   ir::TensorType other = rule;
   other.strides = found.strides;
   if (auto strides = dense_strides(other)) rule.strides = *strides;
@@ -65,8 +61,7 @@ std::vector<FallbackArg> OperatorCall::args_at_hints(std::deque<ir::TensorType>&
   std::vector<FallbackArg> out = fallback_args();
   for (size_t i = 0; i < out.size(); ++i) {
     for (const ir::TensorType*& type : out[i].tensors) {
-      types.push_back(*type);
-      ir::each_integer(types.back(), [](ir::Sym& number) { number = number.hint(); });
+      types.push_back(ir::at_hints(*type));
       type = &types.back();
     }
     const ir::Arg& arg = bound_[i].arg;
@@ -105,7 +100,7 @@ PyRef OperatorCall::attention_of_expressions(const ops::SizedAttention& row) {
       ir::TensorType& as = types.value()[type++];
       as.device = recording_.at(bound_[0].tensors.at(0)).type.device;
       const ir::TensorType found = type_of(first);
-      if (found.dtype != as.dtype || !same_at_hints(found.sizes, as.sizes)) refuse("another result");
+      if (found.dtype != as.dtype || !ir::same_at_hints(found.sizes, as.sizes)) refuse("another result");
       lay_out_as(found, as);
       made.push_back(fresh(as));
     } else {

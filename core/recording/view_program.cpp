@@ -19,11 +19,6 @@ ir::Node reading_slots(ir::Node node, const std::function<int32_t(ir::Ref)>& slo
   return node;
 }
 
-ir::Node at_hints(ir::Node node) {
-  ir::each_integer(node, [](ir::Sym& number) { number = number.hint(); });
-  return node;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ViewProgram>> ViewProgram::make(const ViewReplay& views,

@@ -78,13 +78,9 @@ void enter_types(const Trace& trace, const SizedRecording& first, SymbolicGraph&
   }
 }
 
-bool same_at_hints(const ir::Dims& a, const ir::Dims& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const ir::Sym& x, const ir::Sym& y) { return x.hint() == y.hint(); });
-}
 bool same_at_hints(const ir::TensorType& a, const ir::TensorType& b) {
   return a.dtype == b.dtype && a.device == b.device && a.offset.hint() == b.offset.hint() &&
-         same_at_hints(a.sizes, b.sizes) && same_at_hints(a.strides, b.strides);
+         ir::same_at_hints(a.sizes, b.sizes) && ir::same_at_hints(a.strides, b.strides);
 }
 
 // Two arguments of nodes at the same place of two graphs.
