@@ -1,6 +1,7 @@
 #include "core/capture/segment/instance.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/ir/substitute.h"
@@ -200,31 +201,42 @@ bool is_for_its_sizes(const Trace& trace) {
   });
 }
 
-// The graph for the sizes of the trace itself. It is recorded again where other tensors may tell more.
-void record_first(const Trace& trace, const std::vector<PyObject*>& inputs, SymbolicGraphs& graphs) {
-  if (!graphs.empty() && (!graphs[0]->again || graphs[0]->tries >= kTries)) return;
-  const int tries = graphs.empty() ? 0 : graphs[0]->tries;
-  std::vector<int64_t> hints;
-  for (const ir::Symbol& symbol : trace.symbolic->table.symbols()) hints.push_back(symbol.hint);
-  graphs.resize(1);
-  graphs[0] = record_symbolically(trace, inputs, {trace.graphs, trace.joint.get(), hints});
+// How often the first graph with expressions was recorded, where it is to be now: other tensors may tell
+// more.
+std::optional<int> tries_of_first(const SymbolicGraphs& graphs) {
+  if (graphs.empty()) return 0;
+  if (graphs[0]->again && graphs[0]->tries < kTries) return graphs[0]->tries;
+  return {};
+}
+
+void record_first(const Trace& trace, const std::vector<PyObject*>& inputs, const SizedRecording& sizes,
+                  SymbolicGraphs& graphs) {
+  const int tries = tries_of_first(graphs).value_or(0);
+  graphs.assign(1, record_symbolically(trace, inputs, sizes));
   graphs[0]->tries = tries + 1;
 }
 
-// The instance that one more graph with expressions gives; null: there is none.
+// The graph for the sizes of the trace itself.
+void record_own(const Trace& trace, const std::vector<PyObject*>& inputs, SymbolicGraphs& graphs) {
+  if (!tries_of_first(graphs)) return;
+  std::vector<int64_t> hints;
+  for (const ir::Symbol& symbol : trace.symbolic->table.symbols()) hints.push_back(symbol.hint);
+  record_first(trace, inputs, {trace.graphs, trace.joint.get(), hints}, graphs);
+}
+
+// The instance that a graph with expressions for these sizes gives; null: there is none.
 std::shared_ptr<Instance> by_another_graph(const Trace& trace, const CallSizes& sizes,
                                            const std::vector<PyObject*>& inputs, const Instance& recorded,
                                            SymbolicGraphs& graphs) {
-  const bool again = graphs.size() == 1 && graphs[0]->again && graphs[0]->tries < kTries;
-  const bool first = trace.graphs.captured && is_for_its_sizes(trace) && (graphs.empty() || again);
-  if ((!first && !may_be_another(graphs, recorded.values)) ||
-      (trace.joint != nullptr) != (recorded.joint != nullptr))
-    return nullptr;
+  if ((trace.joint != nullptr) != (recorded.joint != nullptr)) return nullptr;
   const torch_api::Joint* joint = recorded.joint ? &recorded.joint->whole() : nullptr;
-  const int tries = again ? graphs[0]->tries : 0;
-  if (first) graphs.clear();
-  graphs.push_back(record_symbolically(trace, inputs, {recorded.graphs, joint, recorded.values}));
-  graphs.back()->tries = tries + 1;
+  const SizedRecording here{recorded.graphs, joint, recorded.values};
+  if (trace.graphs.captured && tries_of_first(graphs) && is_for_its_sizes(trace))
+    record_first(trace, inputs, here, graphs);
+  else if (may_be_another(graphs, recorded.values))
+    graphs.push_back(record_symbolically(trace, inputs, here));
+  else
+    return nullptr;
   return evaluated_instance(trace, graphs.back(), sizes);
 }
 
@@ -269,7 +281,7 @@ NewInstance recorded_instance(const Trace& trace, const CallSizes& sizes,
 
 NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,
                          SymbolicGraphs& graphs) {
-  if (trace.graphs.captured && !is_for_its_sizes(trace)) record_first(trace, inputs, graphs);
+  if (trace.graphs.captured && !is_for_its_sizes(trace)) record_own(trace, inputs, graphs);
   for (const std::shared_ptr<SymbolicGraph>& graph : graphs)
     if (auto instance = evaluated_instance(trace, graph, sizes)) return {std::move(instance), false};
   NewInstance made = recorded_instance(trace, sizes, inputs);
