@@ -200,7 +200,7 @@ int LtProduct::describe(const LtProblem& p) {
 
 // Partial sums are added as f32, whatever the output's type: at least as exact as PyTorch's own under any
 // setting.
-int LtProduct::ask(const LtProblem& p, int wanted, int64_t workspace) {
+Status LtProduct::ask(const LtProblem& p, int wanted, int64_t workspace) {
   void* preference = nullptr;
   CublasStatus failed = lt()->preference_create(&preference);
   auto set = [&](int attribute, const auto& value) {
@@ -218,7 +218,9 @@ int LtProduct::ask(const LtProblem& p, int wanted, int64_t workspace) {
   if (preference) lt()->preference_destroy(preference);
   results_.resize(static_cast<size_t>(failed ? 0 : found));
   std::erase_if(results_, [](const Heuristic& h) { return h.state != 0; });
-  return failed;
+  if (failed) return Error{words(failed)};
+  if (results_.empty()) return Error{"cuBLASLt has no algorithm for this product"};
+  return {};
 }
 
 // The GPU is current.
@@ -236,8 +238,7 @@ Result<std::unique_ptr<LtProduct>> LtProduct::make(const LtProblem& problem, int
   const CurrentGpu current(problem.device);
   auto made = described(problem);
   if (!made) return made;
-  if (const CublasStatus failed = made.value()->ask(problem, wanted, workspace)) return Error{words(failed)};
-  if (made.value()->results_.empty()) return Error{"cuBLASLt has no algorithm for this product"};
+  if (Status failed = made.value()->ask(problem, wanted, workspace)) return *failed;
   return made;
 }
 
@@ -294,8 +295,7 @@ Result<std::unique_ptr<LtProduct>> LtProduct::make_for_any_size(const LtProblem&
   const std::vector<int64_t> kind = kind_of(problem);
   const auto at = known.find(kind);
   if (at != known.end() && made.value()->computes(at->second, workspace)) return made;
-  if (const CublasStatus failed = made.value()->ask(problem, 1, workspace)) return Error{words(failed)};
-  if (made.value()->results_.empty()) return Error{"cuBLASLt has no algorithm for this product"};
+  if (Status failed = made.value()->ask(problem, 1, workspace)) return *failed;
   if (known.size() >= kMostKinds) known.clear();
   known.insert_or_assign(kind, made.value()->results_.front());
   return made;

@@ -73,7 +73,7 @@ class LtProduct {
   static Result<std::unique_ptr<LtProduct>> described(const LtProblem& problem);
   int describe(const LtProblem& problem);
   bool computes(const Heuristic& known, int64_t workspace);
-  int ask(const LtProblem& problem, int wanted, int64_t workspace);
+  Status ask(const LtProblem& problem, int wanted, int64_t workspace);
 
   int device_ = 0;
   void *handle_ = nullptr, *operation_ = nullptr, *left_ = nullptr, *right_ = nullptr, *added_ = nullptr,
