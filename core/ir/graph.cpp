@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/base/result.h"
+#include "core/base/words.h"
 #include "core/ir/each_integer.h"
 
 namespace vitrine::ir {
@@ -202,7 +203,7 @@ Arg map_refs(const Arg& arg, const std::function<Arg(Ref)>& f) {
 std::string name_and_place(const Node& node) {
   const Origin& o = node.origin;
   if (o.file.empty()) return node.name;
-  return node.name + " at " + o.file.substr(o.file.rfind('/') + 1) + ":" + std::to_string(o.line);
+  return node.name + " at " + file_name(o.file) + ":" + std::to_string(o.line);
 }
 
 std::string short_op(const std::string& op) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/base/csv.h"
 #include "core/session/opening.h"
 #include "core/session/sql.h"
 #include "core/session/unpack.h"
@@ -253,16 +254,6 @@ Result<QueryResult> query(const std::string& path, const std::string& asked, con
                                          : watch.stopped);
   out.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - watch.began).count();
   return out;
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
 }
 
 std::string csv_text(const QueryResult& result) {

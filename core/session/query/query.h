@@ -56,6 +56,5 @@ Result<QueryResult> query(const std::string& path, const std::string& sql, const
 
 // Header and rows; a value that holds a comma, a quote or a line's end stands in quotes.
 std::string csv_text(const QueryResult& result);
-std::string csv_cell(const std::string& text);
 
 }  // namespace vitrine::session

@@ -2,15 +2,14 @@
 
 #include <QRegularExpression>
 
+#include "core/base/csv.h"
 #include "views/kit/text/numbers.h"
 
 namespace vitrine::kit {
 
 QString separated(QStringList cells, bool csv) {
-  static const QRegularExpression special(QStringLiteral("[,\"\\r\\n]"));
   if (csv)
-    for (QString& cell : cells)
-      if (cell.contains(special)) cell = '"' + cell.replace('"', QStringLiteral("\"\"")) + '"';
+    for (QString& cell : cells) cell = QString::fromStdString(csv_cell(cell.toStdString()));
   return cells.join(csv ? ',' : '\t');
 }
 
