@@ -54,7 +54,7 @@ RunController::RunController(Document* document, QObject* parent) : QObject(pare
   connect(&engine_, &EngineProcess::noted, this,
           [this](const QString& text) { Q_EMIT message(kit::Tone::Info, text, ""); });
   connect(&engine_, &EngineProcess::readFiles, this, [this](const QStringList& files) {
-    if (watch_) files_.set(files);
+    if (last_.watch) files_.set(files);
   });
   connect(&files_, &WatchedFiles::changed, this, &RunController::changed);
   connect(&engine_, &EngineProcess::movedTo, this, [this](const QString& session) {
@@ -80,7 +80,7 @@ QString RunController::sessionFor(const QString& file) {
 QString RunController::file() const {
   const auto& session = document_->session();
   // A run that has left nothing yet, or nothing at all, is repeated by its file.
-  if (!session || QString::fromStdString(session->path) == last_session_) return last_file_;
+  if (!session || QString::fromStdString(session->path) == last_session_) return last_.file;
   if (session->imported()) return {};  // what its record names is a stranger's
   auto there = [](const std::string& path) { return QFileInfo::exists(QString::fromStdString(path)); };
   if (const auto it = session->meta.find("file"); it != session->meta.end())
@@ -106,7 +106,7 @@ QStringList RunController::arguments() const {
 
 void RunController::start(const QString& file, const QStringList& arguments) {
   RunRequest request = RunRequest::of(file, arguments);
-  request.watch = watch_ && file == last_.file;
+  request.watch = last_.watch && file == last_.file;
   start(request);
 }
 
@@ -117,8 +117,7 @@ void RunController::start(const RunRequest& request) {
         QStringLiteral("%1 was not started: one run at a time.").arg(QFileInfo(request.file).fileName()));
     return;
   }
-  watch_ = request.watch;
-  files_.set(watch_ ? QStringList{request.file} : QStringList());
+  files_.set(request.watch ? QStringList{request.file} : QStringList());
   keepRequest(request);
   begin(request, true);
 }
@@ -127,7 +126,6 @@ void RunController::start(const RunRequest& request) {
 // is.
 void RunController::begin(const RunRequest& request, bool shown) {
   last_ = request;
-  last_file_ = request.file;
   said_.clear();
   shown_ = shown;
   pending_ = false;
@@ -146,17 +144,16 @@ void RunController::repeat() {
 }
 
 void RunController::setWatch(bool on) {
-  watch_ = on && !last_.file.isEmpty();
-  last_.watch = watch_;
-  if (!watch_)
+  last_.watch = on && !last_.file.isEmpty();
+  if (!last_.watch)
     files_.set({});
   else if (files_.files().isEmpty())
     files_.set({last_.file});
   Q_EMIT stateChanged();
 }
 
-void RunController::changed(const QStringList& files) {
-  if (!watch_) return;
+void RunController::changed() {
+  if (!last_.watch) return;
   pending_ = engine_.running();
   if (!pending_) begin(last_, false);
 }
@@ -226,7 +223,7 @@ void RunController::end(const EngineEnd& end) {
   const QString until = shown_ ? QStringLiteral("Everything until then is shown.")
                                : QStringLiteral("The last run that finished is still shown.");
   if (!shown_ && finished) Q_EMIT recorded();
-  if (watch_ && pending_) QTimer::singleShot(0, this, [this] { changed({}); });
+  if (last_.watch && pending_) QTimer::singleShot(0, this, [this] { changed(); });
   if (end.kind == EngineEnd::Died) {
     const QString during = end.during.isEmpty() ? QString() : " during " + end.during;
     Q_EMIT message(kit::Tone::Warn,

@@ -26,7 +26,7 @@ class RunController : public QObject {
   RunRequest lastRequest() const;
   // Records again whenever the file of the last run, or one that it imported from its folder, has changed.
   void setWatch(bool on);
-  bool watching() const { return watch_; }
+  bool watching() const { return last_.watch; }
   QStringList watched() const { return files_.files(); }
   // As the open session was recorded, once mayRun(); with these arguments besides.
   void again(const QStringList& more = {});
@@ -54,14 +54,13 @@ class RunController : public QObject {
   void tell();  // where it is, and for how long
   void end(const EngineEnd& end);
   void begin(const RunRequest& request, bool shown);  // shown: while it is recorded
-  void changed(const QStringList& files);
+  void changed();
   Document* document_;
   EngineProcess engine_;
   std::function<TrustAnswer(const WouldRun&)> ask_;
-  QString last_file_, last_session_;
+  QString last_session_;
   RunRequest last_;
   WatchedFiles files_;
-  bool watch_ = false;
   bool shown_ = true;     // of the run that goes on: its session is shown as it grows
   bool pending_ = false;  // a file changed while a run went on
   QString said_;
