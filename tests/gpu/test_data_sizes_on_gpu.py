@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
+from tests.python.shapes.test_data_sizes import experts, gradient, mask, nonzero, normed, unique, where
 
 pytestmark = pytest.mark.gpu
 
@@ -13,33 +14,6 @@ pytestmark = pytest.mark.gpu
 def fresh():
     vitrine.reset()
     torch.manual_seed(0)
-
-
-def masked(x):
-    return (x[x > 0] * 2).sin(), x[:, x[0] > 0] + 1
-
-
-def places(x):
-    i = (x > 0).nonzero()
-    return x[i[:, 0], i[:, 1]] * 2, torch.where(x > 0)[0].float().sum()
-
-
-def unique(x):
-    values, inverse, counts = torch.unique((x * 2).round(), return_inverse=True, return_counts=True)
-    return values * 2, inverse + 1, counts.float().mean()
-
-
-def experts(x):
-    out, expert = torch.zeros_like(x), x.sum(-1).abs().long() % 3
-    for e in range(3):
-        rows = (expert == e).nonzero().squeeze(-1)
-        out = out.index_add(0, rows, (x[rows] @ x.T @ x).relu() + e)
-    return out
-
-
-def normed(x):
-    rows = x[x[:, 0] > 0]
-    return F.softmax(F.layer_norm(rows, rows.shape[-1:]), -1).sum(0)
 
 
 def dropped(x):
@@ -52,7 +26,7 @@ def of_rows(x):
     return torch.arange(n.item(), device=x.device) * 2, x.repeat_interleave((x[:, 0] > 0).long() + 1, 0)
 
 
-PROGRAMS = [masked, places, unique, experts, normed, dropped, of_rows]
+PROGRAMS = [mask, nonzero, where, unique, experts, normed, dropped, of_rows]
 
 
 def inputs(rows, seed, grad=False):
@@ -77,17 +51,11 @@ def test_one_graph_for_whatever_comes(f, mode):
             same(results[1], results[0])
 
 
-@pytest.mark.parametrize("f", [masked, places, experts, normed], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [mask, nonzero, where, experts, normed], ids=lambda f: f.__name__)
 def test_gradients(f):
     compiled = vitrine.compile(f, fullgraph=True)
     for seed in range(6):
-        found = []
-        for each in (f, compiled):
-            x = inputs(7, seed, grad=True)
-            results = each(x)
-            sum(r.sum() for r in (results if isinstance(results, tuple) else (results,)) if r.requires_grad).backward()
-            found.append(x.grad)
-        same(found[1], found[0])
+        same(gradient(compiled, inputs(7, seed, grad=True)), gradient(f, inputs(7, seed, grad=True)))
 
 
 def test_ragged_parts():

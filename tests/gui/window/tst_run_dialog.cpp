@@ -146,12 +146,8 @@ class TestRunDialog : public fixture::WindowTest {
   void whatIsAskedReachesTheEngine() {
     MainWindow window;
     window.show();
-    RunDialog* dialog = window.openRunDialog(program_);
-    read(*dialog);
-    field<QComboBox>(*dialog, "Entry")->setCurrentIndex(1);
-    field<QLineEdit>(*dialog, "x")->setText("f32[2,8]");
+    RunDialog* dialog = withInput(window);
     field<QComboBox>(*dialog, "Mode")->setCurrentIndex(1);
-    field<QComboBox>(*dialog, "Sizes")->setCurrentIndex(1);
     box(*dialog, "Train")->setChecked(true);
     runButton(*dialog)->click();
     QTRY_VERIFY(!window.runs()->running() && window.document()->session());
@@ -220,12 +216,8 @@ class TestRunDialog : public fixture::WindowTest {
     if (!probe.waitForFinished(60'000) || probe.exitCode() != 0) QSKIP("There is no Python with vitrine.");
     MainWindow window;
     window.show();
-    RunDialog* dialog = window.openRunDialog(program_);
-    read(*dialog);
-    field<QComboBox>(*dialog, "Entry")->setCurrentIndex(1);
-    field<QLineEdit>(*dialog, "x")->setText("f32[2,8]");
+    RunDialog* dialog = withInput(window);
     field<QLineEdit>(*dialog, "Measured calls")->setText("0");
-    field<QComboBox>(*dialog, "Sizes")->setCurrentIndex(1);
     RunRequest request = dialog->request();
     request.python = real_;
     dialog->reject();
@@ -268,6 +260,15 @@ class TestRunDialog : public fixture::WindowTest {
     for (auto* each : dialog.findChildren<QPushButton*>())
       if (each->isDefault()) return each;
     qFatal("the dialog has no default button");
+  }
+  // The dialog of the program, for its function with an input of its own and symbols for sizes.
+  RunDialog* withInput(MainWindow& window) const {
+    RunDialog* dialog = window.openRunDialog(program_);
+    read(*dialog);
+    field<QComboBox>(*dialog, "Entry")->setCurrentIndex(1);
+    field<QLineEdit>(*dialog, "x")->setText("f32[2,8]");
+    field<QComboBox>(*dialog, "Sizes")->setCurrentIndex(1);
+    return dialog;
   }
   static void drop(MainWindow& window, const QString& path) {
     QMimeData data;

@@ -15,18 +15,10 @@ from pathlib import Path
 import pytest
 import torch
 from tests.python.support.places import ROOT
-from tests.python.support.command_line import TINY, said, vitrine, write
+from tests.python.support.command_line import TINY, query, said, vitrine, write
 from tests.python.support.kernel_cache import content, put
 
 F = "import torch\ndef f(x):\n    return (x * 2).relu()\n"
-
-
-def query(session, sql):
-    db = sqlite3.connect(f"file:{session}?mode=ro", uri=True)
-    try:
-        return db.execute(sql).fetchall()
-    finally:
-        db.close()
 
 
 def readable(session):

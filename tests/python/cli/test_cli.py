@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import sqlite3
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.python.support.places import ROOT
-from tests.python.support.command_line import TINY, said, vitrine, write
+from tests.python.support.command_line import TINY, query, said, vitrine, write
 
 STAGES = re.findall(r'^      \{"(\w+)", "', (ROOT / "app/cli/show.cpp").read_text(), re.M)
 
@@ -20,14 +19,6 @@ def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("session")
     session = folder / "block.vitrine"
     return session, vitrine("run", ROOT / "samples/transformer_block.py", "-o", session, "--repeats", 2)
-
-
-def query(session, sql):
-    db = sqlite3.connect(f"file:{session}?mode=ro", uri=True)
-    try:
-        return db.execute(sql).fetchall()
-    finally:
-        db.close()
 
 
 def test_run_prints_stages_and_times(recorded):

@@ -9,16 +9,13 @@ import sys
 from html.parser import HTMLParser
 
 import pytest
-from tests.python.support.command_line import TINY, said, vitrine, write
+from tests.python.support.command_line import TINY, recorded_tiny, said, vitrine, write
 from tests.python.support.places import ROOT
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("export")
-    path = folder / "tiny.vitrine"
-    assert vitrine("run", write(folder, "tiny.py", TINY), "-o", path, "--repeats", 3).returncode == 0
-    return path
+    return recorded_tiny(tmp_path_factory.mktemp("export"))
 
 
 def export(session, tmp_path, *words):

@@ -6,16 +6,13 @@ import json
 import re
 
 import pytest
-from tests.python.support.command_line import TINY, said, vitrine, write
+from tests.python.support.command_line import recorded_tiny, said, vitrine
 from tests.python.support.places import ROOT
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("query")
-    path = folder / "tiny.vitrine"
-    assert vitrine("run", write(folder, "tiny.py", TINY), "-o", path, "--repeats", 3).returncode == 0
-    return path
+    return recorded_tiny(tmp_path_factory.mktemp("query"))
 
 
 def views():

@@ -3,20 +3,11 @@
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import time
 
 import pytest
-from tests.python.support.command_line import TINY, said, vitrine, write
-
-
-def query(session, sql):
-    db = sqlite3.connect(f"file:{session}?mode=ro", uri=True)
-    try:
-        return db.execute(sql).fetchall()
-    finally:
-        db.close()
+from tests.python.support.command_line import TINY, query, said, vitrine, write
 
 
 def test_a_step_of_training_has_a_backward_graph_and_equal_gradients(tmp_path):

@@ -102,17 +102,17 @@ def test_inputs_that_change_their_size(f):
         same(compiled(x), f(x))
 
 
+def gradient(call, x):
+    results = call(x)
+    sum(r.sum() for r in (results if isinstance(results, tuple) else (results,)) if r.requires_grad).backward()
+    return x.grad
+
+
 @pytest.mark.parametrize("f", [nonzero, mask, masked_select, where, repeated, experts, kept_boxes, normed], ids=lambda f: f.__name__)
 def test_gradients(f):
     compiled = vitrine.compile(f, fullgraph=True)
     for seed in range(6):
-        found = []
-        for each in (f, compiled):
-            x = inputs(7, seed, grad=True)
-            results = each(x)
-            sum(r.sum() for r in (results if isinstance(results, tuple) else (results,)) if r.requires_grad).backward()
-            found.append(x.grad)
-        same(found[1], found[0])
+        same(gradient(compiled, inputs(7, seed, grad=True)), gradient(f, inputs(7, seed, grad=True)))
 
 
 def test_ints_are_read():

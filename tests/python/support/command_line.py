@@ -1,6 +1,7 @@
 """Runs the program `vitrine` as a user does."""
 
 import os
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -27,3 +28,19 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 def said(result: subprocess.CompletedProcess) -> str:
     return result.stdout + result.stderr
+
+
+def recorded_tiny(folder: Path) -> Path:
+    """The session of a run of TINY."""
+    path = folder / "tiny.vitrine"
+    result = vitrine("run", write(folder, "tiny.py", TINY), "-o", path, "--repeats", 3)
+    assert result.returncode == 0, said(result)
+    return path
+
+
+def query(session, sql: str) -> list[tuple]:
+    db = sqlite3.connect(f"file:{session}?mode=ro", uri=True)
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
