@@ -40,7 +40,7 @@ def ctest(*choice: str):
 def sanitized():
     """Configures, builds and runs them in a folder of their own: without Python and Qt, which have leaks of their own."""
     folder = BUILD / "sanitized"
-    options = ["-DVITRINE_SANITIZE=ON", "-DVITRINE_ENGINE=OFF", "-DVITRINE_APP=OFF", f"-DPython3_EXECUTABLE={sys.executable}"]
+    options = ["-DVITRINE_OPTIMIZATION=-O1", "-DVITRINE_SANITIZE=ON", "-DVITRINE_ENGINE=OFF", "-DVITRINE_APP=OFF", f"-DPython3_EXECUTABLE={sys.executable}"]
     steps = [
         ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *options],
         ["cmake", "--build", str(folder), "-j2"],
@@ -68,7 +68,7 @@ def frames_312():
     if not python:
         return ["echo", "skipped: no CPython 3.12 with headers was found; VITRINE_PYTHON312 names one"]
     folder = BUILD / "python312"
-    options = [f"-DPython3_EXECUTABLE={python}", "-DVITRINE_APP=OFF", "-DVITRINE_KERNEL_COMPILER=OFF", "-DVITRINE_TESTS=OFF"]
+    options = ["-DVITRINE_OPTIMIZATION=-O1", f"-DPython3_EXECUTABLE={python}", "-DVITRINE_APP=OFF", "-DVITRINE_KERNEL_COMPILER=OFF", "-DVITRINE_TESTS=OFF"]
     run = ["env", f"PYTHONPATH={folder / 'python'}{os.pathsep}{ROOT}", python]
     steps = [
         ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *options],
