@@ -69,6 +69,13 @@ void index_add(Vjp& v) {
   v.let("g", v.op("aten.index_select.default", {v.g(), v.arg(1), v.in(2)}));
   v.give(3, v.reshape(v.eval("g * factor"), v.sizes(3)));
 }
+// y = x with s written at an index of a dimension: x gets g but there, s gets g from there
+void index_copy(Vjp& v) {
+  if (v.wants(0))
+    v.give(0, v.op("aten.index_copy.default", {v.g(), v.arg(1), v.in(2), v.zeros(v.g(), v.sizes(3))}));
+  if (v.wants(3))
+    v.give(3, v.reshape(v.op("aten.index_select.default", {v.g(), v.arg(1), v.in(2)}), v.sizes(3)));
+}
 // The mask of y = x with x[mask] = s, which lies over the first dimensions.
 std::optional<Ref> leading_mask(Vjp& v) {
   const auto& indices = v.arg(1).as<std::vector<Arg>>();
@@ -113,7 +120,7 @@ const std::vector<RuleRow> kIndexRules = {
     {"aten.index_select.default", index_select}, {"aten.index.Tensor", index},
     {"aten.scatter.src", scatter_source},        {"aten.scatter.value", scatter_value},
     {"aten.scatter_add.default", scatter_add},   {"aten.index_put.default", index_put},
-    {"aten.index_add.default", index_add},
+    {"aten.index_add.default", index_add},       {"aten.index_copy.default", index_copy},
 };
 
 }  // namespace vitrine::autodiff

@@ -68,7 +68,7 @@ void ProgramBuilder::find_uses() {
     int unit = fused_.unit_of[l];
     if (unit < 0) continue;
     const ir::Node& n = loops_.graph->node(loop.node);
-    bool aliases = loop.kind == Loop::Kind::opaque && ops::may_alias(n);
+    bool aliases = loop.kind == Loop::Kind::opaque && ops::may_alias(n) && !own_attention(n);
     auto use = [&](Ref root) {
       auto producer = loops_.loop_of.find(root.node);
       if (producer != loops_.loop_of.end() && fused_.unit_of[producer->second] == unit) return;
@@ -112,8 +112,9 @@ bool ProgramBuilder::may_share(Ref root, size_t copy) const {
   const std::vector<size_t>& readers = readers_.of(root);
   return std::any_of(readers.begin(), readers.end(), [&](size_t l) {
     const Loop& loop = loops_.loops[l];
-    return l != copy && fused_.unit_of[l] >= 0 && loop.kind == Loop::Kind::opaque &&
-           ops::may_alias(loops_.graph->node(loop.node));
+    const ir::Node& n = loops_.graph->node(loop.node);
+    return l != copy && fused_.unit_of[l] >= 0 && loop.kind == Loop::Kind::opaque && ops::may_alias(n) &&
+           !own_attention(n);
   });
 }
 
@@ -356,18 +357,21 @@ void ProgramBuilder::add_call(int u) {
   if (written_at_once_.contains(u)) return;
   const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
   const ir::Node& n = loops_.graph->node(loops_.loops[unit.loops[0]].node);
+  if (unit.kind == Loop::Kind::opaque && add_attention(u)) return;
   Step step;
   step.may_fail = !cannot_fail(n);
   step.kind = unit.kind == Loop::Kind::library ? Step::Kind::library : Step::Kind::opaque;
   step.label = unit.label;
   step.node = n;
   ir::each_ref(n, [&](Ref r) { step.buffers.push_back(buffer_for(r)); });
-  for (size_t i = 0; i < n.outputs.size(); ++i)
+  const int32_t input = step.kind == Step::Kind::opaque ? change_input(u, step) : -1;
+  if (input >= 0) step.outs.push_back(input), step.writes_input = true;
+  for (size_t i = 0; i < n.outputs.size() && input < 0; ++i)
     step.outs.push_back(new_buffer({n.id, static_cast<int32_t>(i)}));
   if (step.kind == Step::Kind::library) offer_product(unit, step);
   bool allocates = step.kind == Step::Kind::opaque ||
                    (step.kind == Step::Kind::library && n.op.find("convolution") != std::string::npos);
-  if (step.kind == Step::Kind::opaque) change_in_place(u, step);
+  if (step.kind == Step::Kind::opaque && input < 0) change_in_place(u, step);
   for (int32_t b : step.outs)
     if (allocates && step.node.op == n.op)
       program_.buffers[static_cast<size_t>(b)].kind = BufferKind::foreign;

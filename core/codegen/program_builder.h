@@ -8,6 +8,7 @@
 #include "core/codegen/codegen_options.h"
 #include "core/codegen/schedule/schedule.h"
 #include "core/fusion/fuse.h"
+#include "core/ops/attention/one_query.h"
 
 namespace vitrine::codegen {
 
@@ -38,11 +39,15 @@ class ProgramBuilder {
   void add_horizontal(int unit);  // program_horizontal.cpp
   void add_scattering(int unit);  // program_scatter.cpp
   void add_scan(int unit);
-  void add_ordered(int unit, int32_t result, const fusion::LoopProgram& fill, const fusion::Unit& first);
+  void add_ordered(int unit, int32_t result, bool filled, const fusion::LoopProgram& fill,
+                   const fusion::Unit& first);
   bool take_over(int unit, ir::Ref copied, int32_t result);  // program_in_place.cpp
+  int32_t changed_input(int unit, ir::Ref copied, ir::Ref result);
+  std::optional<ir::Ref> copied_by(const ir::Node& node) const;
+  int32_t change_input(int unit, Step& step);
   void change_in_place(int unit, Step& step);
-  void add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int position, int32_t result,
-                std::string label);
+  void add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int position, ir::Ref value,
+                int32_t result, std::string label, bool writes_input = false);
   void horizontal_buffers(int unit, const std::vector<Schedule>& all, size_t member, Step& step);
   std::vector<ir::Ref> stored(const fusion::Group& group) const;
   Schedule cpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
@@ -55,6 +60,8 @@ class ProgramBuilder {
   void offer_shapes(const fusion::Unit& unit, const Schedule& schedule, Step& step);
   void offer_algorithms(Step& step, int32_t chosen) const;
   void add_call(int unit);
+  std::optional<ops::OneQuery> own_attention(const ir::Node& node) const;  // program_attention.cpp
+  bool add_attention(int unit);
   bool cannot_fail(const ir::Node& node) const;
   void offer_product(const fusion::Unit& unit, Step& step);
   std::optional<Alternative> with_product(size_t product, const Schedule& schedule, const Step& step,

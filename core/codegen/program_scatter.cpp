@@ -1,5 +1,7 @@
 // Steps of what has kernels of its own kind. What writes where an index says: one that fills the result, one
 // that goes through the indices; of ordered sums several. Running sums: one.
+#include <algorithm>
+
 #include "core/codegen/cuda/emit.h"
 #include "core/codegen/cuda/emit_ordered.h"
 #include "core/codegen/cuda/emit_scan.h"
@@ -23,15 +25,21 @@ void ProgramBuilder::add_scattering(int u) {
   auto group = fusion::make_group(fill, first.loops, why);
   VITRINE_CHECK(group, "what fills a result is no group: " + why);
   first.group = std::move(*group);
-  const int32_t result = new_buffer(stored.front());
   const fusion::Loop& loop = loops_.loops[unit.loops.front()];
-  if (loop.ordered) return add_ordered(u, result, fill, first);
-  add_part(fill, first, u, result, unit.label);
-  add_part(loops_, unit, u, result, unit.label + "b");
+  const ir::Ref copied = loop.filled->copied ? loop.filled->copied->value : ir::Ref{};
+  const bool read_besides =
+      std::any_of(loop.operands.begin(), loop.operands.end(), [&](const fusion::Operand& o) {
+        return copied.node >= 0 && o.at.root == loops_.placement(copied).root;
+      });
+  const int32_t input = copied.node < 0 || read_besides ? -1 : changed_input(u, copied, stored.front());
+  const int32_t result = input >= 0 ? input : new_buffer(stored.front());
+  if (loop.ordered) return add_ordered(u, result, input >= 0, fill, first);
+  if (input < 0) add_part(fill, first, u, stored.front(), result, unit.label);
+  add_part(loops_, unit, u, stored.front(), result, unit.label + (input < 0 ? "b" : ""), input >= 0);
 }
 
 // Tables of sums come to all of a result that was 0; otherwise it is filled before.
-void ProgramBuilder::add_ordered(int u, int32_t result, const fusion::LoopProgram& fill,
+void ProgramBuilder::add_ordered(int u, int32_t result, bool filled, const fusion::LoopProgram& fill,
                                  const fusion::Unit& first) {
   const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
   const Schedule schedule =
@@ -39,9 +47,10 @@ void ProgramBuilder::add_ordered(int u, int32_t result, const fusion::LoopProgra
   const cuda::OrderedSums sums = cuda::ordered_sums(schedule, loops_.loops[unit.loops.front()]);
   const std::optional<fusion::Operand>& copied = loops_.loops[unit.loops.front()].filled->copied;
   char letter = 'a';
-  const bool filled = (sums.zero && sums.has_tables()) || (copied && take_over(u, copied->value, result));
+  const bool changes_input = filled;
+  filled = filled || (sums.zero && sums.has_tables()) || (copied && take_over(u, copied->value, result));
   if (!filled) {
-    add_part(fill, first, u, result, unit.label);
+    add_part(fill, first, u, stored(unit.group).front(), result, unit.label);
     ++letter;
   }
   Step step;
@@ -50,6 +59,7 @@ void ProgramBuilder::add_ordered(int u, int32_t result, const fusion::LoopProgra
   for (const Argument& a : schedule.arguments)
     step.buffers.push_back(a.written ? result : buffer_for(a.root));
   step.outs = {result};
+  step.writes_input = changes_input;
   for (ir::TensorType& type : cuda::ordered_memory(schedule, sums)) {
     const int32_t memory = temporary(std::move(type), program_.buffers[static_cast<size_t>(result)].value);
     step.buffers.push_back(memory);
@@ -71,17 +81,17 @@ void ProgramBuilder::add_scan(int u) {
   const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
   const std::vector<ir::Ref> stored = this->stored(unit.group);
   if (stored.empty()) return;  // nobody wants what it computes
-  add_part(loops_, unit, u, new_buffer(stored.front()), unit.label);
+  add_part(loops_, unit, u, stored.front(), new_buffer(stored.front()), unit.label);
 }
 
-// One kernel that writes to `result`.
+// One kernel that writes `value` to `result`.
 void ProgramBuilder::add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int u,
-                              int32_t result, std::string label) {
-  const std::vector<ir::Ref> stored = {program_.buffers[static_cast<size_t>(result)].value};
-  const Schedule schedule = make_schedule(program, unit.group, stored, {0, false, cuda::reserved_words()});
+                              ir::Ref value, int32_t result, std::string label, bool writes_input) {
+  const Schedule schedule = make_schedule(program, unit.group, {value}, {0, false, cuda::reserved_words()});
   Step step;
   step.kind = Step::Kind::kernel;
   step.may_fail = false;
+  step.writes_input = writes_input;
   step.label = std::move(label);
   for (const Argument& a : schedule.arguments)
     step.buffers.push_back(a.written ? result : buffer_for(a.root));

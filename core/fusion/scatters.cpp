@@ -60,21 +60,27 @@ bool scatter_add(NestWriter& w, ScatterTarget& to, std::string& why) {
   return scatter_source(w, to, why);
 }
 
-// out[index[i], j] += alpha source[i, j], dim 0
-bool index_add(NestWriter& w, ScatterTarget& to, std::string& why) {
+// out[index[i], j] = source[i, j], dim 0
+bool index_copy(NestWriter& w, ScatterTarget& to, std::string& why) {
   const Ref index = w.value(2), source = w.value(3);
   const auto d = NestWriter::dim(w.integer(1), w.out().sizes.size());
-  const bool once = w.arg(4) == Arg(int64_t{1}) || w.arg(4) == Arg(1.0);
-  if (!d || !once) return no(why, once ? "a number is added to" : "what is added is scaled");
+  if (!d) return no(why, "a number is written to");
   w.nest.dims = w.type(source).sizes;
   Dims strides(w.nest.dims.size(), 0);
   strides[*d] = w.type(index).strides.at(0);
-  to.adds = true;
   to.strides = w.out().strides;
   to.strides[*d] = 0;
   to.gathered = {{w.index_at(index, std::move(strides)), w.out().strides[*d], w.out().sizes[*d]}};
   w.nest.expr = value_at(w, source);
   return true;
+}
+
+// out[index[i], j] += alpha source[i, j], dim 0
+bool index_add(NestWriter& w, ScatterTarget& to, std::string& why) {
+  const bool once = w.arg(4) == Arg(int64_t{1}) || w.arg(4) == Arg(1.0);
+  if (!once) return no(why, "what is added is scaled");
+  to.adds = true;
+  return index_copy(w, to, why);
 }
 
 // out[indices[...]] += gradient[...], in the order of the indices
@@ -153,9 +159,13 @@ struct ScatterRow {
   Write write;
 };
 constexpr ScatterRow kRows[] = {
-    {"aten.scatter.src", scatter_source},      {"aten.scatter.value", scatter_number},
-    {"aten.scatter_add.default", scatter_add}, {"aten.index_add.default", index_add},
-    {"aten.index_put.default", index_put},     {"aten.embedding_dense_backward.default", embedding_gradient},
+    {"aten.scatter.src", scatter_source},
+    {"aten.scatter.value", scatter_number},
+    {"aten.scatter_add.default", scatter_add},
+    {"aten.index_add.default", index_add},
+    {"aten.index_put.default", index_put},
+    {"aten.index_copy.default", index_copy},
+    {"aten.embedding_dense_backward.default", embedding_gradient},
 };
 const ScatterRow* find(const ir::Node& node) {
   for (const ScatterRow& row : kRows)

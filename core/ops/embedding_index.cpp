@@ -171,6 +171,8 @@ const std::vector<OpRow> kEmbeddingIndex = {
     {"aten.index_add.default", "self, dim, index, source, *, alpha=1", kFamily, Lower::scatter,
      covered<index_add>, "", kRule, "slices added at positions of a dimension of a copy",
      "aten.index_add_.default"},
+    {"aten.index_copy.default", "self, dim, index, source", kFamily, Lower::scatter, covered<index_add>, "",
+     kRule, "slices written at positions of a dimension of a copy", "aten.index_copy_.default"},
     {"aten.index_put.default", "self, indices, values, accumulate=False", kFamily, Lower::scatter,
      covered<index_put>, "", kRule, "x[i, j, ...] = values, in a copy", "aten.index_put_.default"},
     {"aten.index_put_.default", "self!, indices, values, accumulate=False", kFamily, kLower,

@@ -36,7 +36,8 @@ def test_written_at_indexed_places(dtype, tmp_path):
         g.op("aten.index_put.default", x, [None, columns], g.input(some((33, 3), dtype))),
         g.op("aten.index_put.default", g.op("aten.t.default", x), [columns], g.input(some((3, 33), dtype))),
     ]
-    check(g, results, tmp_path, kernels=10)
+    results.append(g.op("aten.index_copy.default", x, 1, g.input(torch.tensor([39, 0, 5])), g.input(some((33, 3), dtype))))
+    check(g, results, tmp_path, kernels=12)
 
 
 @pytest.mark.parametrize("dtype", [F32, F16, BF16, I32, I64], ids=str)

@@ -208,6 +208,7 @@ def others(row, x):
         "aten.scatter.src": [(x(3, 4), 1, torch.tensor([[0, 2], [1, 3], [2, 0]]), x(3, 2))],
         "aten.scatter.value": [(x(3, 4), 1, pick(3, 2), 0.5)],
         "aten.scatter_add.default": [(x(3, 4), 1, pick(3, 2), x(3, 2))],
+        "aten.index_copy.default": [(x(5, 4), 0, pick(2), x(2, 4)), (x(5, 4), 1, pick(2), x(5, 2))],
         "aten.index_add.default": [(x(5, 4), 0, pick(3), x(3, 4)), (x(5, 4), 1, pick(3), x(5, 3), {"alpha": 2})],
         "aten.index_put.default": [(x(5, 4), [torch.tensor([0, 2]), torch.tensor([1, 3])], x(2)),
                                    (x(5, 4), [pick(3), pick(3)], x(3), True)],

@@ -75,3 +75,61 @@ def test_an_index_out_of_range_raises_as_in_eager():
         said.append((raised.type, str(raised.value)))
     assert said[0] == said[1]
     torch.testing.assert_close(compiled(x, torch.tensor([2]), rows), added_last(x, torch.tensor([2]), rows))
+
+
+def cached(cache, places, rows):
+    """A cache as a model of text has it: written in place, then read."""
+    cache.index_copy_(1, places, rows * 2)
+    return (cache * 3).sum(1)
+
+
+def cached_by_index(cache, places, rows):
+    cache[:, places] = rows * 2
+    return (cache * 3).sum(1)
+
+
+def read_before(cache, places, rows):
+    before = cache.sum(1)
+    cache.index_copy_(1, places, rows)
+    return before, cache.sum(1)
+
+
+def read_afterwards_as_it_was(cache, places, rows):
+    changed = cache.index_copy(1, places, rows)
+    before = cache.sum(1)
+    cache.copy_(changed)
+    return before
+
+
+def written_with_itself(cache, places, rows):
+    cache.index_copy_(1, places, cache[:, :2] + rows)
+    return cache.sum(1)
+
+
+CACHES = [cached, cached_by_index, read_before, read_afterwards_as_it_was, written_with_itself]
+
+
+@pytest.mark.parametrize("program", CACHES)
+def test_an_argument_is_changed_where_it_lies(program):
+    torch.manual_seed(0)
+    vitrine.reset()
+    compiled = vitrine.compile(program)
+    for k in range(4):
+        cache, places, rows = torch.randn(3, 9, 4), torch.tensor([k, 8]), torch.randn(3, 2, 4)
+        same, at = cache.clone(), cache.data_ptr()
+        version = cache._version
+        torch.testing.assert_close(compiled(cache, places, rows), program(same, places, rows))
+        torch.testing.assert_close(cache, same)
+        assert cache.data_ptr() == at and cache._version == version + same._version
+
+
+def test_a_place_behind_the_end_is_the_users_error():
+    vitrine.reset()
+    compiled = vitrine.compile(cached)
+    for place in (0, 1):
+        compiled(torch.zeros(3, 9, 4), torch.tensor([place, 8]), torch.zeros(3, 2, 4))
+    for place in (9, -1):
+        with pytest.raises((IndexError, RuntimeError), match="out of (range|bounds)"):
+            cached(torch.zeros(3, 9, 4), torch.tensor([place, 8]), torch.zeros(3, 2, 4))
+        with pytest.raises((IndexError, RuntimeError), match="out of (range|bounds)"):
+            compiled(torch.zeros(3, 9, 4), torch.tensor([place, 8]), torch.zeros(3, 2, 4))
