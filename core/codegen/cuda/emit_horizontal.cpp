@@ -51,6 +51,7 @@ class HorizontalText : ThreadText {
     line("");
     open("extern \"C\" __global__ void __launch_bounds__(" + num(kThreads) +
          ") vitrine_kernel(const __grid_constant__ Members members) {");
+    line("follow();");
     line("int m = 0;");
     line("for (int many = " + num(half()) + "; many > 0; many /= 2)");
     line("  if (m + many < " + count + " && members.first[m + many] <= blockIdx.x) m += many;");

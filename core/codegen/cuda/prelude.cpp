@@ -54,6 +54,23 @@ template <bool aligned, int N, class T> __device__ void store_pack(T* p, const P
     {"is_aligned",
      R"(__device__ bool is_aligned(const void* p, int bytes) { return reinterpret_cast<unsigned long long>(p) % bytes == 0; }
 )"},
+    // From here on what was launched before is done and its writes are seen. What is launched next may come
+    // to the same point.
+    {"follow", R"(__device__ void follow() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+)"},
+    // Into the second-level cache, while what was launched before still runs.
+    {"prefetch", R"(__device__ void prefetch(const void* p, u32 bytes) {
+#if __CUDA_ARCH__ >= 900
+  if (threadIdx.x == 0 && is_aligned(p, 16))
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(__cvta_generic_to_global(p)), "r"(bytes));
+#endif
+}
+)"},
     // What registers hold of a type in memory, and back.
     {"wide", R"(__device__ f32 wide(f32 x) { return x; }
 __device__ f64 wide(f64 x) { return x; }
@@ -535,6 +552,10 @@ const std::vector<std::string_view>& reserved_words() {
     return out;
   }();
   return kSplit;
+}
+
+bool follows(std::string_view kernel) {
+  return kernel.find("\n  follow();\n") != std::string_view::npos;
 }
 
 std::string prelude_text(std::string_view body) {

@@ -11,6 +11,9 @@ namespace vitrine::codegen::cuda {
 // The parts that `body` uses, found by the names in it.
 std::string prelude_text(std::string_view body);
 
+// Whether the kernel begins by waiting for what was launched before it. Another one must not start early.
+bool follows(std::string_view kernel);
+
 // Names of the prelude and of the generated text itself, which no value may take.
 const std::vector<std::string_view>& reserved_words();
 

@@ -138,6 +138,36 @@ void ThreadText::open_kernel(const std::string& head) {
   open(head + "vitrine_kernel(" + parameters(true, true) + ") {");
   for (const Argument& a : s_.arguments)
     if (a.by_value) line(pointer_to_value(a));
+  fetch_ahead();
+  line("follow();");
+}
+
+// What a block reads of an input, if that is whole rows in one piece: nothing that runs before writes it.
+void ThreadText::fetch_ahead() {
+  // More than a little of it waits for memory that the kernels before need.
+  constexpr int64_t kMostBytes = 32 << 10, kAlign = 16, kMostFetched = 4 << 20;
+  const bool rows = s_.reduces && !s_.across && s_.parts == 1 && !s_.both_ways() && shape_.turned < 0 &&
+                    shape_.cluster == 1 && !s_.columns().symbolic() && !s_.row_count().symbolic() &&
+                    ir::divides(shape_.rows_a_block(), s_.row_count());
+  if (!rows) return;
+  for (const Load& l : s_.loads) {
+    if (!l.affine() || l.per_row || l.stands_still(s_.rows) || !is_input(argument(l.argument))) continue;
+    ir::Sym next = 1;
+    bool dense = true;
+    for (size_t d = s_.dims.size(); d-- > 0; next *= s_.dims[d])
+      dense = dense && (l.strides[d].same(next) || s_.dims[d].same(1));
+    const int64_t bytes = shape_.rows_a_block() * s_.columns().hint() * ir::dtype_bytes(l.dtype);
+    if (!dense || l.offset.symbolic() || bytes % kAlign || bytes > kMostBytes) continue;
+    const int64_t blocks = kMostFetched / bytes;
+    if (blocks < shape_.blocks.hint()) line("if (blockIdx.x < " + num(blocks) + ")");
+    const std::string from = l.offset.same(0) ? "" : " + " + num(l.offset.hint());
+    line("prefetch(" + pointer(argument(l.argument)) + from + " + (i64)blockIdx.x * " +
+             num(shape_.rows_a_block() * s_.columns().hint()) + ", " + num(bytes) + ");",
+         l.node);
+  }
+}
+bool ThreadText::is_input(const Argument& a) const {
+  return !a.written && !a.by_value && program_.graph->node(a.root.node).kind != ir::NodeKind::op;
 }
 
 // Neighbours of it that one access moves, at most.

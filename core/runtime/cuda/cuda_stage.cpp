@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "core/base/clock.h"
+#include "core/codegen/cuda/gpu.h"
+#include "core/codegen/cuda/prelude.h"
 #include "core/runtime/cuda/disassembler.h"
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/cuda/listing.h"
@@ -162,7 +164,10 @@ class CubinStage {
     if (!w.result.cached) store(w);
     // Compiled for a GPU that was named: tensors were only taken to be on it.
     if (!options_.target.empty()) return;
-    auto loaded = load_kernel(w.cubin, device_, w.shared);
+    // While a run is recorded each kernel's time is its own: none starts before another is done.
+    const bool follows =
+        !with_texts_ && codegen::cuda::follows(w.kernel->text) && codegen::cuda::gpu_of(arch_).follows;
+    auto loaded = load_kernel(w.cubin, device_, w.shared, follows);
     if (loaded)
       w.result.loaded.cuda = loaded.take();
     else if (!missing_)

@@ -35,6 +35,7 @@ using CuResult = int;  // CUresult: 0 = success
 
 // Later additions, which a driver may lack.
 #define VITRINE_GRAPH_DRIVER(X)                \
+  X(launch_after, "cuLaunchKernelEx")          \
   X(capture_info, "cuStreamGetCaptureInfo_v2") \
   X(set_node, "cuGraphExecKernelNodeSetParams_v2")
 
@@ -45,6 +46,23 @@ struct NodeParameters {
   unsigned shared_bytes = 0;
   void** arguments = nullptr;
   void **extra = nullptr, *kernel = nullptr, *context = nullptr;
+};
+
+// CUlaunchAttribute, of which a number is asked, and CUlaunchConfig.
+struct LaunchAttribute {
+  int id = 0;
+  char reserved[4] = {};
+  union {
+    char all[64] = {};
+    int number;
+  };
+};
+struct LaunchConfig {
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  void* stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
 };
 
 struct DriverFunctions {
@@ -61,6 +79,7 @@ struct DriverFunctions {
   CuResult (*function_attribute)(void*, int, int) = nullptr;
   CuResult (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
                      void**, void**) = nullptr;
+  CuResult (*launch_after)(const LaunchConfig*, void*, void**, void**) = nullptr;
   CuResult (*capture_info)(void*, int*, uint64_t*, void**, void* const**, size_t*) = nullptr;
   CuResult (*set_node)(void*, void*, const NodeParameters*) = nullptr;
   CuResult (*event_create)(void**, unsigned) = nullptr;
@@ -139,9 +158,27 @@ GpuFunction::~GpuFunction() {
 
 std::string GpuFunction::launch(int64_t blocks, int threads, void* stream, void** arguments) const {
   const CurrentContext current(context_);
+  if (follows_ && driver()->launch_after) return launch_early(blocks, threads, stream, arguments);
   const CuResult failed =
       driver()->launch(function_, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads), 1, 1,
                        shared_, stream, arguments, nullptr);
+  return failed ? words(failed) : "";
+}
+
+// Programmatic stream serialization: its blocks may start while what was launched before still runs.
+std::string GpuFunction::launch_early(int64_t blocks, int threads, void* stream, void** arguments) const {
+  constexpr int kProgrammatic = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+  LaunchAttribute attribute;
+  attribute.id = kProgrammatic;
+  attribute.number = 1;
+  LaunchConfig config;
+  config.grid[0] = static_cast<unsigned>(blocks);
+  config.block[0] = static_cast<unsigned>(threads);
+  config.shared_bytes = shared_;
+  config.stream = stream;
+  config.attributes = &attribute;
+  config.attribute_count = 1;
+  const CuResult failed = driver()->launch_after(&config, function_, arguments, nullptr);
   return failed ? words(failed) : "";
 }
 
@@ -170,7 +207,8 @@ void* recorded_launch(void* stream) {
   return status == kActive && count == 1 ? last[0] : nullptr;
 }
 
-Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, int device, int64_t shared) {
+Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, int device, int64_t shared,
+                                                 bool follows) {
   constexpr int kMostShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
   if (!driver()) return no_driver();
   void *context = nullptr, *module = nullptr, *function = nullptr;
@@ -185,7 +223,7 @@ Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, int d
     return Error{"the CUDA driver did not load a kernel: " + words(failed),
                  "A driver older than NVRTC refuses its code: update the driver, or let config.nvrtc name an "
                  "older NVRTC."};
-  return std::make_shared<GpuFunction>(function, module, context, static_cast<unsigned>(shared));
+  return std::make_shared<GpuFunction>(function, module, context, static_cast<unsigned>(shared), follows);
 }
 
 Result<std::string> architecture(int device) {

@@ -14,8 +14,8 @@ namespace vitrine::runtime::cuda {
 // A loaded kernel; keeps its module.
 class GpuFunction {
  public:
-  GpuFunction(void* function, void* module, void* context, unsigned shared)
-      : function_(function), module_(module), context_(context), shared_(shared) {}
+  GpuFunction(void* function, void* module, void* context, unsigned shared, bool follows)
+      : function_(function), module_(module), context_(context), shared_(shared), follows_(follows) {}
   ~GpuFunction();
   GpuFunction(const GpuFunction&) = delete;
   GpuFunction& operator=(const GpuFunction&) = delete;
@@ -26,13 +26,17 @@ class GpuFunction {
   std::string set_recorded(void* executable, void* node, int64_t blocks, int threads, void** arguments) const;
 
  private:
+  std::string launch_early(int64_t blocks, int threads, void* stream, void** arguments) const;
   void *function_, *module_, *context_;
   const unsigned shared_;  // bytes of a block's memory that a launch asks for
+  const bool follows_;     // it waits itself for what was launched before
 };
 
-// shared: bytes of a block's shared memory besides what the code has. Errors: no driver, or the driver's own
+// shared: bytes of a block's shared memory besides what the code has. follows: it waits for what was launched
+// before it, and may start earlier. Errors: no driver, or the driver's own
 // words (a cubin for another architecture, more shared memory than there is).
-Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, int device, int64_t shared);
+Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, int device, int64_t shared,
+                                                 bool follows);
 // "sm_90" of a device. Errors: no driver, no such device.
 Result<std::string> architecture(int device);
 // "NVIDIA H200 sm_90 driver 13000": what the times of kernels depend on. Errors: as above.
