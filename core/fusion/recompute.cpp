@@ -197,6 +197,15 @@ class Recomputer {
                        [&](size_t r) { return loop(r).filled || (small_[r] && is_scattered(r)); });
   }
 
+  // Whether it is a cast on a GPU, of whose operand memory moves less than of its result.
+  bool only_widens(size_t l) const {
+    const Loop& it = loop(l);
+    return device(l).is_cuda() && it.operands.size() == 1 &&
+           program_.graph->node(it.node).op == "aten._to_copy.default" &&
+           ir::dtype_bytes(it.operands[0].dtype) <
+               ir::dtype_bytes(program_.graph->node(it.node).type().dtype);
+  }
+
   // Every loop with the small ones that it reads copied into it; false: some cannot be, and are small no
   // more.
   bool substitute() {
@@ -207,7 +216,7 @@ class Recomputer {
       for (const Operand& o : loop(l).operands) {
         auto p = producer(o.at.root);
         if (!p) continue;
-        if (small_[l] && !small_[*p] && !joined_[l] && !only_gathers(l, o) &&
+        if (small_[l] && !small_[*p] && !joined_[l] && !only_gathers(l, o) && !only_widens(l) &&
             loop(*p).kind != Loop::Kind::opaque)
           small_[l] = all = false;
         if (small_[*p] && !copy(*p, made_[l], small_[l])) small_[*p] = all = false;

@@ -6,8 +6,9 @@
 //
 // What is copied: pointwise nests that only generated nests read, each at least twice as large or small
 // itself, all between the same two writes; whose operands are inputs, results of PyTorch's operators or small
-// values too; and whose work an element is a few additions, on a GPU some more, or that stand still in their
-// readers' last dim, where they are computed once a row.
+// values too (that of a cast on a GPU which makes it wider: any); and whose work an element is a few
+// additions, on a GPU some more, or that stand still in their readers' last dim, where they are computed once
+// a row.
 #pragma once
 
 #include "core/fusion/loops.h"

@@ -23,6 +23,8 @@
 #include "core/passes/library_calls/known_mask.h"
 #include "core/passes/library_calls/library_gelu.h"
 #include "core/passes/library_calls/linear_activation.h"
+#include "core/passes/library_calls/one_row_attention.h"
+#include "core/passes/library_calls/one_row_products.h"
 #include "core/passes/library_calls/pad_products.h"
 #include "core/passes/library_calls/split_addmm_bias.h"
 #include "core/passes/library_calls/sums_of_products.h"
@@ -75,6 +77,9 @@ constexpr Row kRows[] = {
     // Masks that were written are functional by now.
     {"known_mask", "decomposed", passes::known_masks, nullptr, nullptr, "passes/known_mask.txt",
      "a mask that leaves nothing out is left out, and one that leaves out what is to come is causal"},
+    // The softmax that it is made of is written out below.
+    {"one_row_attention", "decomposed", passes::one_row_attention, nullptr, nullptr,
+     "passes/one_row_attention.txt", "attention of one query becomes sums, which fuse"},
     // Activations must be whole.
     {"linear_activation", "decomposed", passes::linear_activation, nullptr, nullptr,
      "passes/linear_activation.txt", "a linear layer and its activation become one library call"},
@@ -109,6 +114,9 @@ constexpr Row kRows[] = {
      "chains of views shortened"},
     {"sums_of_products", "optimised", passes::sums_of_products, nullptr, nullptr,
      "passes/sums_of_products.txt", "the gradient of a weight used in many steps is a few products"},
+    // A bias that is added to sums needs no splitting off.
+    {"one_row_products", "optimised", passes::one_row_products, nullptr, nullptr,
+     "passes/one_row_products.txt", "a product of one row becomes sums, which fuse"},
     // Views must be short by now: the pass looks through them for a loop to fuse with.
     {"split_addmm_bias", "optimised", passes::split_addmm_bias, nullptr, nullptr,
      "passes/split_addmm_bias.txt", "the bias moves out of the library call, so that it can fuse"},

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/ops/attention/one_query.h"
 #include "core/passes/rewrite/rewriter.h"
 
 namespace vitrine::passes {
@@ -20,6 +21,8 @@ bool converts(const ir::Graph& graph, const Node& node) {
   if (!node.args[kMask].is<Ref>() || !node.args[kQuery].is<Ref>()) return false;
   const ir::DType dtype = type_of(graph, node.args[kQuery]).dtype;
   if (dtype != ir::DType::f32 && dtype != ir::DType::f64) return false;
+  const ops::TypeOf of = [&](Ref r) -> const TensorType& { return type_of(graph, Arg(r)); };
+  if (const auto one = ops::one_query(node, of); one && ops::has_kernel(*one, of)) return false;
   const TensorType& mask = type_of(graph, node.args[kMask]);
   return mask.dtype == ir::DType::b1 && mask.device.is_cuda() && !mask.sizes.empty() &&
          (mask.sizes.back() == 1 || mask.strides.back() == 1);

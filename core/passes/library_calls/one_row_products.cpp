@@ -1,0 +1,123 @@
+#include "core/passes/library_calls/one_row_products.h"
+
+#include <map>
+#include <optional>
+
+#include "core/passes/rewrite/rewriter.h"
+
+namespace vitrine::passes {
+
+namespace {
+
+using ir::DType;
+using ir::Sym;
+
+bool is_one(const Arg& a) {
+  return (a.is<int64_t>() && a.as<int64_t>() == 1) || (a.is<double>() && a.as<double>() == 1);
+}
+
+// rows × inner times inner × columns; the last two dims of a and b.
+struct Product {
+  Ref a, b;  // of the old graph
+  std::optional<Ref> bias;
+};
+
+class OneRowProducts {
+ public:
+  OneRowProducts(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
+      : graph_(graph), out_(graph, ids, "one_row_products", true) {}
+
+  GraphPtr run() {
+    for (const Node& node : graph_->nodes()) {
+      const auto product = product_of(node);
+      if (product && pays(*product) && out_.may_rewrite(node))
+        out_.replace(node, {Arg(written_out(node, *product))});
+      else
+        out_.keep(node);
+      if (ops::writes(node)) wide_.clear();
+    }
+    return out_.finish();
+  }
+
+ private:
+  const TensorType& old_type(Ref r) const {
+    return graph_->node(r.node).outputs.at(static_cast<size_t>(r.output));
+  }
+
+  std::optional<Product> product_of(const Node& node) const {
+    if (node.kind != ir::NodeKind::op) return {};
+    const bool added = node.op == "aten.addmm.default";
+    if (!added && node.op != "aten.mm.default" && node.op != "aten.bmm.default") return {};
+    const ops::OpRow* row = ops::find(node.op);
+    auto bound = row ? ops::bind(*row, node) : Error{};
+    if (!bound.ok()) return {};
+    const std::vector<Arg>& args = bound.value();
+    const size_t first = added ? 1 : 0;
+    for (size_t i = 0; i < first + 2; ++i)
+      if (!args[i].is<Ref>()) return {};
+    if (added && (!is_one(args[3]) || !is_one(args[4]))) return {};
+    Product p{args[first].as<Ref>(), args[first + 1].as<Ref>(), {}};
+    if (added) p.bias = args[0].as<Ref>();
+    const TensorType& type = node.type();
+    const bool narrow = type.dtype == DType::f16 || type.dtype == DType::bf16;
+    const bool taken = type.device.is_cuda() && (narrow || type.dtype == DType::f32) &&
+                       old_type(p.a).dtype == type.dtype && old_type(p.b).dtype == type.dtype &&
+                       type.numel() > 0 && type.is_contiguous();
+    return taken ? std::optional(p) : std::nullopt;
+  }
+
+  // Sums walk along memory: of a matrix whose rows lie across, libraries read whole lines.
+  bool pays(const Product& p) const {
+    const TensorType &a = old_type(p.a), &b = old_type(p.b);
+    const size_t d = a.sizes.size() - 2;
+    const Sym &rows = a.sizes[d], &inner = a.sizes[d + 1], &columns = b.sizes[d + 1];
+    if (inner.same(1)) return true;
+    const bool along = (inner.same(1) || b.strides[d].same(1)) && a.strides[d + 1].same(1);
+    return along && (rows.same(1) || columns.same(1));
+  }
+
+  Ref op(const Node& from, const char* name, std::vector<Arg> args, Kwargs kwargs = {}) {
+    return out_.emit(from, name, std::move(args), std::move(kwargs));
+  }
+  Ref wide(const Node& from, Ref value) {
+    if (out_.type(value).dtype == DType::f32) return value;
+    auto [known, fresh] = wide_.try_emplace(value, value);
+    if (fresh) known->second = op(from, "aten._to_copy.default", {Arg(value)}, {{"dtype", Arg(DType::f32)}});
+    return known->second;
+  }
+
+  // As eager's libraries: sums in f32, rounded once.
+  Ref written_out(const Node& node, const Product& p) {
+    const Ref a = out_.mapped(p.a).as<Ref>(), b = out_.mapped(p.b).as<Ref>();
+    const auto d = static_cast<int64_t>(out_.type(a).sizes.size()) - 2;
+    Ref sum = a;
+    if (out_.type(a).sizes[static_cast<size_t>(d) + 1].same(1)) {
+      sum = op(node, "aten.mul.Tensor", {Arg(wide(node, a)), Arg(wide(node, b))});
+    } else {
+      // One of both has one row: it lies beside the other's rows.
+      const Ref turned = op(node, "aten.transpose.int", {Arg(b), Arg(d), Arg(d + 1)});
+      const Ref terms = op(node, "aten.mul.Tensor", {Arg(wide(node, a)), Arg(wide(node, turned))});
+      sum = op(node, "aten.sum.dim_IntList", {Arg(terms), Arg::ints({d + 1}), Arg(true)});
+      if (!out_.type(sum).sizes[static_cast<size_t>(d)].same(node.type().sizes[static_cast<size_t>(d)]) ||
+          !out_.type(sum).sizes[static_cast<size_t>(d) + 1].same(
+              node.type().sizes[static_cast<size_t>(d) + 1]))
+        sum = op(node, "aten.view.default", {Arg(sum), Arg::ints(node.type().sizes)});
+    }
+    if (p.bias)
+      sum = op(node, "aten.add.Tensor", {Arg(sum), Arg(wide(node, out_.mapped(*p.bias).as<Ref>()))});
+    if (node.type().dtype == DType::f32) return sum;
+    return op(node, "aten._to_copy.default", {Arg(sum)}, {{"dtype", Arg(node.type().dtype)}});
+  }
+
+  const GraphPtr& graph_;
+  Rewriter out_;
+  std::map<Ref, Ref> wide_;  // of values that several products read
+};
+
+}  // namespace
+
+GraphPtr one_row_products(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  return OneRowProducts(graph, ids).run();
+}
+
+}  // namespace vitrine::passes

@@ -1,0 +1,14 @@
+// A product of one row on a GPU reads each element of its matrix once, as fast as memory gives it. Written
+// out as sums it is a kernel of ours, into which fuses what comes before and after. So is a product of one
+// column, and one whose sums have one term. Examples: tests/golden/passes/one_row_products.txt.
+#pragma once
+
+#include <memory>
+
+#include "core/ir/graph.h"
+
+namespace vitrine::passes {
+
+ir::GraphPtr one_row_products(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids);
+
+}  // namespace vitrine::passes
