@@ -1,8 +1,10 @@
 #include "core/codegen/packed_program.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
-#include "core/ir/packing.h"
+#include "core/ir/each_integer.h"
 
 namespace vitrine::codegen {
 
@@ -60,6 +62,14 @@ void require(bool holds, const char* what) {
   if (!holds) throw ir::PackingError(what);
 }
 
+// Of the sizes that it has now; nothing: negative, or more than 64 bits.
+std::optional<int64_t> bytes_of(const ir::TensorType& type) {
+  int64_t out = ir::dtype_bytes(type.dtype);
+  for (const ir::Sym& size : type.sizes)
+    if (size.hint() < 0 || __builtin_mul_overflow(out, size.hint(), &out)) return {};
+  return out;
+}
+
 // What a plan takes for granted of a program.
 void check(const Program& program) {
   const auto is = [](int64_t index, size_t size) { return index >= 0 && index < static_cast<int64_t>(size); };
@@ -69,15 +79,13 @@ void check(const Program& program) {
   for (size_t b = 0; b < program.buffers.size(); ++b) {
     const Buffer& buffer = program.buffers[b];
     require(buffer.type.sizes.size() == buffer.type.strides.size(), "a buffer has sizes without strides");
-    for (const ir::Sym& size : buffer.type.sizes) require(size.hint() >= 0, "a buffer has a negative size");
     require(buffer.view_of == -1 || is(buffer.view_of, program.buffers.size()),
             "a view is of a buffer that is not there");
     require(buffer.input == -1 || is(buffer.input, program.input_buffer.size()),
             "a buffer is an input that is not there");
-    const int64_t at = buffer.arena_offset.hint(),
-                  arena = std::max(program.arena_bytes, program.host_bytes).hint();
-    require(at == -1 || (at >= 0 && at <= arena), "a buffer lies outside of the arena");
   }
+  const std::string memory = unsound_memory(program);
+  require(memory.empty(), memory.c_str());
   for (const Buffer& buffer : program.buffers) {
     const Buffer* base = &buffer;
     for (size_t left = program.buffers.size(); base->view_of >= 0; --left) {
@@ -97,9 +105,57 @@ void check(const Program& program) {
 
 }  // namespace
 
-Result<std::string> packed(const Program& program) {
+std::string misfit(const Program& program, const ir::Graph& graph) {
+  const auto alike = [](const ir::TensorType& a, const ir::TensorType& b) {
+    return a.dtype == b.dtype && a.device == b.device && ir::same_at_hints(a.sizes, b.sizes);
+  };
+  const auto type_of = [&](ir::Ref ref) {
+    return graph.node(ref.node).outputs.at(static_cast<size_t>(ref.output));
+  };
+  const std::vector<const ir::Node*> inputs = graph.inputs();
+  if (inputs.size() != program.input_buffer.size()) return "it takes other inputs";
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ir::TensorType& type = program.buffers[static_cast<size_t>(program.input_buffer[i])].type;
+    if (!alike(type, inputs[i]->type()) || !ir::same_at_hints(type.strides, inputs[i]->type().strides))
+      return "it takes another " + inputs[i]->name;
+  }
+  const std::map<ir::Ref, int32_t> buffers(program.value_buffer.begin(), program.value_buffer.end());
+  const std::vector<ir::Arg>& results = graph.results();
+  if (results.size() != program.results.size()) return "it gives other results";
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].v.index() != program.results[i].v.index()) return "it gives other results";
+    if (!results[i].is<ir::Ref>()) continue;
+    const auto at = buffers.find(program.results[i].as<ir::Ref>());
+    if (at == buffers.end() ||
+        !alike(program.buffers[static_cast<size_t>(at->second)].type, type_of(results[i].as<ir::Ref>())))
+      return "it gives another result " + std::to_string(i);
+  }
+  return "";
+}
+
+std::string unsound_memory(const Program& program) {
+  constexpr int64_t kAlign = 64;
+  const int64_t arena = std::max(program.arena_bytes.hint(), program.host_bytes.hint());
+  int64_t most = 0;
+  for (const Buffer& buffer : program.buffers) {
+    const std::optional<int64_t> bytes = bytes_of(buffer.type);
+    if (!bytes) return "a buffer has no size";
+    const int64_t at = buffer.arena_offset.hint();
+    if (at == -1) continue;
+    int64_t end = 0;
+    if (at < 0 || __builtin_add_overflow(at, *bytes, &end) || end > arena)
+      return "a buffer lies outside of the arena";
+    if (__builtin_add_overflow(most, *bytes, &most) || __builtin_add_overflow(most, kAlign, &most))
+      return "buffers have more bytes than there are";
+  }
+  const bool fits = std::min(program.arena_bytes.hint(), program.host_bytes.hint()) >= 0 && arena <= most;
+  return fits ? "" : "the arena is larger than what lies in it";
+}
+
+Result<std::string> packed(const Program& program, const ir::SymbolTable* table, ir::TableExtent known) {
   try {
-    ir::Packer io;
+    ir::Packer io(table);
+    if (table) ir::pack_growth(io, *table, known);
     ir::pack(io, program);
     return io.bytes();
   } catch (const ir::PackingError& e) {
@@ -107,14 +163,15 @@ Result<std::string> packed(const Program& program) {
   }
 }
 
-Result<Program> unpacked_program(std::string_view bytes) {
+Result<Unpacked> unpacked_program(std::string_view bytes, ir::SymbolTable* table) {
   try {
-    ir::Unpacker io(bytes);
-    Program program;
-    ir::pack(io, program);
+    ir::Unpacker io(bytes, table);
+    Unpacked out;
+    if (table) out.guards = ir::unpack_growth(io, *table);
+    ir::pack(io, out.program);
     io.expect_end();
-    check(program);
-    return program;
+    check(out.program);
+    return out;
   } catch (const ir::PackingError& e) {
     return Error{e.what(), "", ""};
   }

@@ -32,7 +32,67 @@ void fields(Io& io, T& value)
   pack_all(io, name, op, args, kwargs, outputs, source, reads_only, makes_new);
 }
 
+template <class Io, class T>
+void fields(Io& io, T& value)
+  requires std::same_as<std::remove_const_t<T>, SymAtom>
+{
+  auto& [op, symbol, a, b] = value;
+  pack_word(io, op, SymOp::Max);
+  pack_all(io, symbol, a, b);
+}
+
+template <class Io, class T>
+void fields(Io& io, T& value)
+  requires std::same_as<std::remove_const_t<T>, SymGuard>
+{
+  auto& [terms, relation, bound, place] = value;
+  pack(io, terms);
+  pack_word(io, relation, SymRelation::Ge);
+  pack_all(io, bound, place);
+}
+
 }  // namespace
+
+template <class Io, class T>
+void each(Io& io, T& value)
+  requires std::same_as<std::remove_const_t<T>, SymTerm>
+{
+  auto& [atoms, factor] = value;
+  pack_all(io, atoms, factor);
+}
+
+template <class Io, class T>
+void each(Io& io, T& value)
+  requires std::same_as<std::remove_const_t<T>, Polynomial>
+{
+  auto& [terms, constant] = value;
+  pack_all(io, terms, constant);
+}
+
+TableExtent extent_of(const SymbolTable& table) {
+  return {table.atoms().size(), table.guards().size()};
+}
+
+void pack_growth(Packer& io, const SymbolTable& table, TableExtent since) {
+  io.integer(static_cast<int64_t>(table.atoms().size() - since.atoms));
+  for (size_t i = since.atoms; i < table.atoms().size(); ++i) fields(io, table.atoms()[i]);
+  io.integer(static_cast<int64_t>(table.guards().size() - since.guards));
+  for (size_t i = since.guards; i < table.guards().size(); ++i) fields(io, table.guards()[i]);
+}
+
+std::vector<SymGuard> unpack_growth(Unpacker& io, SymbolTable& table) {
+  for (size_t left = io.count(); left > 0; --left) {
+    SymAtom atom{};
+    fields(io, atom);
+    if (!table.restore(std::move(atom))) throw PackingError("a part of an expression is none of these sizes");
+  }
+  std::vector<SymGuard> guards;
+  for (size_t left = io.count(); left > 0; --left) {
+    fields(io, guards.emplace_back());
+    if (!table.is_sound(guards.back())) throw PackingError("a guard is none of these sizes");
+  }
+  return guards;
+}
 
 void Packer::integer(int64_t value) {
   auto left = std::bit_cast<uint64_t>((value << 1) ^ (value >> 63));
@@ -56,6 +116,19 @@ void Packer::text(const std::string& value) {
 void Packer::node(NodeId id) {
   if (id < 0) return integer(-1);
   integer(nodes_.try_emplace(id, static_cast<int64_t>(nodes_.size())).first->second);
+}
+
+// Where there is a table: 0 and a number, or 1 and above the number of an expression, a new one with its
+// terms.
+void Packer::sym(const Sym& value) {
+  if (value.symbolic() && value.expr()->table != table_) throw PackingError("a size is an expression");
+  if (!value.symbolic()) {
+    if (table_) integer(0);
+    return integer(value.hint());
+  }
+  const auto [known, added] = exprs_.try_emplace(value.expr(), static_cast<int64_t>(exprs_.size()) + 1);
+  integer(known->second);
+  if (added) pack(*this, value.expr()->sum);
 }
 
 uint8_t Unpacker::byte() {
@@ -97,6 +170,20 @@ NodeId Unpacker::node() {
   return static_cast<NodeId>(integer(-1, std::numeric_limits<NodeId>::max()));
 }
 
+Sym Unpacker::sym() {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+  if (!table_) return integer(kLeast, kMost);
+  const auto number = static_cast<size_t>(integer(0, static_cast<int64_t>(exprs_.size()) + 1));
+  if (number == 0) return integer(kLeast, kMost);
+  if (number <= exprs_.size()) return exprs_[number - 1];
+  Polynomial sum;
+  pack(*this, sum);
+  const auto made = table_->restored(std::move(sum));
+  if (!made) throw PackingError("an expression is none of these sizes");
+  exprs_.push_back(*made);
+  return *made;
+}
+
 size_t Unpacker::count() {
   const int64_t value = integer(0, std::numeric_limits<int64_t>::max());
   if (static_cast<uint64_t>(value) > rest_.size())
@@ -116,11 +203,10 @@ Unpacker::Inner::Inner(Unpacker& from) : from(from) {
 }
 
 void each(Packer& io, const Sym& value) {
-  if (value.symbolic()) throw PackingError("a size is an expression");
-  io.integer(value.hint());
+  io.sym(value);
 }
 void each(Unpacker& io, Sym& value) {
-  value = io.integer(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
+  value = io.sym();
 }
 
 void each(Packer& io, const Ref& value) {

@@ -29,27 +29,34 @@ class PackingError : public std::runtime_error {
 class Packer {
  public:
   static constexpr bool kReads = false;
+  // table: of the expressions that may occur; null: none may.
+  explicit Packer(const SymbolTable* table = nullptr) : table_(table) {}
   void integer(int64_t value);
   void real(double value);
   void text(const std::string& value);
   void node(NodeId id);
+  void sym(const Sym& value);  // an expression without its value
   const std::string& bytes() const { return out_; }
 
  private:
   std::string out_;
   std::unordered_map<std::string, int64_t> texts_;
   std::unordered_map<NodeId, int64_t> nodes_;
+  const SymbolTable* table_;
+  std::unordered_map<const SymExpr*, int64_t> exprs_;
 };
 
 // Every function may throw a PackingError.
 class Unpacker {
  public:
   static constexpr bool kReads = true;
-  explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
+  // table: of the expressions that may occur, which gets them; null: none may.
+  explicit Unpacker(std::string_view bytes, SymbolTable* table = nullptr) : rest_(bytes), table_(table) {}
   int64_t integer(int64_t least, int64_t most);
   double real();
   const std::string& text();
   NodeId node();
+  Sym sym();
   size_t count();  // of things of at least a byte each
   void expect_end() const;
 
@@ -65,6 +72,8 @@ class Unpacker {
   uint8_t byte();
   std::string_view rest_;
   std::vector<std::string> texts_;
+  SymbolTable* table_;
+  std::vector<Sym> exprs_;
   int depth_ = 0;
 };
 
@@ -131,7 +140,17 @@ void pack_word(Io& io, T& value, std::remove_const_t<T> last) {
     io.integer(static_cast<int64_t>(value));
 }
 
-// Expressions have no place among the bytes: they are of the table of one compilation.
+// What a table knows of its symbols: how many atoms and guards it has.
+struct TableExtent {
+  size_t atoms = 0, guards = 0;
+};
+TableExtent extent_of(const SymbolTable& table);
+// What has been added to the table since then. It comes before expressions that have it.
+void pack_growth(Packer& io, const SymbolTable& table, TableExtent since);
+// Adds its atoms to the table. Its guards come back, all of them sound: whether they hold is to be asked
+// first.
+std::vector<SymGuard> unpack_growth(Unpacker& io, SymbolTable& table);
+
 void each(Packer& io, const Sym& value);
 void each(Unpacker& io, Sym& value);
 void each(Packer& io, const Ref& value);

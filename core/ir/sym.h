@@ -241,6 +241,16 @@ class SymbolTable {
   // The first guard that forbids it; nullptr: none does.
   const SymGuard* first_failing(std::span<const int64_t> values, const std::vector<bool>& known) const;
 
+  // Of another table with the same symbols, which may be a file's: what is not sound is refused, and nothing
+  // is asked. Restored in the order in which they were made, they have the numbers that they had there.
+  const std::deque<SymAtom>& atoms() const { return atoms_; }
+  bool restore(SymAtom atom);
+  std::optional<Sym> restored(Polynomial sum);
+  // Whether it may be one of this table.
+  bool is_sound(const SymGuard& guard);
+  bool holds_at_hints(const SymGuard& guard) const;
+  void restore(SymGuard guard);  // one that is sound
+
   void set_place(std::string place) { place_ = std::move(place); }
   const std::string& place() const { return place_; }
 
@@ -269,7 +279,10 @@ class SymbolTable {
   bool is_not_positive(const Polynomial& difference, bool answer);
   std::optional<int64_t> least_by_atoms(const Polynomial& sum, int64_t sign) const;
   void record(Polynomial terms, SymRelation relation, int64_t bound);
+  std::vector<int64_t> hints() const;
   int64_t hint_of(const Polynomial& sum) const;
+  bool is_sound(const Polynomial& sum);
+  int64_t cost(const Polynomial& sum) const;
   SymRange range(const Polynomial& sum) const;
   SymRange range(const SymAtom& atom) const;
   Sym substitute(const Polynomial& sum, std::span<const Sym> by_symbol) const;
@@ -286,6 +299,7 @@ class SymbolTable {
   std::vector<SymGuard> guards_;
   std::map<std::vector<SymTerm>, SymRange> facts_;  // what the guards say of a guard's terms
   std::string place_;
+  std::vector<int64_t> costs_;  // by atom, of the first ones: see cost()
 };
 
 // Names the operator on whose behalf questions are asked, for as long as it lives.

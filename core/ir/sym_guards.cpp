@@ -242,10 +242,19 @@ std::optional<int64_t> SymbolTable::evaluate(const Sym& value, std::span<const i
   return value.expr() ? evaluate(value.expr()->sum, values) : std::optional(value.hint());
 }
 
+std::vector<int64_t> SymbolTable::hints() const {
+  std::vector<int64_t> out;
+  for (const Symbol& symbol : symbols_) out.push_back(symbol.hint);
+  return out;
+}
+
 int64_t SymbolTable::hint_of(const Polynomial& sum) const {
-  std::vector<int64_t> hints;
-  for (const Symbol& symbol : symbols_) hints.push_back(symbol.hint);
-  return whole(evaluate(sum, hints));
+  return whole(evaluate(sum, hints()));
+}
+
+bool SymbolTable::holds_at_hints(const SymGuard& guard) const {
+  const auto value = evaluate(guard.terms, hints());
+  return value && answers(guard.relation, *value, guard.bound);
 }
 
 bool SymbolTable::uses_only(const Polynomial& sum, const std::vector<bool>& known) const {

@@ -119,6 +119,7 @@ PyObject* symbolic_compile(PyObject*, PyObject* args) {
   runtime::CompileOptions options;
   options.cache_dir = cache_dir;
   options.products = products;
+  options.kept = engine().kept;
   std::vector<runtime::Problem> problems;
   made->plans = runtime::compile_sized(graph.value(), made->symbols, options, {}, problems);
   if (!made->plans) return raise({problems.empty() ? "it cannot be compiled" : problems.back().text, "", ""});

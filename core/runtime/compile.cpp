@@ -34,6 +34,7 @@ class Compilation {
               const std::function<bool()>& cancelled)
       : aten_(aten), options_(options), recorder_(recorder), cancelled_(cancelled) {
     if (options.bisect) options.bisect->begin();
+    if (table_) known_ = ir::extent_of(*table_);
   }
 
   Result<std::shared_ptr<Plan>> run() {
@@ -259,6 +260,15 @@ class Compilation {
     return {};
   }
 
+  // One that does not take and give what the graph does is none of this graph.
+  void refuse_misfit(ProgramStore::Answer& answer) const {
+    const std::string why = codegen::misfit(answer.found->program, *aten_);
+    if (why.empty()) return;
+    answer.found.reset();
+    answer.state = "refused";
+    answer.reason = "the entry is of another graph: " + why;
+  }
+
   // The program that an earlier process made of this graph. false: it is to be compiled; so is one that is
   // recorded, since a session shows how it came to be.
   bool restore(Made& made) {
@@ -270,7 +280,9 @@ class Compilation {
       return false;
     }
     key_ = key.take();
-    ProgramStore::Answer answer = ProgramStore(options_.cache_dir).find(*key_, options_.place);
+    ProgramStore::Answer answer = ProgramStore(options_.cache_dir).find(*key_, options_.place, table_);
+    beside_ = answer.for_other_sizes;
+    if (answer.found) refuse_misfit(answer);
     kept_.state = answer.state;
     kept_.reason = answer.reason;
     if (!answer.found) return false;
@@ -288,6 +300,7 @@ class Compilation {
     made.program = std::move(answer.found->program);
     for (CompiledKernel& k : stage.kernels) made.kernels.push_back(std::move(k.loaded));
     made.program.writes = counted_writes();
+    for (ir::SymGuard& guard : answer.found->guards) table_->restore(std::move(guard));
     return true;
   }
 
@@ -296,14 +309,14 @@ class Compilation {
     if (key_ && (!problems_.empty() || by_pytorch_)) {
       kept_.reason = "what did not go as meant is compiled again";
     } else if (key_) {
-      auto packed = codegen::packed(program);
+      auto packed = codegen::packed(program, table_, known_);
       if (!packed) kept_.reason = packed.error().what;
       const bool again = packed && kept_.state == "found" && packed.value() != kept_bytes_;
       if (again) kept_.reason = "what is compiled now is another program";
       if (packed) kept_.bytes = static_cast<int64_t>(packed.value().size());
       if (packed && (again || kept_.state != "found"))
-        kept_.bytes =
-            ProgramStore(options_.cache_dir).insert(*key_, options_.place, packed.value(), compile_ns);
+        kept_.bytes = ProgramStore(options_.cache_dir)
+                          .insert(*key_, options_.place, packed.value(), compile_ns, beside_);
     }
     if (recorder_) {
       kept_.compilation = recorder_->compilation;
@@ -321,10 +334,19 @@ class Compilation {
                                   : counts.left_out);
   }
 
+  void tell_kept() const {
+    if (!options_.tell_kept) return;
+    session::CacheRow row = kept_;
+    row.reason = table_ ? "for all sizes" : "for other sizes than the first";
+    if (!kept_.reason.empty()) row.reason += ": " + kept_.reason;
+    options_.tell_kept(std::move(row));
+  }
+
   // An error without words: a pass failed, or no kernel has code; problems_ say why.
   Status make(Made& made) {
     const bool restored = restore(made);
     count_kept();
+    if (!recorder_) tell_kept();
     if (restored) return {};
     if (stopped()) return cancelled_error();
     const auto began = Clock::now();
@@ -406,9 +428,12 @@ class Compilation {
   const std::function<bool()>& cancelled_;
   std::vector<Problem> problems_;
   bool aten_recorded_ = false;
-  bool by_pytorch_ = false;        // some operators' kernels have no code
-  std::vector<int64_t> hints_;     // by symbol, of a graph of expressions
-  std::optional<ProgramKey> key_;  // nothing: the program is not kept
+  bool by_pytorch_ = false;                                // some operators' kernels have no code
+  std::vector<int64_t> hints_;                             // by symbol, of a graph of expressions
+  ir::SymbolTable* const table_ = ir::symbols_of(*aten_);  // of these; null: sizes are numbers
+  ir::TableExtent known_;                                  // before the compilation asked anything
+  std::optional<ProgramKey> key_;                          // nothing: the program is not kept
+  bool beside_ = false;                                    // another is kept for other sizes
   session::CacheRow kept_;
   std::string kept_bytes_;    // of the program that was found, where it is compiled all the same
   int64_t elsewhere_ns_ = 0;  // in kernels and in measurements, which are kept apart

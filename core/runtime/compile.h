@@ -15,6 +15,7 @@
 #include "core/ir/graph.h"
 #include "core/ir/recorder.h"
 #include "core/runtime/problem.h"
+#include "core/session/rows.h"
 
 struct _object;
 
@@ -80,6 +81,9 @@ struct CompileOptions {
   std::string target;  // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
   std::string place;   // whose graph it is, for people: "Model.forward, backward"
   std::shared_ptr<KeptPrograms> kept;  // counts; may be null
+  // Of a program that is compiled without a recorder, what became of the one that was looked for; may be
+  // empty.
+  std::function<void(session::CacheRow)> tell_kept;
 };
 
 // One entry of the compiled timeline of a profiled call.

@@ -18,7 +18,7 @@ namespace {
 
 // Of the bytes of a program and of the pipeline's meaning; one that is not changed with them is harmless,
 // since the build's own identity is beside it.
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 // "name value" a line.
 class KeyLines {
@@ -75,13 +75,13 @@ std::string build_id() {
 // A new field of one of these structs does not compile until it is a line, or is told why not.
 
 void add_options(KeyLines& out, const CompileOptions& options) {
-  // fuse, verify, edited, bisect, faults: nothing is kept (why_not_kept). sizes: the same. products, threads,
-  // lanes, freezing, graphs, disabled_passes: with what they become. versions: counted anew. The others say
-  // where things lie.
+  // fuse, verify, edited, bisect, faults: nothing is kept (why_not_kept). sizes: what was met at other sizes
+  // decides which numbers are arguments, and either program is right. products, threads, lanes, freezing,
+  // graphs, disabled_passes: with what they become. versions: counted anew. The others say where things lie.
   const auto& [mode, fuse, verify, disabled_passes, products, freezing, lanes, cache_dir, threads, sizes,
                kernel_compiler, nvrtc, nvdisasm, graphs, kept_results, is_backward, versions, trains, arenas,
-               tuning_seconds, tuning_ns, edited, bisect, faults, watched, observer, target, place, kept] =
-      options;
+               tuning_seconds, tuning_ns, edited, bisect, faults, watched, observer, target, place, kept,
+               tell_kept] = options;
   out.add("mode", mode).add("products", products).add("freezing", freezing).add("graphs", graphs);
   out.add("kept_results", kept_results).add("is_backward", is_backward).add("trains", trains);
 }
@@ -142,13 +142,29 @@ std::string why_not_kept(const ir::Graph& aten, const CompileOptions& options) {
   if (options.verify) return "the graph is verified after each pass";
   if (options.edited) return "kernels are edited";
   if (options.bisect || options.faults) return "the compiler is being looked into";
-  if (options.sizes || ir::symbols_of(aten)) return "its sizes may change";
   if (!options.target.empty()) return "it is compiled for a GPU";
   for (const ir::Node& node : aten.nodes())
     for (const ir::TensorType& type : node.outputs)
       if (!type.device.is_cpu()) return "it is compiled for a GPU";
   if (build_id().empty()) return "this build of Vitrine has no identity";
   return "";
+}
+
+// Ranges and guards of the symbols, and the atoms by whose numbers expressions are told apart.
+void add_sizes(ProgramKey& key, const ir::SymbolTable& table) {
+  KeyLines lines, first;
+  for (const ir::Symbol& symbol : table.symbols()) {
+    lines.add(symbol.name, ir::range_text(symbol.range));
+    first.add(symbol.name, symbol.hint);
+  }
+  for (const ir::SymGuard& guard : table.guards()) lines.add("guard", table.text(guard));
+  ir::Packer all(&table);
+  for (const ir::SymAtom& atom : table.atoms()) {
+    all.integer(static_cast<int64_t>(atom.op));
+    ir::pack_all(all, atom.symbol, atom.a, atom.b);
+  }
+  key.sizes = lines.add("expressions", sha256_hex(all.bytes()).substr(0, 32)).text();
+  key.first_sizes = first.text();
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -180,6 +196,10 @@ std::string ProgramKey::digest() const {
   return sha256_hex(all);
 }
 
+std::string ProgramKey::digest_at_first_sizes() const {
+  return sha256_hex(digest() + "\nfirst sizes\n" + first_sizes);
+}
+
 int differing_parts(const ProgramKey& wanted, const ProgramKey& kept) {
   return static_cast<int>(std::count_if(kKeyParts.begin(), kKeyParts.end(), [&](const KeyPart& part) {
     return wanted.*part.text != kept.*part.text;
@@ -192,7 +212,7 @@ std::string difference(const ProgramKey& wanted, const ProgramKey& kept) {
     const std::string &now = wanted.*part.text, &before = kept.*part.text;
     if (now == before) continue;
     out += (out.empty() ? "" : ", ") + std::string(part.name);
-    if (part.in_lines) out += ": " + changed_lines(now, before);
+    if (part.in_lines && !before.empty() && !now.empty()) out += ": " + changed_lines(now, before);
   }
   return out;
 }
@@ -201,13 +221,15 @@ Result<ProgramKey> program_key(const ir::Graph& aten, const CompileOptions& opti
                                const pipeline::Settings& settings, const codegen::CodegenOptions& how) {
   if (std::string why = why_not_kept(aten, options); !why.empty()) return Error{std::move(why), "", ""};
   ProgramKey key;
-  ir::Packer graph, layouts;
+  const ir::SymbolTable* table = ir::symbols_of(aten);
+  ir::Packer graph(table), layouts(table);
   try {
     for (const ir::Node& node : aten.nodes()) add_node(graph, layouts, node);
     ir::pack(graph, aten.results());
   } catch (const ir::PackingError& e) {
     return Error{e.what(), "", ""};
   }
+  if (table) add_sizes(key, *table);
   key.graph = sha256_hex(graph.bytes());
   key.layouts = sha256_hex(layouts.bytes());
   KeyLines settings_lines, target;

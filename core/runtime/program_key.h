@@ -15,9 +15,12 @@ namespace vitrine::runtime {
 
 struct ProgramKey {
   // graph: operators and their arguments; layouts: types of all values, and lists of integers (sizes).
-  // These two are digests, the others lines of text, one a setting.
-  std::string graph, layouts, settings, versions, target;
-  std::string digest() const;  // of all of them
+  // These two are digests, the others lines of text, one a setting. sizes: ranges and guards of the symbols
+  // that sizes are expressions of; "" where they are numbers.
+  std::string graph, layouts, sizes, settings, versions, target;
+  std::string first_sizes;     // the symbols' values; a program serves others too
+  std::string digest() const;  // of all of them but the first sizes
+  std::string digest_at_first_sizes() const;
 };
 
 // What there is to say of a part: its name, and where in a key it stands.
@@ -26,9 +29,10 @@ struct KeyPart {
   std::string ProgramKey::* text;
   bool in_lines;
 };
-inline constexpr std::array<KeyPart, 5> kKeyParts = {{
+inline constexpr std::array<KeyPart, 6> kKeyParts = {{
     {"graph", &ProgramKey::graph, false},
     {"layouts", &ProgramKey::layouts, false},
+    {"sizes", &ProgramKey::sizes, true},
     {"settings", &ProgramKey::settings, true},
     {"versions", &ProgramKey::versions, true},
     {"target", &ProgramKey::target, true},

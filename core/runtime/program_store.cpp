@@ -22,8 +22,8 @@ struct KeptEntry {
 
 template <class Io, class T>
 void pack_key(Io& io, T& key) {
-  auto& [graph, layouts, settings, versions, target] = key;
-  ir::pack_all(io, graph, layouts, settings, versions, target);
+  auto& [graph, layouts, sizes, settings, versions, target, first_sizes] = key;
+  ir::pack_all(io, graph, layouts, sizes, settings, versions, target);
 }
 
 std::string name_of_place(const std::string& place) {
@@ -70,7 +70,8 @@ std::string why_missed(const SealedFolder& folder, const std::string& place, con
 }
 
 // "" or why the file is not the entry of this key. What it holds is read only now that its seal fits.
-std::string read_entry(const std::string& content, const ProgramKey& key, ProgramStore::Found& out) {
+std::string read_entry(const std::string& content, const ProgramKey& key, ir::SymbolTable* table,
+                       ProgramStore::Found& out) {
   try {
     ir::Unpacker io(content);
     ProgramKey kept;
@@ -82,10 +83,42 @@ std::string read_entry(const std::string& content, const ProgramKey& key, Progra
   } catch (const ir::PackingError& e) {
     return e.what();
   }
-  auto program = codegen::unpacked_program(out.bytes);
-  if (!program) return program.error().what;
-  out.program = program.take();
+  auto read = codegen::unpacked_program(out.bytes, table);
+  if (!read) return read.error().what;
+  out.program = std::move(read.value().program);
+  out.guards = std::move(read.value().guards);
   return "";
+}
+
+// What it asks of sizes that the table's do not fulfil; "": nothing.
+std::string asks_more(const std::vector<ir::SymGuard>& guards, const ir::SymbolTable* table) {
+  for (const ir::SymGuard& guard : guards)
+    if (!table->holds_at_hints(guard))
+      return "it is for other sizes: " + table->text(guard) + " (" + guard.place + ")";
+  return "";
+}
+
+// Entries of one name.
+ProgramStore::Answer look_up(const SealedFolder& folder, const std::string& name, const ProgramKey& key,
+                             const std::string& place, ir::SymbolTable* table) {
+  ProgramStore::Answer out;
+  std::string refused;
+  const auto file = folder.find(name, kEntry, &refused);
+  ProgramStore::Found found;
+  if (file) refused = read_entry(file->content, key, table, found);
+  if (!refused.empty()) {
+    folder.remove(name, kEntry);
+    out.state = "refused";
+    out.reason = "the entry is damaged or somebody else's: " + refused;
+  } else if (!file) {
+    out.reason = why_missed(folder, place, key);
+  } else if (out.reason = asks_more(found.guards, table); !out.reason.empty()) {
+    out.for_other_sizes = true;
+  } else {
+    out.state = "found";
+    out.found = std::move(found);
+  }
+  return out;
 }
 
 }  // namespace
@@ -94,7 +127,8 @@ ProgramStore::ProgramStore(std::string cache_dir) : dir_(std::move(cache_dir)) {
   if (!dir_.empty()) dir_ += "/programs";
 }
 
-ProgramStore::Answer ProgramStore::find(const ProgramKey& key, const std::string& place) const {
+ProgramStore::Answer ProgramStore::find(const ProgramKey& key, const std::string& place,
+                                        ir::SymbolTable* table) const {
   Answer out;
   auto folder = SealedFolder::open(dir_);
   if (!folder) {
@@ -102,33 +136,24 @@ ProgramStore::Answer ProgramStore::find(const ProgramKey& key, const std::string
     out.reason = folder.error().what;
     return out;
   }
-  const std::string name = key.digest();
-  std::string refused;
-  const auto file = folder.value().find(name, kEntry, &refused);
-  Found found;
-  if (file) refused = read_entry(file->content, key, found);
-  if (file && refused.empty()) {
-    out.state = "found";
-    out.found = std::move(found);
-  } else if (!refused.empty()) {
-    folder.value().remove(name, kEntry);
-    out.state = "refused";
-    out.reason = "the entry is damaged or somebody else's: " + refused;
-  } else {
-    out.reason = why_missed(folder.value(), place, key);
-  }
-  return out;
+  out = look_up(folder.value(), key.digest(), key, place, table);
+  if (!out.for_other_sizes) return out;
+  Answer own = look_up(folder.value(), key.digest_at_first_sizes(), key, place, table);
+  own.for_other_sizes = true;
+  if (own.state == "missed") own.reason = out.reason;
+  return own;
 }
 
 int64_t ProgramStore::insert(const ProgramKey& key, const std::string& place, const std::string& packed,
-                             int64_t compile_ns) const {
+                             int64_t compile_ns, bool beside) const {
   auto folder = SealedFolder::open(dir_);
   if (!folder) return 0;
   ir::Packer io;
   pack_key(io, key);
   ir::pack(io, compile_ns);
   io.text(packed);
-  if (!folder.value().insert(key.digest(), kEntry, io.bytes())) return 0;
+  const std::string name = beside ? key.digest_at_first_sizes() : key.digest();
+  if (!folder.value().insert(name, kEntry, io.bytes())) return 0;
   add_key(folder.value(), place, key);
   folder.value().trim(kMaxBytes);
   return static_cast<int64_t>(io.bytes().size());

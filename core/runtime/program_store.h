@@ -21,20 +21,23 @@ class ProgramStore {
 
   struct Found {
     codegen::Program program;
-    std::string bytes;       // as they stand in the file
-    int64_t compile_ns = 0;  // what its compilation took, without its kernels'
+    std::vector<ir::SymGuard> guards;  // what it asks of sizes, which these fulfil: not yet the table's
+    std::string bytes;                 // as they stand in the file
+    int64_t compile_ns = 0;            // what its compilation took, without its kernels'
   };
   struct Answer {
     std::optional<Found> found;
     // missed: reason says in what the nearest entry of the place differs. refused: the entry that is there is
     // not what was written, and is removed.
     std::string state = "missed", reason;
+    bool for_other_sizes = false;  // the one that is there asks of sizes what these do not fulfil
   };
-  // place: whose program it is, as a person would say: only misses are told by it.
-  Answer find(const ProgramKey& key, const std::string& place) const;
-  // Bytes that the entry has, 0: it could not be written.
+  // place: whose program it is, as a person would say: only misses are told by it. table: of the key's
+  // symbols, which gets the program's expressions; null: sizes are numbers.
+  Answer find(const ProgramKey& key, const std::string& place, ir::SymbolTable* table = nullptr) const;
+  // Bytes that the entry has, 0: it could not be written. beside: not in the place of one for other sizes.
   int64_t insert(const ProgramKey& key, const std::string& place, const std::string& packed,
-                 int64_t compile_ns) const;
+                 int64_t compile_ns, bool beside = false) const;
 
  private:
   std::string dir_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/codegen/packed_program.h"
 #include "core/ir/each_integer.h"
 #include "core/runtime/arena_pool.h"
 #include "core/torch_api/bridge.h"
@@ -56,11 +57,12 @@ class PlanAtSizes : public Plan {
 
 SizedMemory memory_of(const codegen::Program& program, const ir::Graph& graph) {
   static constexpr const char* kKinds[] = {"input", "parameter", "temporary", "output", "temporary"};
+  const std::vector<const ir::Node*> inputs = graph.inputs();
   SizedMemory out{{}, program.arena_bytes};
   for (const codegen::Buffer& b : program.buffers) {
     const bool view = b.view_of >= 0;
-    const ir::Node* node = graph.find(b.value.node);
-    const bool parameter = node && node->kind == ir::NodeKind::parameter;
+    const bool parameter = b.input >= 0 && b.value.output == 0 && !view &&
+                           inputs.at(static_cast<size_t>(b.input))->kind == ir::NodeKind::parameter;
     const char* kind = view ? "view" : parameter ? "parameter" : kKinds[static_cast<size_t>(b.kind)];
     out.buffers.push_back({b.name, kind, b.type, view ? ir::Sym(0) : b.type.bytes(), b.arena_offset,
                            b.first_step, b.last_step});
@@ -115,9 +117,17 @@ std::shared_ptr<Plan> ProgramPlans::at(std::span<const int64_t> values) {
 }
 
 Result<std::shared_ptr<ProgramPlan>> ProgramPlans::make(std::span<const int64_t> values) {
-  auto plan = ProgramPlan::make(programs_.at(values), kernels_, problems_, options_);
+  auto plan = ProgramPlan::make(numbered(values), kernels_, problems_, options_);
   if (!plan) return plan.error();
   return std::static_pointer_cast<ProgramPlan>(plan.take());
+}
+
+// A program that an earlier process kept was looked at for one set of sizes only.
+const codegen::Program& ProgramPlans::numbered(std::span<const int64_t> values) {
+  const codegen::Program& program = programs_.at(values);
+  const std::string wrong = codegen::unsound_memory(program);
+  VITRINE_CHECK(wrong.empty(), wrong);
+  return program;
 }
 
 // The largest arena that a call needed stays, so that sizes which come and go do not give it back each time.
@@ -141,7 +151,7 @@ Result<std::shared_ptr<ProgramPlans::Kept>> ProgramPlans::take(std::span<const i
   if (kept_.size() >= kKept && idle != kept_.rend()) {
     Kept& kept = **idle;
     kept.values.clear();  // of none, should it fail
-    if (kept.plan->renumber(programs_.at(values), changing_)) {
+    if (kept.plan->renumber(numbered(values), changing_)) {
       kept.values.assign(values.begin(), values.end());
       keep_arena(kept.plan->arena_on_host());
       return use(std::prev(idle.base()));

@@ -37,6 +37,7 @@ class ProgramPlans : public SizedPlans, public std::enable_shared_from_this<Prog
  private:
   static constexpr size_t kKept = 4;
   Result<std::shared_ptr<ProgramPlan>> make(std::span<const int64_t> values);
+  const codegen::Program& numbered(std::span<const int64_t> values);
   void keep_arena(size_t bytes);
 
   const SizedMemory memory_;

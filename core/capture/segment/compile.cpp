@@ -241,6 +241,7 @@ runtime::CompileOptions Store::options_for(const Segment& segment, const Instanc
   runtime::CompileOptions options = engine_.compile_options(*settings_);
   options.sizes = segment.sizes();
   options.place = segment.name;
+  options.tell_kept = engine_.kept_teller(segment.compilation);
   options.graphs = settings_->graphs();
   options.versions = instance.graphs.versions;
   options.trains = instance.joint || segment.trace().differentiates;

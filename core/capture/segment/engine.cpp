@@ -92,6 +92,16 @@ void Engine::note(const std::string& severity, const std::string& text, const st
   if (SessionRecording* r = live_recording()) r->message(severity, text, "", detail, entity);
 }
 
+std::function<void(session::CacheRow)> Engine::kept_teller(Id compilation) {
+  if (!live_recording() || !compilation) return {};
+  return [this, compilation, session = recording->started_ns()](session::CacheRow row) {
+    SessionRecording* const live = live_recording();
+    if (!live || live->started_ns() != session) return;
+    row.compilation = compilation;
+    live->writer().put(row);
+  };
+}
+
 runtime::CompileOptions Engine::compile_options(const CallSettings& settings) const {
   runtime::CompileOptions options;
   options.mode = settings.mode;

@@ -74,6 +74,8 @@ class Engine {
   std::function<void(const runtime::Problem&)> teller() {
     return [this](const runtime::Problem& problem) { tell(problem); };
   }
+  // Records what became of programs that were looked for on disk; empty: nobody listens.
+  std::function<void(session::CacheRow)> kept_teller(Id compilation);
   // Records a message only.
   void note(const std::string& severity, const std::string& text, const std::string& detail, Id entity);
   runtime::CompileOptions compile_options(const CallSettings& settings) const;

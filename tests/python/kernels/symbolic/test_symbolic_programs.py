@@ -207,3 +207,18 @@ def test_sizes_that_are_like_others_by_chance_are_not_taken_for_these(name, tmp_
 @pytest.mark.parametrize("name", OWN_PRODUCTS)
 def test_products_of_our_own_serve_all_sizes(name, tmp_path):
     check(name, (5, 7), tmp_path, True)
+
+
+def looked_up(name, hints, tmp_path, own):
+    before = _engine.kept_programs()
+    check(name, hints, tmp_path, own)
+    after = _engine.kept_programs()
+    return {k: after[k] - before[k] for k in ("found", "missed", "refused", "left_out") if after[k] != before[k]}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_program_that_was_kept_serves_all_sizes(name, tmp_path):
+    """It is found by a graph of other first sizes."""
+    own = name in OWN_PRODUCTS
+    assert looked_up(name, (5, 7), tmp_path, own) == {"missed": 1}
+    assert looked_up(name, (64, 33), tmp_path, own) == {"found": 1}
