@@ -36,13 +36,6 @@ constexpr struct {
 constexpr const char* kBookkeeping[] = {"__slotnames__", "__doc__", "__annotations__", "__abstractmethods__",
                                         "__annotations_cache__"};
 
-struct WatchedNames {
-  std::string path;
-  PyTypeObject* type = nullptr;               // nullptr: a module
-  PyObject *names = nullptr, *own = nullptr;  // its dict, and a copy
-  uint64_t version = 0;
-};
-
 struct Replacement {
   size_t owner;
   PyRef name, value;  // value: null where the name was taken away
@@ -51,6 +44,14 @@ struct Replacement {
   }
 };
 using Replacements = std::vector<Replacement>;
+
+struct WatchedNames {
+  std::string path;
+  PyTypeObject* type = nullptr;               // nullptr: a module
+  PyObject *names = nullptr, *own = nullptr;  // its dict, and a copy
+  uint64_t version = 0;
+  Replacements replaced;  // at that version
+};
 
 struct Known {
   int32_t number;
@@ -139,12 +140,18 @@ int32_t number_of(Replacements what) {
   return s.numbers;
 }
 
+// Recording calls of PyTorch's changes some module again and again: only what has changed is compared.
 int32_t look_again() {
   ReplacedState& s = state();
   Replacements what;
   for (size_t i = 0; i < s.owners.size(); ++i) {
-    note_version(s.owners[i]);
-    compare(i, s.owners[i], what);
+    WatchedNames& o = s.owners[i];
+    if (version_of(o) != o.version) {
+      note_version(o);
+      o.replaced.clear();
+      compare(i, o, o.replaced);
+    }
+    what.insert(what.end(), o.replaced.begin(), o.replaced.end());
   }
   return s.now = number_of(std::move(what));
 }
