@@ -9,6 +9,7 @@ Whatever cannot be compiled runs as eager PyTorch runs it; ``vitrine.explain`` s
 """
 
 import os
+import sys
 
 from vitrine import _environment
 
@@ -22,6 +23,10 @@ from vitrine._polyfills import optimizers as _optimizers  # noqa: E402 (capture 
 from vitrine._polyfills import signatures as _signatures  # noqa: E402 (capture asks it)
 from vitrine._polyfills import standard_library as _standard_library  # noqa: E402 (capture looks its functions up)
 from vitrine._polyfills import transforms as _transforms  # noqa: E402 (capture looks its functions up)
+
+if "numpy" in sys.modules:
+    from vitrine._polyfills import arrays as _arrays  # noqa: E402 (capture looks its functions up)
+
 from vitrine import config  # noqa: E402
 from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
 from vitrine._engine import __version__ as __version__  # noqa: E402
