@@ -67,8 +67,22 @@ std::string line_of(const SessionChange& c) {
   return out + "\n" + (c.reason.empty() ? "" : "      " + c.reason + "\n");
 }
 
+// Of what is called otherwise in the two: which is which.
+std::string pairs_text(const SessionDifference& d) {
+  std::string out;
+  for (const PairedProgram& p : d.paired) {
+    if (p.before == p.after) continue;
+    out += p.before + " is " + p.after + " there";
+    if (p.same_graph)
+      out += ": the captured graphs are the same, " + std::to_string(p.calls) +
+             (p.calls == 1 ? " call" : " calls");
+    out += ".\n";
+  }
+  return out;
+}
+
 std::string as_text(const SessionDifference& d, const DiffArguments& a) {
-  std::string out = d.verdict + "\n";
+  std::string out = d.verdict + "\n" + pairs_text(d);
   if (d.compile_before_ns && d.compile_after_ns)
     out += "Compiling took " + time_text(static_cast<double>(d.compile_before_ns)) + " and " +
            time_text(static_cast<double>(d.compile_after_ns)) + ".\n";
@@ -106,6 +120,10 @@ std::string as_json(const SessionDifference& d) {
                              {"call", json_of(d.call)},
                              {"eager", json_of(d.eager)},
                              {"compile_ns", {d.compile_before_ns, d.compile_after_ns}}};
+  auto& paired = out["paired"] = nlohmann::ordered_json::array();
+  for (const PairedProgram& p : d.paired)
+    paired.push_back(
+        {{"before", p.before}, {"after", p.after}, {"same_graph", p.same_graph}, {"calls", p.calls}});
   auto& list = out["changes"] = nlohmann::ordered_json::array();
   for (const SessionChange& c : d.changes)
     list.push_back({{"what", word_of(c.what)},

@@ -134,6 +134,62 @@ TEST_CASE("where eager differs the machine is named") {
   CHECK(d.verdict.find("Eager itself is slower there (2.00×)") != std::string::npos);
 }
 
+// The same program as PyTorch's compiler tells it: no class before the function, no modules, other names.
+ComparedSession imported_session(const std::string& second) {
+  ComparedSession s;
+  s.status = "finished";
+  s.imported = true;
+  ComparedProgram other{"warm_up 0/0", "0/0", "ok", "return"}, p{"forward 1/0", "1/0", "ok", "return"};
+  other.calls = {{"sum", "f32[]"}};
+  p.calls = {{"linear", "f32[8,64]"}, {second, "f32[8,64]"}};
+  p.guards = {"check_tensor"};
+  p.kernels = {kernel("K0", "cpp_fused_add_gelu_native_layer_norm_0", {}, 0)};
+  other.imported = p.imported = true;
+  s.programs = {other, p};
+  s.frames = {{"forward", "captured"}, {"warm_up", "captured"}};
+  s.settings["entry"] = "A structured log of torch.compile";
+  return s;
+}
+
+TEST_CASE("programs of two compilers are paired where their captured graphs are the same") {
+  ComparedSession ours = session_of(true, 1e6);
+  ours.programs[0].calls = {{"linear", "f32[8,64]"}, {"gelu", "f32[8,64]"}};
+  ours.programs[0].kernels[0].name = "add_gelu_layer_norm";
+  ours.programs.push_back(ours.programs[0]);
+  ours.programs[1].key = "Other.forward 0/0";
+  ours.programs[1].calls = {{"relu", "f32[8,64]"}};
+  ours.frames = {{"Block.forward", "captured"}, {"Other.forward", "captured"}};
+  ours.settings["threads"] = "2";
+  for (const char* second : {"gelu", ""}) {  // "": imported as an expression whose operator is not told
+    const SessionDifference d = compare_sessions(ours, imported_session(second));
+    REQUIRE(d.paired.size() == 1);
+    CHECK(d.paired[0].before == "Block.forward 0/0");
+    CHECK(d.paired[0].after == "forward 1/0");
+    CHECK(d.paired[0].same_graph);
+    CHECK(d.paired[0].calls == 2);
+    // What the other tool does not tell is no difference, and the frame is the same under another name.
+    CHECK(count(d, What::Setting, Sign::Changed) == 0);
+    CHECK(count(d, What::Frame, Sign::Added) == 1);
+    CHECK(count(d, What::Frame, Sign::Removed) == 1);
+    for (const SessionChange& c : d.changes)
+      if (c.what == What::Kernel && c.sign == Sign::Changed)
+        CHECK(c.reason.find("was K0 add_gelu_layer_norm") == 0);
+    CHECK(count(d, What::Kernel, Sign::Changed) == 1);
+  }
+  // Another graph is no counterpart.
+  CHECK(compare_sessions(ours, imported_session("tanh")).paired.empty());
+}
+
+TEST_CASE("words of calls and kernels are the same whoever names them") {
+  CHECK(call_word("torch._C._nn.linear") == call_word("torch.nn.functional.linear"));
+  CHECK(call_word("qkv.permute") == call_word("Tensor.permute"));
+  CHECK(call_word("aten._softmax.default") == "softmax");
+  CHECK(call_word("python").empty());
+  CHECK(kernel_likeness("cpp_fused_add_native_layer_norm_view_1", "add_add_layer_norm") == 1);
+  CHECK(kernel_likeness("cpp_fused_gelu_view_2", "layer_norm") == 0);
+  CHECK(kernel_likeness("addmm", "product_bias") == 1);
+}
+
 TEST_CASE("a hand-made session is read by names") {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("vitrine_compare_" + std::to_string(getpid()) + ".vitrine"))

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/session/compare/same_graph.h"
 #include "core/session/reader.h"
 #include "core/session/stages.h"
 
@@ -14,33 +15,10 @@ using namespace session;
 
 namespace {
 
-std::string functionOf(const SessionData& d, const CompilationRow& row) {
-  const SegmentRow* segment = d.segments.find(row.segment);
-  return segment ? d.label(segment->frame).toStdString() : std::string();
-}
-
-// By function and number; what is left of a function by its order there.
+// As core/session/compare has paired them.
 void pairCompilations(TwoSessions& c) {
-  std::vector<const CompilationRow*> left;
-  for (const CompilationRow& row : c.after->compilations) left.push_back(&row);
-  if (c.before->compilations.size() == 1 && left.size() == 1) {
-    c.compilations.emplace_back(c.before->compilations.begin()->id, left[0]->id);
-    return;
-  }
-  std::set<Id> paired;
-  for (const bool exact : {true, false})
-    for (const CompilationRow& row : c.before->compilations) {
-      if (paired.contains(row.id)) continue;
-      const auto at = std::find_if(left.begin(), left.end(), [&](const CompilationRow* other) {
-        const bool halves = row.label.ends_with(" backward") == other->label.ends_with(" backward");
-        return halves && functionOf(*c.before, row) == functionOf(*c.after, *other) &&
-               (!exact || row.label == other->label);
-      });
-      if (at == left.end()) continue;
-      paired.insert(row.id);
-      c.compilations.emplace_back(row.id, (*at)->id);
-      left.erase(at);
-    }
+  for (const PairedProgram& pair : c.difference.paired)
+    c.compilations.emplace_back(pair.before_id, pair.after_id);
 }
 
 void relate(TwoSessions& c, Id before, Id after) {
@@ -48,12 +26,16 @@ void relate(TwoSessions& c, Id before, Id after) {
   c.to_before.try_emplace(after, before);
 }
 
-// "fc aten.add.Tensor #0": which of its equals in its module a node is.
-std::vector<std::pair<std::string, const NodeRow*>> keysOf(const SessionData& d, const GraphRow& graph) {
+// "fc aten.add.Tensor #0": which of its equals in its module a node is. Between two compilers modules are not
+// known on both sides, and operators have other names: "add #0".
+std::vector<std::pair<std::string, const NodeRow*>> keysOf(const SessionData& d, const GraphRow& graph,
+                                                           bool plain) {
   std::map<std::string, int> equals;
   std::vector<std::pair<std::string, const NodeRow*>> out;
   for (const NodeRow& node : d.nodes.of(d.withNodes(graph)->id)) {
-    const std::string what = node.kind == "op" ? node.module + " " + node.op : node.kind + " " + node.name;
+    const std::string what = node.kind != "op" ? node.kind + " " + node.name
+                             : plain           ? call_word(node.op)
+                                               : node.module + " " + node.op;
     out.emplace_back(what + " #" + std::to_string(equals[what]++), &node);
   }
   return out;
@@ -63,8 +45,9 @@ void relateNodes(TwoSessions& c, Id before, Id after, const std::string& stage) 
   const GraphRow *a = c.before->lastGraph(before, stage), *b = c.after->lastGraph(after, stage);
   if (!a || !b) return;
   std::unordered_map<std::string, Id> there;
-  for (const auto& [key, node] : keysOf(*c.after, *b)) there.emplace(key, node->id);
-  for (const auto& [key, node] : keysOf(*c.before, *a))
+  const bool plain = c.before->imported() != c.after->imported();
+  for (const auto& [key, node] : keysOf(*c.after, *b, plain)) there.emplace(key, node->id);
+  for (const auto& [key, node] : keysOf(*c.before, *a, plain))
     if (const auto at = there.find(key); at != there.end()) relate(c, node->id, at->second);
 }
 
@@ -72,7 +55,7 @@ void relateNodes(TwoSessions& c, Id before, Id after, const std::string& stage) 
 std::map<std::string, std::set<std::string>> computedBy(const SessionData& d, Id compilation) {
   std::map<std::string, std::set<std::string>> out;
   if (const GraphRow* graph = d.lastGraph(compilation, "fused"))
-    for (const auto& [key, node] : keysOf(d, *graph))
+    for (const auto& [key, node] : keysOf(d, *graph, false))
       if (!node->group_label.empty()) out[node->group_label].insert(key);
   return out;
 }
@@ -103,17 +86,22 @@ int64_t linesApart(const TwoSessions& c, Id before, Id after) {
 // The kernel that computes most of the same; of what computes nothing that is known, the one of its name.
 void pairKernels(TwoSessions& c, Id before, Id after) {
   const auto ours = computedBy(*c.before, before), theirs = computedBy(*c.after, after);
+  const bool two = c.before->imported() != c.after->imported();  // by what their names tell
   std::set<Id> taken;
   for (const KernelRow& row : c.before->kernels.of(before)) {
     const auto own = ours.find(row.label);
     const KernelRow* best = nullptr;
     size_t most = 0;
+    double likest = kAlike;
     for (const KernelRow& other : c.after->kernels.of(after)) {
       if (taken.contains(other.id)) continue;
       const auto its = theirs.find(other.label);
       size_t common = 0;
       if (own != ours.end() && its != theirs.end())
         for (const std::string& key : own->second) common += its->second.contains(key);
+      if (const double like = two ? kernel_likeness(row.name, other.name) : 0; like > likest)
+        likest = like, best = &other;
+      if (two) continue;
       const bool named = own == ours.end() && its == theirs.end() && row.name == other.name;
       if (common > most || (named && !best)) most = common, best = &other;
     }

@@ -21,7 +21,12 @@ void compare_breaks(const ComparedSession& before, const ComparedSession& after,
     if (!before.breaks.contains(key)) out.push_back(change(Sign::Added, b));
 }
 
-void compare_frames(const ComparedSession& before, const ComparedSession& after, Changes& out) {
+// Frames of paired programs are the same under another name: "MLP.forward" and Dynamo's "forward".
+void compare_frames(ComparedSession before, ComparedSession after, const ProgramPairs& pairs, Changes& out) {
+  for (const auto& [a, b] : pairs.both)
+    if (const std::string was = function_of_key(*a), is = function_of_key(*b);
+        of_two_compilers(*a, *b) && was != is)
+      before.frames.erase(was), after.frames.erase(is);
   for (const auto& [name, state] : after.frames) {
     const auto at = before.frames.find(name);
     if (at == before.frames.end())
@@ -43,6 +48,12 @@ void compare_recompilations(const ComparedSession& before, const ComparedSession
 }
 
 void compare_guards(const ComparedProgram& a, const ComparedProgram& b, Changes& out) {
+  if (of_two_compilers(a, b)) {  // each has its own way to ask the same
+    if (a.guards.size() != b.guards.size())
+      out.push_back({What::Guard, Sign::Changed, b.key, "how many are checked",
+                     std::to_string(a.guards.size()), std::to_string(b.guards.size()), "", 0});
+    return;
+  }
   std::vector<std::string> removed, added;
   std::set_difference(a.guards.begin(), a.guards.end(), b.guards.begin(), b.guards.end(),
                       std::back_inserter(removed));
@@ -75,7 +86,7 @@ void compare_failures(const ComparedSession& before, const ComparedSession& afte
 
 void compare_capture(const ComparedSession& before, const ComparedSession& after, const ProgramPairs& pairs,
                      Changes& out) {
-  compare_frames(before, after, out);
+  compare_frames(before, after, pairs, out);
   compare_breaks(before, after, out);
   compare_recompilations(before, after, out);
   compare_failures(before, after, out);

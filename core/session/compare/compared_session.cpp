@@ -34,6 +34,7 @@ std::vector<NodeRow> last_nodes(const Reader& s, Id compilation) {
 class ProgramReading {
  public:
   ProgramReading(const Reader& s, const CompilationRow& row, std::string key) : s_(s), row_(row) {
+    out_.id = row.id;
     out_.key = std::move(key);
     out_.label = row.label;
     out_.status = row.status;
@@ -43,6 +44,7 @@ class ProgramReading {
   }
 
   ComparedProgram read() {
+    out_.calls = captured_calls(s_, row_.id);
     add_nodes();
     add_kernels();
     add_rejected();
@@ -152,6 +154,7 @@ void add_runs(const Reader& s, ComparedSession& out) {
   static const std::set<std::string> kHere = {"vitrine", "torch", "python", "system",
                                               "cpu",     "isa",   "gpu",    "cores"};
   for (const MetaRow& row : s.all<MetaRow>()) {
+    out.imported = out.imported || row.key == "imported";
     if (kHere.contains(row.key)) out.environment[row.key] = row.value;
     if (row.key == "arguments" || row.key == "threads") out.settings[row.key] = row.value;
   }
@@ -181,7 +184,7 @@ ComparedSession compared_session(const Reader& session, const std::string& compi
   }
   add_capture(session, out);
   add_runs(session, out);
-  for (ComparedProgram& p : out.programs) p.busy = out.busy;
+  for (ComparedProgram& p : out.programs) p.busy = out.busy, p.imported = out.imported;
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/session/compare/same_graph.h"
 #include "core/session/reader.h"
 
 namespace vitrine::session {
@@ -28,13 +29,16 @@ struct ComparedProgram {
   std::string key;    // "Block.forward 0/0": of the code and the place in it
   std::string label;  // "0/0"
   std::string status, end, message;
+  std::vector<ComparedCall> calls;  // of the captured graph
   std::vector<ComparedNode> nodes;
   std::vector<ComparedKernel> kernels;
   std::map<std::pair<std::string, std::string>, std::string> rejected;  // by keys of two nodes, sorted: why
   std::multiset<std::string> guards;                                    // "L['x'] tensor f32[8]"
   std::vector<double> hits_ns;                                          // calls that found what was compiled
   int64_t temporary_bytes = 0, saved_bytes = 0, compile_ns = 0;
-  bool busy = false;  // the machine did other work while it was timed
+  bool busy = false;      // the machine did other work while it was timed
+  bool imported = false;  // of another compiler: names, guards and kernels are that one's
+  Id id = 0;              // of its compilation; nothing is compared by it
 };
 
 struct ComparedBreak {
@@ -61,6 +65,7 @@ struct ComparedSession {
   std::vector<double> eager_ns, compiled_ns;          // of interleaved calls
   bool busy = false;                                  // the machine did other work meanwhile
   std::string status;                                 // of the worst run
+  bool imported = false;                              // of what another tool recorded
 };
 
 // compilation: its label; "" = all.

@@ -104,6 +104,7 @@ SessionDifference compare_sessions(const ComparedSession& before, const Compared
   compare_facts(before, after, out.changes);
   compare_capture(before, after, pairs, out.changes);
   for (const auto& [a, b] : pairs.both) {
+    out.paired.push_back({a->id, b->id, a->key, b->key, a->calls.size(), same_calls(a->calls, b->calls)});
     compare_graphs(*a, *b, out.changes);
     compare_fusion(*a, *b, out.changes);
     compare_kernels(*a, *b, out.changes);

@@ -51,7 +51,16 @@ struct TimeComparison {
 TimeComparison compare_times(const std::string& of, std::vector<double> before, std::vector<double> after,
                              bool busy = false);
 
+// A program of the first session and what it is in the second.
+struct PairedProgram {
+  Id before_id = 0, after_id = 0;  // compilations
+  std::string before, after;       // "Block.forward 0/0"
+  size_t calls = 0;                // of the captured graph of the first
+  bool same_graph = false;         // captured alike; false also where one was not recorded
+};
+
 struct SessionDifference {
+  std::vector<PairedProgram> paired;
   std::vector<SessionChange> changes;  // what costs or spares most first, within its kind
   bool busy = false;                   // the machine, during one of them
   TimeComparison call, eager;          // eager: whether the machine itself was as fast

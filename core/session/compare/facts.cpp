@@ -13,8 +13,9 @@ namespace {
 using What = SessionChange::What;
 using Sign = SessionChange::Sign;
 
+// known: what one side does not tell of itself is no difference.
 void compare_values(What what, const std::map<std::string, std::string>& before,
-                    const std::map<std::string, std::string>& after, Changes& out) {
+                    const std::map<std::string, std::string>& after, bool known, Changes& out) {
   std::set<std::string> keys;
   for (const auto& [key, value] : before) keys.insert(key);
   for (const auto& [key, value] : after) keys.insert(key);
@@ -23,7 +24,8 @@ void compare_values(What what, const std::map<std::string, std::string>& before,
     return at == map.end() ? std::string() : at->second;
   };
   for (const std::string& key : keys)
-    if (const std::string a = of(before, key), b = of(after, key); a != b)
+    if (const std::string a = of(before, key), b = of(after, key);
+        a != b && !(known && (a.empty() || b.empty())))
       out.push_back({what, Sign::Changed, "", key, a, b, "", 0});
 }
 
@@ -60,8 +62,11 @@ void compare_outputs(const ComparedSession& before, const ComparedSession& after
 }  // namespace
 
 void compare_facts(const ComparedSession& before, const ComparedSession& after, Changes& out) {
-  compare_values(What::Setting, before.settings, after.settings, out);
-  compare_values(What::Environment, before.environment, after.environment, out);
+  const bool known = before.imported || after.imported;
+  // What another compiler was asked for is not told in our words.
+  if (before.imported == after.imported)
+    compare_values(What::Setting, before.settings, after.settings, known, out);
+  compare_values(What::Environment, before.environment, after.environment, known, out);
   int64_t temporaries[2] = {}, saved[2] = {};
   for (const ComparedSession* s : {&before, &after})
     for (const ComparedProgram& p : s->programs) {

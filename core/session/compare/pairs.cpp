@@ -5,14 +5,49 @@
 
 namespace vitrine::session {
 
+std::string function_of_key(const ComparedProgram& p) {
+  const bool labelled = p.key.size() > p.label.size() && p.key.ends_with(" " + p.label);
+  return p.key.substr(0, labelled ? p.key.size() - p.label.size() - 1 : p.key.size());
+}
+
 namespace {
 
+bool is_backward(const ComparedProgram& p) {
+  return p.label.ends_with(" backward");
+}
+
+// A backward graph is no forward graph's counterpart.
 std::string function_of(const ComparedProgram& p) {
-  const size_t end = p.key.size() > p.label.size() && p.key.ends_with(" " + p.label)
-                         ? p.key.size() - p.label.size() - 1
-                         : p.key.size();
-  // A backward graph is no forward graph's counterpart.
-  return p.key.substr(0, end) + (p.label.ends_with(" backward") ? " backward" : "");
+  return function_of_key(p) + (is_backward(p) ? " backward" : "");
+}
+
+// "0/0" of "0/0 backward".
+std::string forward_label(const ComparedProgram& p) {
+  return p.label.substr(0, p.label.find(' '));
+}
+
+// Programs whose captured graphs are the same; and the backward halves of two such.
+void match_by_graph(ProgramPairs& out) {
+  auto pair = [&](auto same) {
+    for (const ComparedProgram*& a : out.removed) {
+      const auto at = std::find_if(out.added.begin(), out.added.end(), [&](const ComparedProgram* b) {
+        return b && is_backward(*a) == is_backward(*b) && same(*a, *b);
+      });
+      if (at == out.added.end()) continue;
+      out.both.emplace_back(a, *at);
+      a = *at = nullptr;
+    }
+    std::erase(out.removed, nullptr);
+    std::erase(out.added, nullptr);
+  };
+  pair([](const ComparedProgram& a, const ComparedProgram& b) { return same_calls(a.calls, b.calls); });
+  const auto forward = out.both;
+  pair([&](const ComparedProgram& a, const ComparedProgram& b) {
+    return is_backward(a) && std::any_of(forward.begin(), forward.end(), [&](const auto& both) {
+             return forward_label(*both.first) == forward_label(a) &&
+                    forward_label(*both.second) == forward_label(b);
+           });
+  });
 }
 
 template <class KeyOf>
@@ -41,6 +76,7 @@ ProgramPairs pair_programs(const ComparedSession& before, const ComparedSession&
   }
   match(out.removed, out.added, [](const ComparedProgram& p) { return p.key; }, out);
   match(out.removed, out.added, function_of, out);
+  match_by_graph(out);
   return out;
 }
 

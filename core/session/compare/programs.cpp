@@ -19,6 +19,25 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kNamed ? out + " and " + std::to_string(names.size() - kNamed) + " more" : out;
 }
 
+// The calls of the captured graph in place of nodes: what two compilers have in common.
+ComparedProgram as_captured(const ComparedProgram& p) {
+  ComparedProgram out;
+  out.key = p.key;
+  std::map<std::string, int> equals;
+  for (const ComparedCall& call : p.calls)
+    out.nodes.push_back(
+        {call.text() + " #" + std::to_string(equals[call.text()]++), call.text(), call.type, ""});
+  return out;
+}
+
+// What one side of a pair of two compilers does not tell is left out.
+void compare_captured(const ComparedProgram& a, const ComparedProgram& b, Changes& out) {
+  if (a.calls.empty() || b.calls.empty() || same_calls(a.calls, b.calls)) return;
+  ComparedProgram before = as_captured(a), after = as_captured(b);
+  before.imported = after.imported = false;
+  compare_graphs(before, after, out);
+}
+
 std::map<std::string, const ComparedNode*> by_key(const ComparedProgram& p) {
   std::map<std::string, const ComparedNode*> out;
   for (const ComparedNode& node : p.nodes) out[node.key] = &node;
@@ -72,6 +91,16 @@ void add_parted(const ComparedProgram& from, const ComparedProgram& to, Sign sig
 }
 
 // The kernel of `p` that computes most of these operators; nullptr: none computes half of what either has.
+const ComparedKernel* likest(const ComparedKernel& k, const ComparedProgram& p,
+                             const std::set<const ComparedKernel*>& taken) {
+  const ComparedKernel* best = nullptr;
+  double most = kAlike;
+  for (const ComparedKernel& other : p.kernels)
+    if (const double like = kernel_likeness(k.name, other.name); !taken.contains(&other) && like > most)
+      most = like, best = &other;
+  return best;
+}
+
 const ComparedKernel* counterpart(const ComparedKernel& k, const ComparedProgram& p,
                                   const std::set<const ComparedKernel*>& taken) {
   const ComparedKernel* best = nullptr;
@@ -118,6 +147,7 @@ void compare_kernel(const ComparedProgram& p, const ComparedKernel& a, const Com
 }  // namespace
 
 void compare_graphs(const ComparedProgram& before, const ComparedProgram& after, Changes& out) {
+  if (of_two_compilers(before, after)) return compare_captured(before, after, out);
   const auto a = by_key(before), b = by_key(after);
   std::vector<std::string> removed, added, retyped;
   for (const auto& [key, node] : a)
@@ -149,7 +179,8 @@ void compare_fusion(const ComparedProgram& before, const ComparedProgram& after,
 void compare_kernels(const ComparedProgram& before, const ComparedProgram& after, Changes& out) {
   std::set<const ComparedKernel*> taken;
   for (const ComparedKernel& a : before.kernels) {
-    const ComparedKernel* b = counterpart(a, after, taken);
+    const ComparedKernel* b =
+        of_two_compilers(before, after) ? likest(a, after, taken) : counterpart(a, after, taken);
     if (b) {
       taken.insert(b);
       compare_kernel(after, a, *b, before.busy || after.busy, out);

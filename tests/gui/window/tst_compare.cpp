@@ -1,10 +1,13 @@
 // The window that compares two sessions: verdict, what differs, counterparts, one axis.
+#include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "app/importing/importing.h"
 #include "app/shell/commands/actions.h"
 #include "app/shell/compare/compare_window.h"
 #include "app/shell/main_window.h"
+#include "core/session/compare/same_graph.h"
 #include "tests/gui/fixture/fixture_session.h"
 #include "tests/gui/fixture/still_theme.h"
 #include "views/timeline/timeline_view.h"
@@ -57,6 +60,27 @@ class TestCompare : public QObject {
     window.after()->activate(0);
     window.settle();
     QCOMPARE(window.before()->selection().active, ids_.optimised_gelu);
+  }
+
+  // Dynamo's frame has another name, no class and no modules: the graphs are the same, so that it is ours.
+  void whatDynamoCapturedIsPairedWithOurs() {
+    const auto ours = kit::SessionData::load(path("a")).value();
+    QVERIFY(!importing::import_into(written(dynamoLog(*ours, ids_.compilation)), path("dynamo")));
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "a", "dynamo");
+    const app::TwoSessions& c = *window.comparison();
+    QCOMPARE(c.difference.paired.size(), size_t(1));
+    QVERIFY(c.difference.paired[0].same_graph);
+    QCOMPARE(c.difference.paired[0].before_id, ids_.compilation);
+    QCOMPARE(c.compilations.size(), size_t(1));
+    // A call of ours leads to Dynamo's.
+    window.before()->activate(ids_.captured_gelu);
+    window.settle();
+    const Id there = window.after()->selection().active;
+    QVERIFY2(window.after()->session()->label(there).contains("gelu"),
+             qPrintable(window.after()->session()->label(there)));
+    // What the other tool does not tell of itself is no difference.
+    QVERIFY2(!lines(*window.differences()).contains("setting"), qPrintable(lines(*window.differences())));
   }
 
   // A click on a kernel shows the texts of both.
@@ -129,6 +153,35 @@ class TestCompare : public QObject {
   }
 
  private:
+  // The calls of a captured graph as TORCH_TRACE writes them, one behind the other.
+  static QString dynamoLog(const kit::SessionData& data, Id compilation) {
+    QString out = QStringLiteral(
+        "V1128 13:22:52.154000 1 torch/a.py:1] {\"str\": [\"/home/user/model.py\", 1]}\n"
+        "V1128 13:22:52.154000 1 torch/a.py:1] {\"dynamo_start\": {\"stack\": [{\"line\": 7, \"name\": "
+        "\"forward\", \"filename\": 1}]}, \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0}\n"
+        "V1128 13:22:52.395000 1 torch/a.py:1] {\"dynamo_output_graph\": {\"sizes\": {}}, \"frame_id\": 0, "
+        "\"frame_compile_id\": 0, \"attempt\": 0, \"has_payload\": \"1\"}\n"
+        "\tclass GraphModule(torch.nn.Module):\n"
+        "\t    def forward(self, L_x_: \"f32[8, 128, 768][98304, 768, 1]cpu\"):\n");
+    QString last = QStringLiteral("L_x_");
+    for (const session::GraphRow& graph : data.graphs.of(compilation)) {
+      if (graph.stage != "captured") continue;
+      for (const session::NodeRow& node : data.nodes.of(graph.id)) {
+        if (node.kind != "op") continue;
+        const QString name = QString::fromStdString(node.name);
+        const QString word = QString::fromStdString(session::call_word(node.op));
+        out += QStringLiteral("\t        %1 = torch.%2(%3);  %3 = None\n").arg(name, word, last);
+        last = name;
+      }
+    }
+    return out + QStringLiteral("\t        return (%1,)\n").arg(last);
+  }
+  std::string written(const QString& log) {
+    const QString path = folder_.filePath("dedicated_log_torch_trace_a.log");
+    QFile file(path);
+    if (file.open(QIODevice::WriteOnly)) file.write(log.toUtf8());
+    return path.toStdString();
+  }
   void open(CompareWindow& window, const char* before, const char* after) {
     window.resize(1440, 900);
     window.QWidget::show();
