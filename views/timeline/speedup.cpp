@@ -14,10 +14,12 @@ namespace vitrine::views {
 
 namespace {
 
-constexpr size_t kMostGroups = 9;    // the smallest others are one
-constexpr qsizetype kMostNames = 3;  // of a group's operators
-constexpr double kMostNs = 9e15;     // a file may claim any time
-constexpr double kNothing = 0.5;     // ns: what is less is no step
+constexpr size_t kMostGroups = 9;                      // the smallest others are one
+constexpr qsizetype kMostNames = 3;                    // of a group's operators
+constexpr double kMostNs = 9e15;                       // a file may claim any time
+constexpr double kNothing = 0.5;                       // ns: what is less is no step
+constexpr double kLeastScale = 0.4, kMostScale = 2.5;  // of a profiled call to the median one
+constexpr double kAsItWas = 0.005;                     // by which a scale differs from none
 
 using SpeedupKind = SpeedupStep::Kind;
 
@@ -26,12 +28,22 @@ struct Side {
   std::vector<const Slice*> work;
   TimeUse use;
   double idle = 0, profiling = 0;
+  double scale = 1;
   bool timed = true;  // how long the profiled call took is known
 };
 
+void scale_side(Side& side, double by) {
+  side.scale = by;
+  for (double* part :
+       {&side.use.busy, &side.use.together, &side.use.before, &side.use.between, &side.use.after})
+    *part *= by;
+  side.idle *= by;
+  side.profiling = 0;
+}
+
 // A GPU's kernels take as long in a profiled call as in any other, and what launches them does not: what the
-// call takes beyond them is idle time of the device. Operators and launches on the CPU are longer while they
-// are profiled.
+// call takes beyond them is idle time of the device. On the CPU operators, launches and what lies between
+// them are longer while they are profiled.
 Side side_of(const Timeline& t, TimelineLane::Side which) {
   const bool eager = which == TimelineLane::Side::Eager;
   const double median = eager ? t.eager_ns : t.compiled_ns;
@@ -50,6 +62,8 @@ Side side_of(const Timeline& t, TimelineLane::Side which) {
     out.idle = out.use.idle();
     out.profiling = static_cast<double>(whole - begin) - median;
     out.timed = profiled > 0;
+    const double by = whole > begin ? median / static_cast<double>(whole - begin) : 0;
+    if (out.timed && by >= kLeastScale && by <= kMostScale) scale_side(out, by);
   }
   return out;
 }
@@ -67,8 +81,8 @@ class SpeedupGroups {
       : data_(data),
         ran_(launches_of(compiled)),
         became_(kit::Became::of(data, compilations_of(data, compiled), &ran_)) {
-    for (const Slice* s : eager.work) add_eager(*s);
-    for (const Slice* s : compiled.work) add_compiled(*s);
+    for (const Slice* s : eager.work) add_eager(*s, eager.scale);
+    for (const Slice* s : compiled.work) add_compiled(*s, compiled.scale);
   }
 
   std::vector<SpeedupStep> steps() {
@@ -132,8 +146,8 @@ class SpeedupGroups {
     return ran_.contains(eager.relation) ? first_of(eager.relation) : became_.launchOf(eager.entity);
   }
 
-  void add_eager(const Slice& s) {
-    const auto ns = static_cast<double>(s.duration);
+  void add_eager(const Slice& s, double scale) {
+    const double ns = static_cast<double>(s.duration) * scale;
     const Id launch = launch_for(s);
     if (!launch) {
       (s.entity ? unneeded_ : unknown_) += ns;
@@ -146,8 +160,8 @@ class SpeedupGroups {
     if (!group.operators.contains(name)) group.operators << name;
   }
 
-  void add_compiled(const Slice& s) {
-    const auto ns = static_cast<double>(s.duration);
+  void add_compiled(const Slice& s, double scale) {
+    const double ns = static_cast<double>(s.duration) * scale;
     if (!s.entity) {
       outside_ += ns;
       return;
@@ -245,6 +259,7 @@ Speedup speedup_of(const kit::SessionData& data, const Timeline& t) {
   if (t.eager_ns <= 0 || t.compiled_ns <= 0 || t.facing_eager < 0 || t.facing_compiled < 0) return out;
   const Side eager = side_of(t, TimelineLane::Side::Eager),
              compiled = side_of(t, TimelineLane::Side::Compiled);
+  out.eager_scale = eager.scale, out.compiled_scale = compiled.scale;
   std::vector<SpeedupStep> middle = SpeedupGroups(data, eager, compiled).steps();
   if (const double together = compiled.use.together - eager.use.together; std::abs(together) > kNothing)
     middle.push_back({QStringLiteral("at the same time"), together, 0,
@@ -264,6 +279,15 @@ Speedup speedup_of(const kit::SessionData& data, const Timeline& t) {
   else if (!out.steps.empty())
     out.steps.back().ns += rest;  // rounding: the sum is exact
   return out.fitted(out.steps.size());
+}
+
+QString Speedup::scaled_words() const {
+  QStringList sides;
+  for (const auto& [scale, who] : {std::pair(eager_scale, "eager"), std::pair(compiled_scale, "compiled")})
+    if (std::abs(scale - 1) > kAsItWas)
+      sides << QStringLiteral("× %1 (%2)").arg(QString::number(scale, 'f', 2), QLatin1String(who));
+  if (sides.isEmpty()) return {};
+  return QStringLiteral("profiled parts %1, to the median calls").arg(sides.join(QStringLiteral(" and ")));
 }
 
 double Speedup::widest() const {
@@ -289,7 +313,8 @@ Speedup Speedup::fitted(size_t most) const {
                    [&](size_t a, size_t b) { return std::abs(steps[a].ns) > std::abs(steps[b].ns); });
   const std::set<size_t> merged(groups.begin() + static_cast<std::ptrdiff_t>(room) - 1, groups.end());
   SpeedupStep others{QStringLiteral("%1 others").arg(merged.size()), 0, 0, {}, SpeedupKind::Group};
-  Speedup out{eager_ns, compiled_ns, {}};
+  Speedup out = *this;
+  out.steps.clear();
   for (size_t i = 0; i < steps.size(); ++i)
     if (merged.contains(i))
       others.ns += steps[i].ns;

@@ -1,7 +1,8 @@
 // From eager's time to the compiled one, step by step, so that the steps add up to the measured difference:
 // what each group of eager operators gained or lost against the launches that replaced it, what was not
-// needed, what ran at the same time, how long either side was idle, and how much longer the profiled calls
-// took than the measured ones.
+// needed, what ran at the same time, and how long either side was idle. The parts are those of profiled
+// calls: on the CPU all of a call take longer by what profiling costs, and are scaled to the median of the
+// measured calls; where that would be by more than a profiler explains, it is a row of its own.
 #pragma once
 
 #include <vector>
@@ -28,7 +29,11 @@ struct Speedup {
   // They add up to eager_ns - compiled_ns: what profiling eager cost, gains by size, losses, what profiling
   // the compiled side cost, and what none of them explains, where that is anything.
   std::vector<SpeedupStep> steps;
+  double eager_scale = 1, compiled_scale = 1;  // of what the profiled calls took
   bool empty() const { return steps.empty(); }
+  // "profiled parts × 0.62 (eager) and × 0.98 (compiled), to the median calls"; "" where they are as they
+  // were.
+  QString scaled_words() const;
   // The most and the least that the way from eager to compiled reaches: losses may lead above both.
   double widest() const;
   double lowest() const;

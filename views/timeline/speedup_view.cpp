@@ -48,6 +48,7 @@ QString SpeedupView::subtitle() const {
   if (const QString doubt = shortDoubt(*session(), run(), session::TimesOf::Both); !doubt.isEmpty())
     parts << doubt;
   parts << QStringLiteral("where the time went");
+  if (const QString scaled = speedup_.scaled_words(); !scaled.isEmpty()) parts << scaled;
   return parts.join(QStringLiteral("; "));
 }
 

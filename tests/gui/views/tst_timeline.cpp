@@ -188,22 +188,27 @@ class TestTimeline : public QObject {
     QCOMPARE(became.firstOf(made.mean), made.normal);
   }
 
-  // Operators on the CPU are longer while they are profiled: that is a row of its own, of each side.
+  // Operators on the CPU are longer while they are profiled: the parts are scaled to the median call, and the
+  // header says by how much.
+  void profiledPartsAreScaledToTheMedianCall() {
+    const views::Speedup s = views::speedup_of(*session(), profiled(700, 1'000));
+    const QStringList texts = texts_of(s);
+    QVERIFY2(texts.filter("profiled call").isEmpty(), qPrintable(texts.join(", ")));
+    QVERIFY2(!texts.contains("not explained"), qPrintable(texts.join(", ")));
+    double sum = 0;
+    std::map<QString, double> steps;
+    for (const views::SpeedupStep& step : s.steps) sum += step.ns, steps[step.text] = step.ns;
+    QVERIFY(std::abs(sum - 300) < 1e-6);
+    QVERIFY(std::abs(steps.at("eager: between operators") - 0.7 * 20) < 1e-6);
+    QVERIFY2(s.scaled_words().contains("× 0.70 (eager) and × 0.89 (compiled)"), qPrintable(s.scaled_words()));
+  }
+
+  // By more than a profiler explains nothing is scaled: what the profiled call took is a row of its own.
   void whatProfilingCostIsARow() {
-    views::Timeline t;
-    views::TimelineLane eager, compiled;
-    compiled.side = views::TimelineLane::Side::Compiled, compiled.kind = views::TimelineLane::Kind::Launch;
-    eager.slices = {{100, 400, 0, 0, 1, 7}, {520, 300, 0, 0, 2, 7}};
-    compiled.slices = {{50, 200, 0, 0, 7, 0}, {300, 100, 0, 0, 8, 0}};
-    t.lanes = {eager, compiled};
-    t.facing_eager = 0, t.facing_compiled = 1;
-    t.eager_ns = 700, t.compiled_ns = 400, t.profiled_eager_ns = 1'000, t.profiled_compiled_ns = 450;
-    const views::Speedup s = views::speedup_of(*session(), t);
+    const views::Speedup s = views::speedup_of(*session(), profiled(700, 4'000));
     const QStringList texts = texts_of(s);
     QCOMPARE(texts.front(), QStringLiteral("eager: profiled call"));
-    QCOMPARE(s.steps.front().ns, -300.0);
-    QCOMPARE(texts.back(), QStringLiteral("compiled: profiled call"));
-    QCOMPARE(s.steps.back().ns, 50.0);
+    QCOMPARE(s.steps.front().ns, -3'300.0);
     for (const char* text : {"eager: between operators", "eager: host overhead", "compiled: launch gaps",
                              "compiled: host overhead"})
       QVERIFY2(texts.contains(text), qPrintable(texts.join(", ")));
@@ -331,6 +336,19 @@ class TestTimeline : public QObject {
   }
 
  private:
+  // Two operators of 400 and 300 ns, 20 apart, against two launches.
+  static views::Timeline profiled(double eager_ns, double profiled_eager_ns) {
+    views::Timeline t;
+    views::TimelineLane eager, compiled;
+    compiled.side = views::TimelineLane::Side::Compiled, compiled.kind = views::TimelineLane::Kind::Launch;
+    eager.slices = {{100, 400, 0, 0, 1, 7}, {520, 300, 0, 0, 2, 7}};
+    compiled.slices = {{50, 200, 0, 0, 7, 0}, {300, 100, 0, 0, 8, 0}};
+    t.lanes = {eager, compiled};
+    t.facing_eager = 0, t.facing_compiled = 1;
+    t.eager_ns = eager_ns, t.compiled_ns = 400;
+    t.profiled_eager_ns = profiled_eager_ns, t.profiled_compiled_ns = 450;
+    return t;
+  }
   static QStringList texts_of(const views::Speedup& s) {
     QStringList out;
     for (const views::SpeedupStep& step : s.steps) out << step.text;

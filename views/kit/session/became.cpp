@@ -22,9 +22,11 @@ std::tuple<bool, int64_t, int64_t> workOf(const SessionData& data, const LaunchR
           launch.bytes || !kernel ? launch.bytes : kernel->bytes};
 }
 
+// What a backward compilation begins with is its half of the joint graph.
 const GraphRow* firstAten(const SessionData& data, Id compilation) {
+  const char* stage = data.forwardOf(compilation) == compilation ? "aten" : "backward";
   for (const GraphRow& graph : data.graphs.of(compilation))
-    if (graph.stage == "aten") return &graph;
+    if (graph.stage == stage) return &graph;
   return nullptr;
 }
 
@@ -106,6 +108,7 @@ QString operatorName(const NodeRow& node) {
   QString op = QString::fromStdString(node.op.empty() ? node.name : node.op);
   if (op.startsWith(QLatin1String("aten."))) op = op.section('.', 1, 1);
   if (op.startsWith(QLatin1String("native_"))) op.remove(0, 7);
+  if (op.startsWith('_')) op.remove(0, 1);
   return op;
 }
 

@@ -74,7 +74,11 @@ class Graph:
 
     def __init__(self, path: str):
         self.db = read_own(path)
-        rows = "SELECT graph.compilation, node.id, node.op, node.family FROM node JOIN graph ON node.graph = graph.id WHERE graph.stage = 'aten' AND graph.pass = '' AND node.kind = 'op' ORDER BY graph.compilation, node.ordinal"
+        # What a backward compilation begins with is its half of the joint graph.
+        rows = (
+            "SELECT graph.compilation, node.id, node.op, node.family FROM node JOIN graph ON node.graph = graph.id WHERE graph.pass = '' AND node.kind = 'op' "
+            "AND (graph.stage = 'aten' OR graph.stage = 'backward' AND graph.compilation IN (SELECT backward FROM backward)) ORDER BY graph.compilation, node.ordinal"
+        )
         self.nodes: dict[int, list[tuple]] = {}  # by compilation
         for compilation, node, op, family in self.db.execute(rows):
             self.nodes.setdefault(compilation, []).append((node, op.split(".")[1] if op.startswith("aten.") else op, family))
@@ -182,7 +186,7 @@ def module_ranges(model, out: list[tuple[int, int, str]]):
             handle.remove()
 
 
-MARK = "vitrine.mark"
+MARK, MEMORY, AUTOGRAD = "vitrine.mark", "[memory]", "autograd::engine"
 
 
 def set_marks() -> list[tuple[int, int]]:
@@ -197,14 +201,16 @@ def set_marks() -> list[tuple[int, int]]:
 
 
 def operators_of(prof, marks: list[tuple[int, int]], begin: int, end: int) -> list[Slice]:
-    """What a profile tells of the thread that set its marks, from `begin` on."""
+    """What a profile tells of the thread that set its marks, from `begin` on; and of the threads on which autograd runs a
+    backward pass meanwhile."""
     events = prof.kineto_results.events()
     offset = clock_offset(events, marks)
-    main_thread = next(e.start_thread_id() for e in events if e.name() == MARK)
+    threads = {next(e.start_thread_id() for e in events if e.name() == MARK)}
+    threads |= {e.start_thread_id() for e in events if e.name().startswith(AUTOGRAD)}
     return [
         Slice(max(0, e.start_ns() - offset - begin), e.duration_ns(), e.name().removeprefix("aten::"))
         for e in events
-        if begin <= e.start_ns() - offset < end and e.start_thread_id() == main_thread and e.name() != MARK
+        if begin <= e.start_ns() - offset < end and e.start_thread_id() in threads and e.name() not in (MARK, MEMORY)
     ]
 
 
