@@ -22,6 +22,7 @@ using namespace session;
 
 namespace {
 constexpr double kLeast = 4, kMost = 11;  // radius of a point
+constexpr double kHollow = 4.5;           // of one of eager's
 constexpr int kLeft = 62, kRight = 18, kTop = 14, kBottom = 38;
 
 QString decade(int exponent) {
@@ -43,12 +44,16 @@ QString RooflineView::subtitle() const {
   if (!roofline_.too_low.isEmpty()) out += roofline_.too_low + ' ';
   out += countText(static_cast<int64_t>(points_.size()), "kernel");
   if (moving_) out += QStringLiteral("; %1 more only move data").arg(moving_);
+  if (!eager_.empty())
+    out +=
+        "; " + countText(static_cast<int64_t>(eager_.size()), "operator of eager's", "operators of eager's");
   const QString basis = QString::fromStdString(runTimes(*session(), run).basis("compiled"));
   return basis.isEmpty() ? out : out + "; times of " + basis;
 }
 
 void RooflineView::sessionChanged() {
   points_.clear();
+  eager_.clear();
   moving_ = 0;
   roofline_ = session() ? rooflineOf(*session(), compilation()) : Roofline{};
   copy_ = roofline_.roofs.copy().rate;
@@ -62,6 +67,18 @@ void RooflineView::sessionChanged() {
     }
   // Large ones first, so that small ones stay in sight.
   std::stable_sort(points_.begin(), points_.end(), [](auto& a, auto& b) { return a.ns > b.ns; });
+  scale();
+  Q_EMIT headerChanged();
+  update();
+  if (points_.empty()) return;
+  jobs()->run<std::vector<EagerPoint>>(
+      this, QStringLiteral("eager points"),
+      [data = session(), id = compilation()](const Cancel&) { return eager_points(*data, id); },
+      [this](std::vector<EagerPoint> eager) { take(std::move(eager)); });
+}
+
+void RooflineView::take(std::vector<EagerPoint> eager) {
+  eager_ = std::move(eager);
   scale();
   Q_EMIT headerChanged();
   update();
@@ -82,6 +99,10 @@ void RooflineView::scale() {
     x1 = std::max(x1, std::max(p.intensity(), corner));
     y0 = std::min(y0, p.rate());
     y1 = std::max({y1, p.rate(), p.product});
+  }
+  for (const EagerPoint& p : eager_) {
+    x0 = std::min(x0, p.intensity()), x1 = std::max(x1, p.intensity());
+    y0 = std::min(y0, p.rate()), y1 = std::max(y1, p.rate());
   }
   x_ = {std::floor(std::log10(x0)), std::ceil(std::log10(x1) + 0.2)};
   y_ = {std::floor(std::log10(y0)), std::ceil(std::log10(y1) + 0.1)};
@@ -123,15 +144,36 @@ QRectF RooflineView::disc(const RoofPoint& p) const {
   return {at(p.intensity(), p.rate()) - QPointF(r, r), QSizeF(2 * r, 2 * r)};
 }
 
-QPointF RooflineView::place(Id kernel) const {
+QRectF RooflineView::disc(const EagerPoint& p) const {
+  const double r = theme().px(1) * kHollow;
+  return {at(p.intensity(), p.rate()) - QPointF(r, r), QSizeF(2 * r, 2 * r)};
+}
+
+const EagerPoint* RooflineView::eagerAt(QPointF where) const {
+  for (const EagerPoint& p : eager_)
+    if (disc(p).adjusted(-2, -2, 2, 2).contains(where)) return &p;
+  return nullptr;
+}
+
+Id RooflineView::idAt(QPointF where) const {
+  if (points_.empty()) return 0;
+  if (const RoofPoint* p = pointAt(where)) return p->kernel;
+  const EagerPoint* p = eagerAt(where);
+  return p ? p->node : 0;
+}
+
+QPointF RooflineView::place(Id id) const {
   for (const RoofPoint& p : points_)
-    if (p.kernel == kernel) return at(p.intensity(), p.rate());
+    if (p.kernel == id) return at(p.intensity(), p.rate());
+  for (const EagerPoint& p : eager_)
+    if (p.node == id) return at(p.intensity(), p.rate());
   return {};
 }
 
 Id RooflineView::canShow(Id id) const {
   return nearestShown(selection(), id, Toward::Derived, [this](Id wanted) {
-    return std::any_of(points_.begin(), points_.end(), [&](auto& p) { return p.kernel == wanted; });
+    return std::any_of(points_.begin(), points_.end(), [&](auto& p) { return p.kernel == wanted; }) ||
+           std::any_of(eager_.begin(), eager_.end(), [&](auto& p) { return p.node == wanted; });
   });
 }
 
@@ -144,6 +186,7 @@ std::vector<Id> RooflineView::shown() const {
 std::vector<Thing> RooflineView::things() const {
   std::vector<Thing> out;
   for (const RoofPoint& p : points_) out.push_back({p.kernel, disc(p).toRect()});
+  for (const EagerPoint& p : eager_) out.push_back({p.node, disc(p).toRect()});
   return out;
 }
 
@@ -181,7 +224,9 @@ void RooflineView::paintEvent(QPaintEvent*) {
   paintGrid(painter);
   const std::vector<Roof> all = roofs();
   paintRoofs(painter, all);
+  paintEager(painter);
   paintPoints(painter, all);
+  paintKey(painter);
 }
 
 void RooflineView::paintGrid(QPainter& painter) const {
@@ -240,6 +285,10 @@ std::vector<RooflineView::Roof> RooflineView::roofs() const {
                    {}});
   std::vector<QPolygonF> taken;
   for (const RoofPoint& p : points_) taken.push_back(QPolygonF(disc(p)));
+  for (const EagerPoint& p : eager_) taken.push_back(QPolygonF(disc(p)));
+  if (!eager_.empty())  // the key
+    taken.push_back(QPolygonF(
+        QRectF(plot().topRight() - QPointF(theme().px(150), 0), QSizeF(theme().px(150), theme().px(20)))));
   for (Roof& roof : out) {
     place(roof, taken);
     taken.push_back(roof.area());
@@ -291,11 +340,55 @@ void RooflineView::paintRoofs(QPainter& painter, const std::vector<Roof>& roofs)
   painter.restore();
 }
 
+// Hollow, below the kernels; the line to a kernel is stronger where one of its ends is marked.
+void RooflineView::paintEager(QPainter& painter) const {
+  const Theme& t = theme();
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  for (const EagerPoint& p : eager_) {
+    const QPointF to = p.kernel ? place(p.kernel) : QPointF();
+    const bool marked = isMarked(p.node) || isMarked(p.kernel) || selection().isHovered(p.node) ||
+                        selection().isHovered(p.kernel);
+    if (!to.isNull()) {
+      painter.setPen(QPen(marked ? t.accent : t.edge, marked ? 1.5 : 1));
+      painter.drawLine(disc(p).center(), to);
+    }
+  }
+  for (const EagerPoint& p : eager_) {
+    const NodeRow* node = session()->nodes.find(p.node);
+    painter.setBrush(t.bg1);
+    painter.setPen(QPen(t.family(familyOf(node ? node->family : "")), 1.6));
+    painter.drawEllipse(disc(p));
+    drawMark(painter, disc(p).adjusted(-2, -2, 2, 2), selection().mark(p.node), selection().isHovered(p.node),
+             disc(p).width() / 2 + 2);
+  }
+  painter.restore();
+}
+
+// "○ eager  ● compiled", at the upper right corner.
+void RooflineView::paintKey(QPainter& painter) const {
+  if (eager_.empty()) return;
+  const Theme& t = theme();
+  double right = plot().right() - t.px(6);
+  const double y = plot().top() + t.px(10), r = t.px(1) * kHollow;
+  for (const bool hollow : {false, true}) {
+    const QString text = hollow ? QStringLiteral("eager") : QStringLiteral("compiled");
+    const int wide = textWidth(t.ui(11), text) + 2;
+    drawText(painter, QRectF(right - wide, y - t.px(8), wide, t.px(16)).toAlignedRect(), text, t.ui(11),
+             t.text2);
+    painter.setPen(QPen(t.text2, 1.4));
+    painter.setBrush(hollow ? t.bg1 : t.text2);
+    painter.drawEllipse(QPointF(right - wide - t.px(4) - r, y), r, r);
+    right -= wide + t.px(4) + 2 * r + t.px(14);
+  }
+}
+
 void RooflineView::paintPoints(QPainter& painter, const std::vector<Roof>& roofs) const {
   const Theme& t = theme();
   painter.setRenderHint(QPainter::Antialiasing);
   std::vector<QPolygonF> used;
   for (const RoofPoint& p : points_) used.push_back(QPolygonF(disc(p)));
+  for (const EagerPoint& p : eager_) used.push_back(QPolygonF(disc(p)));
   for (const Roof& roof : roofs) used.push_back(roof.area());
   for (const RoofPoint& p : points_) {
     const KernelRow* kernel = session()->kernels.find(p.kernel);
@@ -319,23 +412,21 @@ void RooflineView::paintPoints(QPainter& painter, const std::vector<Roof>& roofs
 }
 
 void RooflineView::mouseMoveEvent(QMouseEvent* event) {
-  const RoofPoint* p = points_.empty() ? nullptr : pointAt(event->position());
-  Q_EMIT hover(p ? p->kernel : 0);
+  Q_EMIT hover(idAt(event->position()));
 }
 
 void RooflineView::mouseReleaseEvent(QMouseEvent* event) {
-  const RoofPoint* p = points_.empty() ? nullptr : pointAt(event->position());
-  if (event->button() == Qt::MiddleButton && p)
-    Q_EMIT openIn(p->kernel, QString(), true);
-  else if (event->modifiers() & Qt::ControlModifier && p)
-    Q_EMIT toggle(p->kernel);
+  const Id id = idAt(event->position());
+  if (event->button() == Qt::MiddleButton && id)
+    Q_EMIT openIn(id, QString(), true);
+  else if (event->modifiers() & Qt::ControlModifier && id)
+    Q_EMIT toggle(id);
   else
-    Q_EMIT activate(p ? p->kernel : 0);
+    Q_EMIT activate(id);
 }
 
 void RooflineView::mouseDoubleClickEvent(QMouseEvent* event) {
-  if (const RoofPoint* p = points_.empty() ? nullptr : pointAt(event->position()))
-    Q_EMIT openIn(p->kernel, QString(), false);
+  if (const Id id = idAt(event->position())) Q_EMIT openIn(id, QString(), false);
 }
 
 void RooflineView::leaveEvent(QEvent*) {
@@ -350,6 +441,13 @@ bool RooflineView::event(QEvent* event) {
                        QStringLiteral("<b>%1</b><br>%2, %3")
                            .arg(session()->label(p->kernel).toHtmlEscaped(), timeText(p->ns), text(*p)),
                        this);
+  else if (const EagerPoint* e = points_.empty() ? nullptr : eagerAt(help->pos()))
+    QToolTip::showText(
+        help->globalPos(),
+        QStringLiteral("<b>eager %1</b><br>%2, %3, %4, %5 FLOP a byte")
+            .arg(session()->label(e->node).toHtmlEscaped(), timeText(e->ns), rateText(e->bytes, e->ns),
+                 flopsText(e->flops, e->ns), QString::number(e->intensity(), 'g', 3)),
+        this);
   else
     QToolTip::hideText();
   return true;

@@ -1,7 +1,9 @@
 // The roofline: operations a second over operations a byte, on two logarithmic axes, under the ceilings that
-// were measured of the machine. One point a kernel, as large as its share of the time.
+// were measured of the machine. One point a kernel, as large as its share of the time; eager's operators
+// stand there hollow, each with a line to the kernel that does its work.
 #pragma once
 
+#include "views/kit/session/eager_points.h"
 #include "views/kit/session/roofline.h"
 #include "views/kit/view.h"
 
@@ -18,7 +20,8 @@ class RooflineView : public kit::View {
   std::vector<Id> shown() const override;
   std::vector<kit::Thing> things() const override;
   QString copy(kit::CopyAs as) const override;
-  QPointF place(Id kernel) const;         // of its point; null when it has none
+  QPointF place(Id id) const;  // of a kernel's or operator's point; null when it has none
+  const std::vector<kit::EagerPoint>& eager() const { return eager_; }
   QRectF plot() const;                    // between the axes
   std::vector<QRectF> roofNames() const;  // the boxes around the names of the roofs
 
@@ -40,7 +43,13 @@ class RooflineView : public kit::View {
   QPointF at(double intensity, double rate) const;
   double radius(const kit::RoofPoint& p) const;
   QRectF disc(const kit::RoofPoint& p) const;
+  QRectF disc(const kit::EagerPoint& p) const;
   const kit::RoofPoint* pointAt(QPointF where) const;
+  const kit::EagerPoint* eagerAt(QPointF where) const;
+  Id idAt(QPointF where) const;
+  void take(std::vector<kit::EagerPoint> eager);
+  void paintEager(QPainter& painter) const;
+  void paintKey(QPainter& painter) const;
   QString whyEmpty() const;
   QString text(const kit::RoofPoint& p) const;
   void paintGrid(QPainter& painter) const;
@@ -58,6 +67,7 @@ class RooflineView : public kit::View {
   void paintPoints(QPainter& painter, const std::vector<Roof>& roofs) const;
 
   std::vector<kit::RoofPoint> points_;  // with a time and operations
+  std::vector<kit::EagerPoint> eager_;
   kit::Roofline roofline_;
   size_t moving_ = 0;  // kernels that only move data
   double copy_ = 0;
