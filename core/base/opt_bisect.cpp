@@ -1,5 +1,9 @@
 #include "core/base/opt_bisect.h"
 
+#include <utility>
+
+#include "core/base/clock.h"
+
 namespace vitrine {
 
 bool OptBisect::allows(Of kind, const std::string& text) {
@@ -10,6 +14,17 @@ bool OptBisect::allows(Of kind, const std::string& text) {
   applied_[of].push_back({text, allowed});
   answers_.emplace(key, allowed);
   return allowed;
+}
+
+// What a pass does for one node are several steps, one after the other.
+void OptBisect::note(int64_t node, const std::string& rule) {
+  if (!watches_) return;
+  if (noted_.empty() || noted_.back().node != node) noted_.push_back({node, rule, 0});
+  noted_.back().at_ns = monotonic_ns();
+}
+
+std::vector<OptBisect::Rewritten> OptBisect::take_noted() {
+  return std::exchange(noted_, {});
 }
 
 }  // namespace vitrine

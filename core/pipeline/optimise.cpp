@@ -3,8 +3,12 @@
 #include "core/pipeline/optimise.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
+#include <unordered_map>
 
 #include "core/base/clock.h"
+#include "core/base/opt_bisect.h"
 #include "core/ir/print.h"
 #include "core/ir/restage.h"
 #include "core/ops/check.h"
@@ -38,6 +42,21 @@ std::string sentence(const Row& pass, int64_t count, bool disabled) {
   return std::to_string(count) + (count == 1 ? " rewrite: " : " rewrites: ") + std::string(pass.sentence);
 }
 
+// What became of a node: "gelu → mul, erf"; what only reads others now, or is another operator, by its new
+// one.
+std::string became(const ir::Node& node, const ir::Graph& before, const ir::Graph& after) {
+  std::string made;
+  for (const ir::Node& fresh : after.nodes()) {
+    const bool of_it =
+        std::find(fresh.origin.from.begin(), fresh.origin.from.end(), node.id) != fresh.origin.from.end();
+    if (fresh.id != node.id && of_it && !before.find(fresh.id))
+      made += (made.empty() ? "" : ", ") + fresh.name;
+  }
+  if (const ir::Node* same = after.find(node.id); same && made.empty())
+    return node.name + (same->op == node.op ? " reads others" : ": " + node.op + " → " + same->op);
+  return made.empty() ? node.name + " removed" : node.name + " → " + made;
+}
+
 struct StageClock {
   std::string name;
   int64_t start_ns = 0;
@@ -49,6 +68,11 @@ class Runner {
       : graph_(std::move(graph)), options_(options), recorder_(recorder) {
     ids_ = options.ids ? options.ids : ids_above(*graph_);
     ids_->bisect = options.bisect;
+    if (recorder) {
+      if (!ids_->bisect)
+        ids_->bisect = std::make_shared<OptBisect>(std::array<int64_t, OptBisect::kKinds>{-1, -1, -1});
+      ids_->bisect->watch();
+    }
     if (recorder) ids_->next = std::max(ids_->next, recorder->next_node());
     first_stage_ = graph_->stage;
     symbols_ = ir::symbols_of(*graph_);
@@ -69,6 +93,7 @@ class Runner {
       if (options_.stop_after == pass.name) break;
     }
     end_stage();
+    ids_->bisect = options_.bisect;
     return graph_;
   }
 
@@ -93,11 +118,37 @@ class Runner {
     int64_t duration = monotonic_ns() - start;
     if (recorder_) {
       int64_t count = graph_ == before ? 0 : std::max<int64_t>(rewrites(*before, *graph_), 1);
-      recorder_->graph(graph_, std::string(pass.name), sentence(pass, count, disabled), graph_ != before,
-                       start, duration);
+      const auto known = recorder_->entities();
+      const Id snapshot = recorder_->graph(graph_, std::string(pass.name), sentence(pass, count, disabled),
+                                           graph_ != before, start, duration);
+      const auto noted = ids_->bisect->take_noted();
+      if (graph_ != before) record_rewrites(pass, *before, snapshot, noted, known, start);
     }
     if (options_.after) options_.after(pass, graph_);
     return graph_ == before ? Status{} : verify("pass " + std::string(pass.name));
+  }
+
+  // Those that the pass noted, in order, and then what it changed besides.
+  void record_rewrites(const Row& pass, const ir::Graph& before, Id snapshot,
+                       const std::vector<OptBisect::Rewritten>& noted,
+                       const std::unordered_map<ir::NodeId, Id>& known, int64_t start) {
+    std::set<ir::NodeId> told;
+    int64_t ordinal = 0, last = start;
+    auto put = [&](const ir::Node& node, const std::string& rule, int64_t at_ns) {
+      const auto entity = known.find(node.id);
+      if (entity == known.end() || !told.insert(node.id).second) return;
+      const ir::Node* same = graph_->find(node.id);
+      if (same && same->op == node.op && ir::same(same->args, node.args) &&
+          ir::same(same->kwargs, node.kwargs))
+        return;
+      recorder_->writer.put(
+          session::RewriteRow{snapshot, ordinal++, entity->second, rule, became(node, before, *graph_),
+                              at_ns ? at_ns - recorder_->start_ns : -1, at_ns ? at_ns - last : 0});
+      if (at_ns) last = at_ns;
+    };
+    for (const OptBisect::Rewritten& one : noted)
+      if (const ir::Node* node = before.find(one.node)) put(*node, one.rule, one.at_ns);
+    for (const ir::Node& node : before.nodes()) put(node, std::string(pass.name), 0);
   }
 
   // A pass that asks for each of its rewrites is not asked for as a whole.

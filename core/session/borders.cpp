@@ -81,6 +81,7 @@ constexpr NumberRow kNumbers[] = {
     {"", "last", -1, kInt},
     {"", "offset", -1, kMost},
     {"", "start_ns", -kMost, kMost},
+    {"", "freed_ns", -1, kMost},
     {"", "time_ns", -kMost, kMost},
     {"", "bytes_saved", -kMost, kMost},
     {"", "launches_saved", -kInt, kInt},

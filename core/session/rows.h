@@ -349,6 +349,21 @@ struct NodeRow {
   }
 };
 
+// One application of a rule by the pass that led to a snapshot. node: what it was applied to, in the snapshot before; rule:
+// the pass, or the rewrite within it; text: "gelu → mul, erf, add, mul_1", "view_3 removed". time_ns: when it was done,
+// -1 where the pass does not tell; duration_ns: since the one before it, or since the pass began.
+struct RewriteRow {
+  Id graph = 0;
+  int64_t ordinal = 0;
+  Id node = 0;
+  std::string rule, text;
+  int64_t time_ns = -1, duration_ns = 0;
+  VITRINE_ROW("rewrite") {
+    f("graph", s.graph); f("ordinal", s.ordinal); f("node", s.node); f("rule", s.rule); f("text", s.text);
+    f("time_ns", s.time_ns); f("duration_ns", s.duration_ns);
+  }
+};
+
 struct EdgeRow {
   Id graph = 0, src = 0, dst = 0;
   int64_t slot = 0, bytes = 0;
@@ -699,6 +714,21 @@ struct CeilingRow {
   }
 };
 
+// Memory that a call held, one of either side (eager | compiled): taken of PyTorch's allocator, or of a plan's temporaries.
+// start_ns, freed_ns: since the call began (-1: still held at its end); op: the operator or launch that took it, entity: its
+// node of the ATen graph, its launch, or of a plan on the CPU its buffer. How long the call took: meta memory_eager_ns.
+struct AllocationRow {
+  Id run = 0;
+  std::string side;
+  int64_t ordinal = 0, start_ns = 0, freed_ns = -1, bytes = 0;
+  std::string op;
+  Id entity = 0;
+  VITRINE_ROW("allocation") {
+    f("run", s.run); f("side", s.side); f("ordinal", s.ordinal); f("start_ns", s.start_ns);
+    f("freed_ns", s.freed_ns); f("bytes", s.bytes); f("op", s.op); f("entity", s.entity);
+  }
+};
+
 // What Problems and Log show. severity: error | warning | info; origin: user | vitrine | environment; detail:
 // traceback or reproducer path.
 struct MessageRow {
@@ -730,8 +760,8 @@ struct LinkRow {
 #define VITRINE_TABLES(X) \
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
   X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(InstanceRow) X(SizedBufferRow) X(CacheRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
-  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(CounterRow) X(SampleRow) X(CudaGraphRow) X(KernelRangeRow) X(SassLinesRow) \
-  X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(NumericsRow) X(TimingRow) X(MeasurementRow) X(CeilingRow) \
+  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(RewriteRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(CounterRow) X(SampleRow) X(CudaGraphRow) X(KernelRangeRow) X(SassLinesRow) \
+  X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(NumericsRow) X(TimingRow) X(MeasurementRow) X(CeilingRow) X(AllocationRow) \
   X(MessageRow) X(LinkRow)
 // clang-format on
 

@@ -32,6 +32,11 @@ void Rewriter::build() {
   for (size_t i = 0; i < same_; ++i) add(old_->nodes()[i], old_->nodes()[i]);
 }
 
+void Rewriter::note(const Node& node) const {
+  OptBisect* bisect = builder_.ids() ? builder_.ids()->bisect.get() : nullptr;
+  if (bisect) bisect->note(node.id, rule_);
+}
+
 Ref Rewriter::add(const Node& kept, Node fresh) {
   set(own_, kept.id, !values_.contains(kept.id));
   return builder_.add(std::move(fresh));
@@ -86,6 +91,7 @@ Ref Rewriter::change(const Node& node, std::string op, std::vector<Arg> args, Kw
                      std::vector<TensorType> types) {
   build();
   changed_ = true;
+  note(node);
   Node copy = node;
   copy.op = std::move(op);
   copy.args = std::move(args);
@@ -99,6 +105,7 @@ Ref Rewriter::change(const Node& node, std::string op, std::vector<Arg> args, Kw
 void Rewriter::replace(const Node& node, std::vector<Arg> values) {
   build();
   changed_ = true;
+  note(node);
   values.resize(node.outputs.size());
   values_[node.id] = std::move(values);
   set(own_, node.id, false);
@@ -149,6 +156,7 @@ void Rewriter::drop(const Node& node) {
 Ref Rewriter::emit(const Node& from, const std::string& op, std::vector<Arg> args, Kwargs kwargs) {
   build();
   changed_ = true;
+  note(from);
   ir::Origin origin = from.origin;
   origin.from = {from.id};
   origin.rule = rule_;

@@ -71,7 +71,8 @@ class Rewriter {
   GraphPtr finish(std::vector<Arg> results);  // results of the new graph
 
  private:
-  void build();  // copies what was kept so far
+  void build();                       // copies what was kept so far
+  void note(const Node& node) const;  // that it is rewritten, for who watches
   bool is_next(const Node& node) const {
     return same_ < old_->nodes().size() && &node == &old_->nodes()[same_];
   }

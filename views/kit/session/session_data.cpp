@@ -116,6 +116,7 @@ void loadCompiler(const Reader& r, SessionData& d) {
   d.nodes = longTable<NodeRow>(r, &NodeRow::graph, byOrdinal);
   d.edges =
       longTable<EdgeRow>(r, &EdgeRow::graph, [](const EdgeRow& row) { return std::pair(row.dst, row.slot); });
+  d.rewrites = longTable<RewriteRow>(r, &RewriteRow::graph, byOrdinal);
   d.crossings = table<CrossingRow>(r, "ORDER BY ordinal", &CrossingRow::compilation);
   d.partitions = table<PartitionRow>(r, "", &PartitionRow::compilation);
   d.backwards = table<BackwardRow>(r, "", &BackwardRow::compilation);
@@ -146,6 +147,7 @@ void loadRuns(const Reader& r, SessionData& d) {
   d.timings = table<TimingRow>(r, "ORDER BY ordinal", &TimingRow::run);
   d.measurements = table<MeasurementRow>(r, "", &MeasurementRow::run);
   d.messages = table<MessageRow>(r, "ORDER BY time_ns, id", &MessageRow::run);
+  d.allocations = table<AllocationRow>(r, "ORDER BY side, ordinal", &AllocationRow::run);
   d.ceilings = r.all<CeilingRow>();
   d.names = r.all<NameRow>("ORDER BY id");
   for (const MetaRow& row : r.all<MetaRow>()) d.meta[row.key] = row.value;

@@ -67,6 +67,7 @@ struct SessionData {
   Table<session::GraphRow> graphs;                  // of(compilation), in order: all snapshots
   Table<session::NodeRow> nodes;                    // of(graph), in order
   Table<session::EdgeRow> edges;                    // of(graph)
+  Table<session::RewriteRow> rewrites;           // of(graph), in order: what the pass that led to it applied
   Table<session::CrossingRow> crossings;         // of(compilation), in order: what backward reads of forward
   Table<session::PartitionRow> partitions;       // of(compilation): at most one
   Table<session::BackwardRow> backwards;         // of(compilation): its backward compilations
@@ -90,6 +91,7 @@ struct SessionData {
   Table<session::NumericsRow> numerics;                       // of(compilation), in order
   Table<session::TimingRow> timings;                          // of(run)
   Table<session::MeasurementRow> measurements;                // of(run)
+  Table<session::AllocationRow> allocations;                  // of(run), by side and time
   std::vector<session::CeilingRow> ceilings;
   Table<session::MessageRow> messages;  // of(run)
   std::vector<session::NameRow> names;  // names[i].id == i + 1

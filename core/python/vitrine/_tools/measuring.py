@@ -207,6 +207,7 @@ def measure(entry: Entry, options, recording, report, run, compiled) -> None:
     if options.repeats <= 0:
         return
     from vitrine._tools.counters import record_counters
+    from vitrine._tools.memory import record_memory
     from vitrine._tools.timeline import record_timelines
 
     report.progress("measure: eager and compiled, interleaved", "timeline", 1, 2)
@@ -230,6 +231,7 @@ def measure(entry: Entry, options, recording, report, run, compiled) -> None:
     report.flush()
     with quiet():
         ours = record_timelines(recording, run, entry.function, compiled, args, kwargs)
+        record_memory(recording, run, entry.function, compiled, args, kwargs)
     roofs.measure()
     for row in roofs.rows(vitrine.config.cache_dir):
         recording.put("ceiling", run=run["id"], **row)
