@@ -29,7 +29,7 @@ struct EngineOption {
   const char *name, *value, *about;  // value: "" for a flag
 };
 
-constexpr std::array<EngineOption, 18> kEngineOptions = {{
+constexpr std::array<EngineOption, 19> kEngineOptions = {{
     {"--entry", "NAME", "function, class or Class.method to call; a module runs in eval mode"},
     {"--input", "SPEC", "one argument: \"f32[8,128]\", \"i64[2,16]<1000\" or a Python literal; repeatable"},
     {"--take-over", "", "compile what the script gives to torch.compile"},
@@ -47,6 +47,9 @@ constexpr std::array<EngineOption, 18> kEngineOptions = {{
     {"--fullgraph", "", "an error instead of a graph break"},
     {"--grad", "", "keep grad mode on for a module in eval mode"},
     {"--train", "", "a step of training: forward, and the gradients of the sum of its results"},
+    {"--pin", "NAME=WHAT",
+     "what becomes of a value that backward needs: saved or recomputed, by its name among the saved tensors; "
+     "repeatable"},
     {"--check", "", "compare every compiled graph with eager, not the outputs only"},
     {"--numerics", "", "compare each value of every compiled graph with eager's and with float64"},
     {"--edited", "GENERATED=EDITED",

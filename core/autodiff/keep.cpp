@@ -44,7 +44,7 @@ class KeepChooser {
     for (const auto& [key, vertex] : vertices_)
       if (!behind[static_cast<size_t>(vertex)] && behind[static_cast<size_t>(vertex) + 1]) values.insert(key);
     Kept found = finish(values);
-    if (classes_.has_checkpoints()) return found;
+    if (classes_.has_checkpoints() || classes_.has_pins()) return found;
     return found.bytes <= eager.bytes + eager.bytes / kSlack ? found : eager;
   }
 
@@ -165,10 +165,12 @@ class KeepChooser {
     return false;
   }
 
+  bool is_pinned_as_saved(ir::NodeId n) const { return classes_.pinned(n) && !classes_.is_dropped(n); }
+
   // What keeping a value costs: its bytes, twice for one that is written to memory only to be kept.
   int64_t cost(const KeptKey& k) const {
     const ir::Ref r = ref(k);
-    if (is_free(k)) return 0;
+    if (is_free(k) || is_pinned_as_saved(r.node)) return 0;
     if (classes_.is_leading(r.node) || classes_.result_of(r) >= 0 || classes_.is_dropped(r.node))
       return MinCut::kInfinite;
     if (classes_.is_view(r.node) && may_repeat(r.node)) return MinCut::kInfinite;
@@ -200,9 +202,9 @@ class KeepChooser {
     const ir::Node& node = graph().nodes()[k.first];
     auto need_of = needed_.find(k);
     const bool in_memory = need_of != needed_.end() && need_of->second && !classes_.is_view(node.id);
-    const bool repeated =
-        classes_.is_dropped(node.id) ||
-        (may_repeat(node.id) && !in_memory && !reads_outside(node) && !classes_.leaves_checkpoint(node.id));
+    const bool repeated = classes_.is_dropped(node.id) ||
+                          (may_repeat(node.id) && !in_memory && !reads_outside(node) &&
+                           !classes_.leaves_checkpoint(node.id) && !is_pinned_as_saved(node.id));
     if (!repeated) cut_.edge(source_, in, MinCut::kInfinite);
     if (repeated)
       ir::each_ref(node, [&](ir::Ref r) { cut_.edge(vertex(key(r)) + 1, in, MinCut::kInfinite); });

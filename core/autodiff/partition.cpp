@@ -219,7 +219,8 @@ class PartitionWriter {
                               view ? 0 : node.type().bytes().hint(),
                               -1,
                               id,
-                              view      ? "a view: no work"
+                              view                       ? "a view: no work"
+                              : classes_.pinned(node.id) ? "pinned: computed again, whatever it costs"
                               : dropped ? "in torch.utils.checkpoint: not kept, computed again"
                                         : "cheap: a part of the loop that reads it"});
   }
@@ -246,6 +247,17 @@ class PartitionWriter {
   std::map<std::pair<size_t, int32_t>, ir::Ref> now_;
 };
 
+// Pins of values that backward does not need, so that they are neither kept nor computed again.
+void add_unread(const JointGraph& joint, const Pins& pins, Partition& out) {
+  for (const auto& [name, pin] : pins) {
+    const auto is_it = [&](const Crossing& c) { return joint.graph->node(c.value.node).name == name; };
+    if (std::any_of(out.crossings.begin(), out.crossings.end(), is_it)) continue;
+    const auto told = [&](const std::string& text) { return text.starts_with(name + " as "); };
+    if (std::none_of(out.refused.begin(), out.refused.end(), told))
+      out.refused.push_back(pin_text(name, pin) + ": backward does not need it");
+  }
+}
+
 }  // namespace
 
 const char* crossing_name(Crossing::Kind kind) {
@@ -270,12 +282,14 @@ size_t Partition::handed_over() const {
   return static_cast<size_t>(behind - crossings.begin());
 }
 
-Partition partition(const JointGraph& joint, const std::shared_ptr<ir::NodeIds>& ids) {
-  const PartitionClasses classes(joint);
+Partition partition(const JointGraph& joint, const std::shared_ptr<ir::NodeIds>& ids, const Pins& pins) {
+  const PartitionClasses classes(joint, pins);
   Partition out;
+  out.refused = classes.refused();
   out.eager_bytes = keep_all(classes).bytes;
   const Kept kept = keep_least(classes);
   PartitionWriter(classes, kept, ids, out).run();
+  add_unread(joint, pins, out);
   return out;
 }
 

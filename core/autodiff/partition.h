@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/autodiff/pins.h"
 #include "core/ir/graph.h"
 
 namespace vitrine::autodiff {
@@ -42,10 +43,14 @@ struct Partition {
   ir::GraphPtr forward, backward;
   std::vector<Crossing> crossings;           // handed over, in order; then those computed again
   int64_t saved_bytes = 0, eager_bytes = 0;  // kept beside inputs and results, here and where all is kept
+  std::vector<std::string>
+      refused;  // pins that were not obeyed: "relu as recomputed: it draws random numbers"
   size_t handed_over() const;
 };
 
-// Throws InternalError for a graph that is not a joint graph.
-Partition partition(const JointGraph& joint, const std::shared_ptr<ir::NodeIds>& ids);
+// Throws InternalError for a graph that is not a joint graph. A value that is pinned as computed again reads
+// its operands in backward: writing to an input in between is then an error, as behind
+// torch.utils.checkpoint.
+Partition partition(const JointGraph& joint, const std::shared_ptr<ir::NodeIds>& ids, const Pins& pins = {});
 
 }  // namespace vitrine::autodiff

@@ -51,13 +51,50 @@ bool is_cheap_row(const ops::OpRow& row) {
 
 }  // namespace
 
-PartitionClasses::PartitionClasses(const JointGraph& joint) : joint_(joint), users_(joint.graph->users()) {
+PartitionClasses::PartitionClasses(const JointGraph& joint, const Pins& pins)
+    : joint_(joint), pins_(pins), users_(joint.graph->users()) {
   VITRINE_CHECK(first_backward() <= graph().nodes().size() && joint.results <= graph().results().size(),
                 "not a joint graph");
   find_kinds();
   find_live();
   find_bound();
   find_dropped();
+  find_pinned();
+}
+
+std::string pin_text(const std::string& name, Pin pin) {
+  return name + (pin == Pin::saved ? " as saved" : " as recomputed");
+}
+
+// "", or why a value cannot be what it is pinned as.
+std::string PartitionClasses::why_not(Pin pin, const ir::Node& node) const {
+  if (!is_forward(node.id)) return "it is no value that forward computes";
+  if (is_view(node.id)) return "it is a view, and has no memory of its own";
+  if (pin == Pin::saved) return is_dropped(node.id) ? "torch.utils.checkpoint drops it" : "";
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (result_of({node.id, static_cast<int32_t>(i)}) >= 0) return "it is a result, which is kept anyway";
+  if (leaves_checkpoint(node.id)) return "torch.utils.checkpoint keeps it";
+  if (ops::is_random(node)) return "it draws random numbers";
+  if (!gives_the_same_again(node)) return "it may not be called twice";
+  bool written = written_[at(node.id)];
+  ir::each_ref(node, [&](ir::Ref r) { written = written || written_[at(r.node)]; });
+  return written ? "its memory, or that of an operand, is written to" : "";
+}
+
+void PartitionClasses::find_pinned() {
+  pinned_.assign(graph().nodes().size(), false);
+  for (const auto& [name, pin] : pins_) {
+    const auto& nodes = graph().nodes();
+    const auto node =
+        std::find_if(nodes.begin(), nodes.end(), [&](const ir::Node& n) { return n.name == name; });
+    const std::string why = node == nodes.end() ? "there is no such value" : why_not(pin, *node);
+    if (!why.empty()) {
+      refused_.push_back(pin_text(name, pin) + ": " + why);
+      continue;
+    }
+    pinned_[at(node->id)] = true;
+    if (pin == Pin::recomputed) dropped_[at(node->id)] = true;
+  }
 }
 
 void PartitionClasses::find_kinds() {
@@ -205,6 +242,7 @@ bool PartitionClasses::is_gradient(ir::Ref ref) const {
 std::string PartitionClasses::why_kept(ir::NodeId n) const {
   const ir::Node& node = graph().node(n);
   const std::string name = ir::short_op(node.op);
+  if (pinned(n)) return "pinned: kept";
   if (leaves_checkpoint(n)) return "a result of torch.utils.checkpoint";
   if (node.op == kGeneratorState) return "what torch.utils.checkpoint draws is drawn again from it";
   bool written = written_[at(n)];

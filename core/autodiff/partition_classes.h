@@ -14,7 +14,7 @@ namespace vitrine::autodiff {
 
 class PartitionClasses {
  public:
-  explicit PartitionClasses(const JointGraph& joint);
+  explicit PartitionClasses(const JointGraph& joint, const Pins& pins = {});
 
   const ir::Graph& graph() const { return *joint_.graph; }
   const JointGraph& joint() const { return joint_; }
@@ -34,6 +34,10 @@ class PartitionClasses {
   // What leaves a checkpoint for those that need it later: kept, however cheap it would be to repeat.
   bool leaves_checkpoint(ir::NodeId n) const { return leaves_[at(n)]; }
   bool has_checkpoints() const { return has_checkpoints_; }
+  // Whether a person has said what is to become of it; one that is to be computed again is dropped as well.
+  bool pinned(ir::NodeId n) const { return pinned_[at(n)]; }
+  bool has_pins() const { return pins_.size() > refused_.size(); }
+  const std::vector<std::string>& refused() const { return refused_; }  // pins that cannot be obeyed, and why
   // What its checkpoint draws, if backward draws it again; nullptr for whatever else.
   const CheckpointDraws* draws_of(const ir::Node& n) const;
   bool is_view_of_input(ir::Ref ref) const;
@@ -55,15 +59,21 @@ class PartitionClasses {
   void find_live();
   void find_bound();
   void find_dropped();
+  void find_pinned();
+  std::string why_not(Pin pin, const ir::Node& node) const;
   std::vector<bool> find_memory_of_one();
   bool is_needed_outside(ir::NodeId n) const;
 
   const JointGraph& joint_;
+  const Pins pins_;
+  std::vector<std::string> refused_;
   std::vector<std::vector<ir::NodeId>> users_;
-  std::vector<bool> live_, bound_, cheap_, view_, fusible_, written_, dropped_, leaves_;
+  std::vector<bool> live_, bound_, cheap_, view_, fusible_, written_, dropped_, leaves_, pinned_;
   std::vector<size_t> memory_;  // by position: the first node of those that may share its memory
   std::map<int32_t, CheckpointDraws> draws_;  // by checkpoint
   bool has_checkpoints_ = false;
 };
+
+std::string pin_text(const std::string& name, Pin pin);  // "gelu as recomputed"
 
 }  // namespace vitrine::autodiff

@@ -166,7 +166,7 @@ std::vector<int> numbers_of(PyObject* list) {
 }
 
 Result<std::shared_ptr<const Joint>> make_joint(Lowering& lowering, const std::vector<PyObject*>& results,
-                                                Gradients who) {
+                                                const GradientWishes& how) {
   Recording& r = lowering.state().recording;
   if (std::string why = r.why_write_differentiable(); !why.empty()) return no_joint(why);
   if (r.effects.sets_data) return no_joint("a tensor's .data is set");
@@ -183,7 +183,7 @@ Result<std::shared_ptr<const Joint>> make_joint(Lowering& lowering, const std::v
                                [](const ir::Node& n) { return n.origin.checkpoint.reentrant; });
   Result<std::shared_ptr<const Joint>> made = Error{};
   try {
-    Status error = JointMaker(lowering).join(results, views.value(), who, *out, parts);
+    Status error = JointMaker(lowering).join(results, views.value(), how, *out, parts);
     made = error ? Result<std::shared_ptr<const Joint>>(*error) : std::shared_ptr<const Joint>(out);
   } catch (const Stop& reason) {
     made = no_joint(reason.why.reason);
@@ -367,15 +367,15 @@ Status JointMaker::borrow(Joint& out, JointParts& parts) {
   return {};
 }
 
-Status JointMaker::join(const std::vector<PyObject*>& results, const ViewReplay& views, Gradients who,
-                        Joint& out, JointParts& parts) {
+Status JointMaker::join(const std::vector<PyObject*>& results, const ViewReplay& views,
+                        const GradientWishes& how, Joint& out, JointParts& parts) {
   if (Status error = prepare(views, out, parts)) return error;
   find_points(results, views, parts);
   const std::string own = own_backward(recording_);
   if (!views.as_they_are && !own.empty()) return no_joint("a result is a view, and " + own);
-  Status ours = who != Gradients::own ? Status(Error{"borrowed gradients were asked for"})
-                : !own.empty()        ? Status(Error{own})
-                                      : derive(out, parts);
+  Status ours = how.who != Gradients::own ? Status(Error{"borrowed gradients were asked for"})
+                : !own.empty()            ? Status(Error{own})
+                                          : derive(out, parts);
   if (ours) {
     out.borrowed = ours->what;
     find_points(results, views, parts);
@@ -392,7 +392,7 @@ Status JointMaker::join(const std::vector<PyObject*>& results, const ViewReplay&
       expanded(joined(parts, recording_.ids()), recording_.ids()), type_of(state.get()), recording_.ids());
   out.joint = whole.graph;
   out.derivative_begins = whole.leading + whole.tangents + whole.forward;
-  out.halves = autodiff::partition(whole, recording_.ids());
+  out.halves = autodiff::partition(whole, recording_.ids(), how.pins);
   if (std::string why = why_written(*whole.graph, out.halves, whole.leading); !why.empty())
     return no_joint(why);
   if (std::string why = find_dependences(parts, *whole.graph, out); !why.empty()) return no_joint(why);

@@ -9,15 +9,12 @@
 #include "core/autodiff/cut_results.h"
 #include "core/autodiff/derive.h"
 #include "core/autodiff/partition.h"
+#include "core/autograd/gradient_wishes.h"
 #include "core/recording/lowering.h"
 #include "core/recording/view_program.h"
 #include "core/torch_api/python_ref.h"
 
 namespace vitrine::torch_api {
-
-// Who writes the derivative: our rules where they cover the whole graph, else PyTorch's own backward; or
-// always the latter.
-enum class Gradients : uint8_t { own, borrowed };
 
 struct Joint {
   // Why the derivative is PyTorch's own: "aten.x.default has no gradient rule"; "": it is ours.
@@ -65,7 +62,7 @@ struct Joint {
 // Forward and backward of the program so far; to be asked for before Lowering::finish(), and without a trace
 // in what that gives. results: traced tensors. Errors: why the program has no such graph.
 Result<std::shared_ptr<const Joint>> make_joint(Lowering& lowering, const std::vector<_object*>& results,
-                                                Gradients who);
+                                                const GradientWishes& how);
 
 // Of a program with a backward pass in it, by result: whether it requires grad and its graph is gone, so that
 // another backward raises. To be asked for before Lowering::finish(), and without a trace in what that gives.

@@ -47,8 +47,8 @@ class JointMaker {
         dispatch_(lowering.state().dispatch),
         mode_(lowering.state().mode.get()) {}
   // The joint graph, divided. Errors: why there is none. May throw Stop.
-  Status join(const std::vector<PyObject*>& results, const ViewReplay& views, Gradients who, Joint& out,
-              JointParts& parts);
+  Status join(const std::vector<PyObject*>& results, const ViewReplay& views, const GradientWishes& how,
+              Joint& out, JointParts& parts);
 
  private:
   Status prepare(const ViewReplay& views, Joint& out, JointParts& parts);

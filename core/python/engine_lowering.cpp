@@ -223,8 +223,9 @@ PyObject* lowering_joint(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!s", &PyList_Type, &results, &who)) return nullptr;
   std::vector<PyObject*> list;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) list.push_back(PyList_GET_ITEM(results, i));
-  auto joint = tb::make_joint(lowering(self), list,
-                              std::string_view(who) == "own" ? tb::Gradients::own : tb::Gradients::borrowed);
+  tb::GradientWishes how;
+  if (std::string_view(who) != "own") how.who = tb::Gradients::borrowed;
+  auto joint = tb::make_joint(lowering(self), list, how);
   if (!joint) return PyUnicode_FromString(joint.error().what.c_str());
   PyObject *inputs = PyList_New(0), *tangents = PyList_New(0), *constants = PyList_New(0);
   for (const auto& g : joint.value()->gradients)

@@ -48,6 +48,14 @@ bool read_passes(PyObject* dict, CallSettings& settings) {
   return true;
 }
 
+// {"gelu": "recomputed"}, as vitrine.compile has checked it.
+void read_pins(PyObject* dict, CallSettings& settings) {
+  PyObject *name = nullptr, *what = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &name, &what);)
+    settings.gradients.pins[capture::text_of(name)] =
+        capture::text_of(what) == "saved" ? autodiff::Pin::saved : autodiff::Pin::recomputed;
+}
+
 }  // namespace
 
 capture::Engine& engine() {
@@ -69,8 +77,9 @@ capture::CallSettingsPtr settings_from(PyObject* dict) {
   if (PyObject* products = PyDict_GetItemString(dict, "products"))
     settings->products = capture::text_of(products);
   if (PyObject* who = PyDict_GetItemString(dict, "gradients"))
-    settings->gradients =
+    settings->gradients.who =
         capture::text_of(who) == "own" ? torch_api::Gradients::own : torch_api::Gradients::borrowed;
+  if (PyObject* pins = PyDict_GetItemString(dict, "partition")) read_pins(pins, *settings);
   if (PyObject* target = PyDict_GetItemString(dict, "target")) settings->target = capture::text_of(target);
   settings->observer = capture::share(PyDict_GetItemString(dict, "observer"));
   if (PyObject* mode = PyDict_GetItemString(dict, "mode")) settings->mode = capture::text_of(mode);

@@ -88,3 +88,59 @@ TEST_CASE("of equal cuts the one nearest to the sink, and an infinite one is an 
   open.edge(from, to, autodiff::MinCut::kInfinite);
   CHECK_THROWS(open.sink_side(from, to));
 }
+
+namespace {
+
+constexpr const char* kChain =
+    "# backward from %cos, 1 results\n"
+    "graph joint {\n"
+    "  %x = placeholder() : f32[8,4]\n"
+    "  %w = placeholder() : f32[4,4]\n"
+    "  %tangent_0 = placeholder() [source=\"gradient of result 0\"] : f32[8,4]\n"
+    "  %mm = aten.mm.default(%x, %w) : f32[8,4]\n"
+    "  %a = aten.mul.Tensor(%mm, 2) : f32[8,4]\n"
+    "  %s = aten.sin.default(%a) : f32[8,4]\n"
+    "  %e = aten.exp.default(%s) : f32[8,4]\n"
+    "  %cos = aten.cos.default(%a) : f32[8,4]\n"
+    "  %g1 = aten.mul.Tensor(%tangent_0, %e) : f32[8,4]\n"
+    "  %g2 = aten.mul.Tensor(%g1, %cos) : f32[8,4]\n"
+    "  %xt = aten.t.default(%x) : f32[4,8]{1,4}\n"
+    "  %gw = aten.mm.default(%xt, %g2) : f32[4,4]\n"
+    "  return %e, %gw\n"
+    "}\n";
+
+// "saved mm, recomputed a": without inputs and results.
+std::string moved(const autodiff::Pins& pins, autodiff::Partition* whole = nullptr) {
+  auto ids = std::make_shared<ir::NodeIds>();
+  const autodiff::JointGraph joint = joint_graph(kChain, ids);
+  const autodiff::Partition parts = autodiff::partition(joint, ids, pins);
+  for (const ir::GraphPtr& g : {parts.forward, parts.backward}) CHECK(ops::verify(*g).empty());
+  std::string out;
+  for (const autodiff::Crossing& c : parts.crossings)
+    if (c.kind == autodiff::Crossing::Kind::saved || c.kind == autodiff::Crossing::Kind::recomputed)
+      out += (out.empty() ? "" : ", ") + std::string(autodiff::crossing_name(c.kind)) + " " +
+             joint.graph->node(c.value.node).name;
+  if (whole) *whole = parts;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a pin says what is kept and what is computed again") {
+  CHECK(moved({}) == "saved mm, recomputed a");
+  CHECK(moved({{"a", autodiff::Pin::saved}}) == "saved a");
+  autodiff::Partition whole;
+  CHECK(moved({{"mm", autodiff::Pin::recomputed}}, &whole) == "recomputed mm, recomputed a");
+  CHECK(whole.saved_bytes == 0);
+  CHECK(whole.refused.empty());
+}
+
+TEST_CASE("a pin that cannot be obeyed is told with its reason") {
+  autodiff::Partition whole;
+  CHECK(moved({{"e", autodiff::Pin::recomputed}, {"s", autodiff::Pin::saved}, {"none", autodiff::Pin::saved}},
+              &whole) == "saved mm, recomputed a");
+  REQUIRE(whole.refused.size() == 3);
+  CHECK(whole.refused[0] == "e as recomputed: it is a result, which is kept anyway");
+  CHECK(whole.refused[1] == "none as saved: there is no such value");
+  CHECK(whole.refused[2] == "s as saved: backward does not need it");
+}

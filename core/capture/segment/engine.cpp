@@ -23,13 +23,17 @@ int32_t Engine::number_of(const CallSettingsPtr& settings) {
     give_back(place, dropped);
   });
   for (PyObject* o : {backend, observer}) lifeline->hold_weakly(o);
-  numbered_[place] = {*settings, backend, observer, std::move(lifeline)};
+  Numbered& own = numbered_[place];
+  own.plain = *settings;
+  own.backend = backend, own.observer = observer;
+  own.lifeline = std::move(lifeline);
   return static_cast<int32_t>(place);
 }
 
 void Engine::give_back(size_t number, std::vector<std::shared_ptr<Segment>>& dropped) {
   for (CodeSegments* code : codes) code->forget(static_cast<int32_t>(number), dropped);
-  const Numbered last = std::exchange(numbered_[number], {});  // its end may run code of the user's
+  const auto last = std::make_unique<Numbered>();  // its end may run code of the user's
+  std::swap(*last, numbered_[number]);
 }
 
 void Engine::forget(PyObject* observer) {

@@ -418,6 +418,9 @@ void SessionRecording::write_partition(const CompilationRecord& record, const Tr
                                       c.reason});
   }
   writer_->put(row);
+  for (const std::string& text : halves.refused)
+    message("warning", "A pin of the partition was not obeyed: " + text + ".",
+            "The view Saved tensors names the values that can be pinned.", "", record.row.id);
 }
 
 std::unique_ptr<CompilationRecord> SessionRecording::begin_backward(const BackwardOrigin& origin,

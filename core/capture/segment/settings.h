@@ -19,7 +19,7 @@ struct PlainSettings {
   bool replay = false;  // backend "eager": run the captured graph through PyTorch
   std::string mode = "default";
   bool fuse = true, verify = false, freezing = false;
-  torch_api::Gradients gradients = torch_api::Gradients::own;
+  torch_api::GradientWishes gradients;
   std::string products = "measured";  // as runtime::CompileOptions
   std::string target;                 // as runtime::CompileOptions; every tensor is then taken to be on a GPU
   std::vector<std::string> disabled_passes;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/autograd/gradient_wishes.h"
 #include "core/capture/trace/prepared_states.h"
 #include "core/capture/trace/sizes.h"
 #include "core/capture/trace/source.h"
@@ -19,7 +20,6 @@ struct _object;
 
 namespace vitrine::torch_api {
 struct Joint;  // core/autograd/joint.h
-enum class Gradients : uint8_t;
 }  // namespace vitrine::torch_api
 
 namespace vitrine::capture {
@@ -198,7 +198,7 @@ struct Trace {
   std::shared_ptr<const torch_api::Joint> joint;
   std::string no_joint;
   torch_api::Lowering::Views views = torch_api::Lowering::Views::given;  // how it is finished
-  torch_api::Gradients gradients{};                                      // who was asked for the derivative
+  torch_api::GradientWishes gradients;                                   // who was asked for the derivative
   // A backward pass is in the graph itself, which runs without autograd; then by result of the graph: whether
   // it requires grad, its backward done.
   bool differentiates = false;
@@ -225,7 +225,7 @@ struct TraceOptions {
   bool fullgraph = false;
   std::optional<ir::Device> as_if;  // every tensor is taken to be there
   std::string target;               // ... a GPU of this architecture ("sm_90")
-  torch_api::Gradients gradients{};
+  torch_api::GradientWishes gradients;
   DynamicMode dynamic = DynamicMode::Never;
   SizeHistory* sizes = nullptr;       // of the place; nullptr: no size is a symbol
   std::string backward_for_real;      // why no backward pass is to be part of a graph; empty: it may

@@ -22,11 +22,13 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 # through PyTorch, node by node, and so does "aot_eager"; "cudagraphs" is the mode "reduce-overhead".
 BACKENDS = ("vitrine", "inductor", "eager", "aot_eager", "cudagraphs")
 # Options by name, with the type of their value.
-OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str, "freezing": bool, "gradients": str, "target": str, "capture_data_sizes": bool}
+OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str, "freezing": bool, "gradients": str, "target": str, "capture_data_sizes": bool, "partition": dict}
 # Who computes matrix products: the faster of PyTorch and a kernel of ours, always the kernel, always PyTorch.
 PRODUCTS = ("measured", "generated", "library")
 # Who writes the derivative of a graph: our rules where they cover it whole, or always PyTorch's own backward.
 GRADIENTS = ("own", "borrowed")
+# What a value of forward that backward needs can be pinned as.
+PINS = ("saved", "recomputed")
 # Numbers of the callables that share nothing they compile with others.
 _isolated = itertools.count(1)
 
@@ -67,6 +69,8 @@ def _check_options(options) -> dict:
             raise ValueError(f"vitrine.compile: option 'products' takes {', '.join(PRODUCTS)}, not {value!r}")
         if name == "gradients" and value not in GRADIENTS:
             raise ValueError(f"vitrine.compile: option 'gradients' takes {', '.join(GRADIENTS)}, not {value!r}")
+        if name == "partition" and not all(isinstance(key, str) and pin in PINS for key, pin in value.items()):
+            raise ValueError(f"vitrine.compile: option 'partition' takes names of values and {' or '.join(PINS)}, not {value!r}")
         if name == "target" and not re.fullmatch(r"sm_\d+a?", value):
             raise ValueError(f"vitrine.compile: option 'target' takes a GPU's architecture such as 'sm_90', not {value!r}")
     return dict(options)
@@ -165,7 +169,8 @@ def compile(
             here, as if every tensor were on it; calls run as eager does where there is none), ``capture_data_sizes``
             (``True``: sizes and ints that depend on data, those of ``nonzero``, masks, ``unique`` or ``item``, are part of one
             graph, as ``torch.compile`` has it with ``capture_dynamic_output_shape_ops`` and ``capture_scalar_outputs``;
-            ``False``: each is a graph break).
+            ``False``: each is a graph break), ``partition`` (``{"gelu": "recomputed", "add_1": "saved"}``: what becomes of
+            values that backward needs, by their names in the joint graph; the session says what could not be obeyed).
         name: accepted as ``torch.compile`` does; nothing is called by it.
         disable: return ``model`` as it is.
         recompile_limit: how often one place of the function is compiled before it runs eagerly (under ``fullgraph``

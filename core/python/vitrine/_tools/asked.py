@@ -67,8 +67,11 @@ def prepare(entry: Entry, options) -> None:
 
 def compiled(entry: Entry, options):
     """The entry's function, compiled; of a step of training its model."""
-    how = {"freezing": True} if options.freezing else None
-    compile = functools.partial(vitrine.compile, mode=options.mode, fullgraph=options.fullgraph, dynamic=DYNAMIC[options.dynamic], options=how)
+    how = {"freezing": True} if options.freezing else {}
+    if options.pin:
+        how["partition"] = dict(pin.rsplit("=", 1) for pin in options.pin)
+    mode = None if how and options.mode == "default" else options.mode  # either of both, as torch.compile has it
+    compile = functools.partial(vitrine.compile, mode=mode, fullgraph=options.fullgraph, dynamic=DYNAMIC[options.dynamic], options=how or None)
     if isinstance(entry.function, TrainingStep):
         return TrainingStep(compile(entry.function.model))
     return compile(entry.function)

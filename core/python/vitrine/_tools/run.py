@@ -123,6 +123,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--target", metavar="ARCH", help='compile for that GPU, such as "sm_90", which need not be here')
     parser.add_argument("--freezing", action="store_true", help="weights are constant: keep what products pack of them")
     parser.add_argument("--fullgraph", action="store_true")
+    parser.add_argument("--pin", action="append", default=[], metavar="NAME=WHAT", help="what becomes of a value that backward needs: saved or recomputed; repeatable")
     parser.add_argument("--check", action="store_true", help="compare every compiled graph with eager")
     parser.add_argument("--numerics", action="store_true", help="compare each value of every compiled graph with eager's and with float64")
     parser.add_argument("--edited", action="append", default=[], metavar="GENERATED=EDITED", help="two files: a kernel's text, and what is compiled in its place; repeatable")
@@ -132,6 +133,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     options = parser.parse_args(own)
     options.again = arguments_of(options, argv[len(own) :])
     options.script_args = argv[len(own) + 1 :]  # what stands behind -- belongs to the script
+    for pin in options.pin:
+        if pin.rpartition("=")[2] not in ("saved", "recomputed") or not pin.rpartition("=")[0]:
+            parser.error(f"argument --pin: NAME=saved or NAME=recomputed is needed, not {pin!r}")
     for name in ("repeats", "counters"):
         if getattr(options, name) < 0:
             parser.error(f"argument --{name}: a number from 0 is needed")
