@@ -6,6 +6,7 @@
 #include "views/inspector/inspector_view.h"
 #include "views/kernel/kernel_view.h"
 #include "views/log/log_view.h"
+#include "views/memory/memory_view.h"
 #include "views/numerics/numerics_view.h"
 #include "views/problems/problems_view.h"
 #include "views/query/query_view.h"
@@ -53,6 +54,7 @@ constexpr ViewInfo kViews[] = {
     {"range", "Range", "table", ViewPlace::Bottom, "", make<RangeView>},
     {"launches", "Launch plan", "launch", ViewPlace::Bottom, "launch", make_table<kLaunchesTable>},
     {"memory", "Memory", "memory", ViewPlace::Bottom, "memory", make_table<kMemoryTable>},
+    {"usage", "Memory over time", "memory", ViewPlace::Bottom, "", make<MemoryView>},
     {"became", "What became what", "swap", ViewPlace::Bottom, "", make_table<kBecameTable>},
     {"saved", "Saved tensors", "swap", ViewPlace::Bottom, "", make_table<kSavedTable>},
     {"notes", "Notes", "note", ViewPlace::Right, "", make_table<kNotesTable>},

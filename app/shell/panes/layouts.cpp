@@ -94,13 +94,13 @@ std::span<const LayoutInfo> layouts() {
        {{1, {{"timeline", 'A', 1}}}},
        FilmUnit::Launch,
        // "|": what follows stands beside it when there is room for both.
-       {"kernels", "totals", "range", "choices", "became", "launches", "memory", "problems", "query", "log",
-        "|", "speedup", "roofline"}},
+       {"kernels", "totals", "range", "choices", "became", "launches", "memory", "usage", "problems", "query",
+        "log", "|", "speedup", "roofline"}},
       {"Training",
        "forward and backward, and the saved tensors between them",
        {{30, {{"forward", 'A', 1}}}, {38, {{"view:saved", 0, 1}}}, {32, {{"backward", 'B', 1}}}},
        FilmUnit::Pass,
-       {"kernels", "choices", "symbols", "timeline", "problems", "log"},
+       {"kernels", "choices", "symbols", "timeline", "usage", "problems", "log"},
        "joint",
        // A step as one graph has no halves, nor has a run without gradients: the graph by the lines of the
        // step, its memory, its kernels.

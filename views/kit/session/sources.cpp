@@ -92,4 +92,17 @@ std::map<std::string, QString> moduleClasses(const SessionData& data, Id compila
   return out;
 }
 
+Id spanNear(const SessionData& data, Id id) {
+  constexpr size_t kFarthest = 2000;
+  std::vector<Id> open{id};
+  std::unordered_set<Id> seen{id};
+  for (size_t i = 0; id && i < open.size() && i < kFarthest; ++i) {
+    if (kind_of(open[i]) == Kind::Span) return open[i];
+    if (const session::NodeRow* node = data.nodes.find(open[i]); node && node->span) return node->span;
+    for (const Id origin : data.links.origins(open[i]))
+      if (kind_of(origin) != Kind::Decision && seen.insert(origin).second) open.push_back(origin);
+  }
+  return 0;
+}
+
 }  // namespace vitrine::kit

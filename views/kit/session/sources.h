@@ -27,4 +27,7 @@ std::string modulePart(const std::string& recorded);
 // compilation's guards know them.
 std::map<std::string, QString> moduleClasses(const SessionData& data, Id compilation);
 
+// The user's expression that a thing comes from, the nearest along the links; 0: none is known.
+Id spanNear(const SessionData& data, Id id);
+
 }  // namespace vitrine::kit

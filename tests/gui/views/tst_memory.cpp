@@ -1,0 +1,92 @@
+// Memory over time in the whole window: both sides on one axis, what the peak is made of, and another moment.
+#include <QTest>
+
+#include "app/shell/main_window.h"
+#include "tests/gui/window/window_test.h"
+#include "views/memory/memory_view.h"
+
+using namespace vitrine;
+using app::MainWindow;
+using views::MemoryView;
+
+class TestMemory : public fixture::WindowTest {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    begin();
+    training_ = folder_.filePath("training.vitrine");
+    fixture::writeTraining(training_.toStdString());
+  }
+
+  void thePeaksOfBothSidesAreNamed() {
+    MainWindow window;
+    MemoryView* view = open(window, training_);
+    QVERIFY(view);
+    QVERIFY2(view->subtitle().startsWith("compiled 5.12 kB, eager 12.3 kB at their peaks (0.42"),
+             qPrintable(view->subtitle()));
+    const QStringList lines = view->table()->items()->lines();
+    QVERIFY2(lines[0].startsWith("Compiled at its peak, 5.0"), qPrintable(lines[0]));
+    // The compiled call's product, then a block of no operator; eager's three values.
+    QCOMPARE(lines.size(), 7);
+    QVERIFY2(lines[1].contains("L0 mm") && lines[1].contains("4.1"), qPrintable(lines[1]));
+    QVERIFY2(lines[2].contains("of no operator"), qPrintable(lines[2]));
+    QVERIFY2(lines[4].contains("6:8 x @ w") && lines[4].contains("held"), qPrintable(lines[4]));
+  }
+
+  void bothSidesShareOneAxis() {
+    MainWindow window;
+    views::MemoryChart* chart = open(window, training_)->chart();
+    const QRectF plot = chart->plot();
+    QCOMPARE(chart->x_of(20'000), plot.right());  // eager's call is the longer one
+    QCOMPARE(chart->y_of(12'288), plot.top());    // and holds most
+    QVERIFY(chart->y_of(5'120) > plot.center().y());
+  }
+
+  void aClickLooksAtAnotherMomentAndEscapeAtThePeaksAgain() {
+    MainWindow window;
+    MemoryView* view = open(window, training_);
+    const QPoint at(static_cast<int>(view->chart()->x_of(2'000)),
+                    static_cast<int>(view->chart()->plot().center().y()));
+    QTest::mouseClick(view->chart(), Qt::LeftButton, {}, at);
+    window.settle();
+    const QStringList lines = view->table()->items()->lines();
+    QCOMPARE(lines.size(), 4);  // one block a side
+    QVERIFY2(lines[0].startsWith("Compiled at "), qPrintable(lines[0]));
+    QTest::keyClick(view->chart(), Qt::Key_Escape);
+    window.settle();
+    QCOMPARE(view->table()->items()->lines().size(), 7);
+  }
+
+  void aRowLeadsToWhatMadeIt() {
+    MainWindow window;
+    MemoryView* view = open(window, training_);
+    const auto shown = view->shown();
+    QVERIFY(!shown.empty());
+    Q_EMIT view->table()->activate(shown[1]);
+    window.settle();
+    QCOMPARE(window.document()->selection().active, shown[1]);
+  }
+
+  void whereNothingWasRecordedTheCommandIsNamed() {
+    MainWindow window;
+    MemoryView* view = open(window, path_);
+    QVERIFY2(view->why_empty().startsWith("Not recorded") && view->why_empty().contains("vitrine run"),
+             qPrintable(view->why_empty()));
+  }
+
+ private:
+  static MemoryView* open(MainWindow& window, const QString& path) {
+    window.setAttribute(Qt::WA_DontShowOnScreen);
+    window.resize(1440, 900);
+    window.show();
+    if (window.openSync(path)) return nullptr;
+    window.docks()->raise("usage");
+    window.settle();
+    return window.findChild<MemoryView*>();
+  }
+
+  QString training_;
+};
+
+QTEST_MAIN(TestMemory)
+#include "tst_memory.moc"

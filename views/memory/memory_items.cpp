@@ -1,0 +1,120 @@
+#include "views/memory/memory_items.h"
+
+#include <algorithm>
+
+#include "views/kit/session/sources.h"
+#include "views/kit/text/numbers.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+using namespace session;
+
+namespace {
+
+constexpr size_t kMostRows = 60;  // of a side; the others are one row
+
+QString q(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+struct MemoryUnits {
+  const SessionData& data;
+  MeasureUnit bytes, time;
+  double most = 1;
+};
+
+Cell bytes_cell(const MemoryUnits& s, double bytes) {
+  Cell out{s.bytes.format(bytes)};
+  out.sort = bytes, out.bar = bytes / s.most;
+  return out;
+}
+
+// What it is: the buffer's or node's name, else the operator's.
+Cell name_cell(const MemoryUnits& s, const AllocationRow& row) {
+  Cell out{row.entity       ? s.data.label(row.entity)
+           : row.op.empty() ? QStringLiteral("of no operator")
+                            : q(row.op)};
+  out.mono = true;
+  const BufferRow* buffer = s.data.buffers.find(row.entity);
+  if (const NodeRow* node = s.data.nodes.find(buffer ? buffer->node : row.entity))
+    out.family = familyOf(node->family);
+  return out;
+}
+
+Item row_of(const MemoryUnits& s, const AllocationRow& row) {
+  const BufferRow* buffer = s.data.buffers.find(row.entity);
+  const NodeRow* node = s.data.nodes.find(buffer ? buffer->node : row.entity);
+  const Id span = spanNear(s.data, buffer && buffer->node ? buffer->node : row.entity);
+  const QString type = buffer ? s.data.type(buffer->type) : node ? s.data.type(node->type) : unknown();
+  QString until =
+      row.freed_ns < 0 ? QStringLiteral("held") : s.time.format(static_cast<double>(row.freed_ns));
+  Item out;
+  out.id = row.entity;
+  out.cells = {name_cell(s, row),
+               bytes_cell(s, static_cast<double>(row.bytes)),
+               {type},
+               {buffer && node   ? q(node->name)
+                : row.op.empty() ? unknown()
+                                 : q(row.op)},
+               {span ? s.data.label(span) : unknown()},
+               {s.time.format(static_cast<double>(row.start_ns))},
+               {until}};
+  out.cells[5].sort = static_cast<double>(row.start_ns);
+  out.cells[6].sort = static_cast<double>(row.freed_ns < 0 ? INT64_MAX : row.freed_ns);
+  return out;
+}
+
+Item heading_of(const MemoryUnits& s, const MemorySide& side, const QString& who, int64_t at) {
+  const int64_t when = at < 0 ? side.peak_ns : at;
+  const auto held = side.blocks_at(when);
+  Item out;
+  out.heading = out.open = true;
+  const QString moment = s.time.text(static_cast<double>(when));
+  if (!side.recorded) {
+    out.cells = {{who + QStringLiteral(": not recorded")}};
+    return out;
+  }
+  const double bytes = side.held_at(when);
+  out.cells = {{who + (at < 0 ? QStringLiteral(" at its peak, %1") : QStringLiteral(" at %1")).arg(moment)},
+               bytes_cell(s, bytes)};
+  double others = 0;
+  for (size_t i = 0; i < held.size(); ++i)
+    if (i < kMostRows)
+      out.children.push_back(row_of(s, *held[i]));
+    else
+      others += static_cast<double>(held[i]->bytes);
+  if (held.size() > kMostRows)
+    out.children.push_back(
+        {0, {{QStringLiteral("%1 smaller ones").arg(held.size() - kMostRows)}, bytes_cell(s, others)}});
+  return out;
+}
+
+}  // namespace
+
+std::vector<Column> memory_columns(const MemoryUse& use) {
+  const MeasureUnit time = timeUnit(static_cast<double>(use.end_ns()));
+  return {{"held", 210, false, false, true}, {bytesUnit(use.most()).name, 96, true, false, false, true},
+          {"type", 150, false, true},        {"made by", 150, false, true},
+          {"line", 190, false, true},        {"from, " + time.name, 76, true},
+          {"until, " + time.name, 76, true}};
+}
+
+std::vector<Item> memory_items(const SessionData& data, const MemoryUse& use, int64_t at) {
+  const MemoryUnits units{data, bytesUnit(use.most()), timeUnit(static_cast<double>(use.end_ns())),
+                          std::max(1.0, use.most())};
+  return {heading_of(units, use.compiled, QStringLiteral("Compiled"), at),
+          heading_of(units, use.eager, QStringLiteral("Eager"), at)};
+}
+
+QString memory_summary(const MemoryUse& use) {
+  if (use.empty()) return {};
+  auto side = [](const MemorySide& s) { return s.recorded ? bytesText(s.peak) : unknown(); };
+  QString out =
+      QStringLiteral("compiled %1, eager %2 at their peaks").arg(side(use.compiled), side(use.eager));
+  if (use.eager.peak > 0 && use.compiled.recorded)
+    out += QStringLiteral(" (%1)").arg(ratioText(use.compiled.peak / use.eager.peak));
+  return out + QStringLiteral("; what a call takes itself, weights and inputs apart");
+}
+
+}  // namespace vitrine::views

@@ -1,0 +1,116 @@
+#include "views/memory/memory_view.h"
+
+#include <QBoxLayout>
+
+#include "views/memory/memory_items.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+
+namespace {
+constexpr double kBeside = 1.6;  // as wide as that against its height, the table stands beside the chart
+}
+
+MemoryView::MemoryView(Jobs* jobs, QWidget* parent)
+    : View(jobs, parent),
+      pages_(new QStackedWidget(this)),
+      chart_(new MemoryChart),
+      table_(new ItemView),
+      empty_(new EmptyState) {
+  auto* whole = new QVBoxLayout(this);
+  whole->setContentsMargins(0, 0, 0, 0);
+  whole->addWidget(pages_);
+  auto* both = new QWidget;
+  halves_ = new QBoxLayout(QBoxLayout::TopToBottom, both);
+  halves_->setContentsMargins(0, 0, 0, 0);
+  halves_->setSpacing(0);
+  halves_->addWidget(chart_, 4);
+  halves_->addWidget(table_, 5);
+  pages_->addWidget(both);
+  pages_->addWidget(empty_);
+  empty_->setBackgroundRole(QPalette::Base);
+  empty_->setAutoFillBackground(true);
+  table_->setMarks(&selection());
+  setFocusProxy(table_);
+  connect(chart_, &MemoryChart::picked, this, &MemoryView::lookAt);
+  connect(table_, &ItemView::activate, this, &View::activate);
+  connect(table_, &ItemView::toggle, this, &View::toggle);
+  connect(table_, &ItemView::hover, this, &View::hover);
+  connect(table_, &ItemView::open, this, [this](Id id, bool other) { Q_EMIT openIn(id, {}, other); });
+  connect(empty_, &EmptyState::commandRequested, this, &View::commandRequested);
+}
+
+Id MemoryView::run() const {
+  if (!session()) return 0;
+  if (selection().film.run) return selection().film.run;
+  return session()->runs.empty() ? 0 : session()->runs[0].id;
+}
+
+QString MemoryView::subtitle() const {
+  return use_ ? memory_summary(*use_) : QString();
+}
+
+int MemoryView::find(const QString& text) {
+  table_->setFilter(text);
+  return static_cast<int>(table_->shown().size());
+}
+
+Id MemoryView::canShow(Id id) const {
+  return nearestShown(selection(), id, Toward::Derived,
+                      [this](Id wanted) { return wanted && table_->items()->indexOf(wanted).isValid(); });
+}
+
+void MemoryView::sessionChanged() {
+  if (!session()) return take(nullptr);
+  jobs()->run<MemoryUsePtr>(
+      this, QStringLiteral("memory"),
+      [data = session(), id = run()](const Cancel&) { return memory_use(*data, id); },
+      [this](MemoryUsePtr use) { take(std::move(use)); });
+}
+
+void MemoryView::take(MemoryUsePtr use) {
+  use_ = std::move(use);
+  at_ = -1;
+  const bool none = !use_ || use_->empty();
+  if (!session())
+    empty_->set(QStringLiteral("What a call holds of memory over its time stands here."));
+  else if (none)
+    empty_->set(
+        QStringLiteral("Not recorded: this session holds no allocations. `vitrine run FILE` records them "
+                       "with a model and its inputs, unless it is given --repeats 0."),
+        QStringLiteral("Record again"), QStringLiteral("run.start"));
+  pages_->setCurrentIndex(none ? 1 : 0);
+  chart_->set(none ? nullptr : use_);
+  if (!none) table_->setColumns(memory_columns(*use_));
+  fill();
+  Q_EMIT headerChanged();
+}
+
+void MemoryView::lookAt(qint64 ns) {
+  at_ = ns;
+  chart_->setAt(ns);
+  fill();
+}
+
+// Names of lines are looked for along the links, which takes its time of a large session.
+void MemoryView::fill() {
+  if (!session() || !use_ || use_->empty()) return table_->setItems({});
+  jobs()->run<std::vector<Item>>(
+      this, QStringLiteral("memory rows"),
+      [data = session(), use = use_, at = at_](const Cancel&) { return memory_items(*data, *use, at); },
+      [this](std::vector<Item> items) { table_->setItems(std::move(items)); });
+}
+
+void MemoryView::selectionChanged(ChangeMask mask) {
+  if ((mask & ChangeFilm) && use_ && use_->run != run()) return sessionChanged();
+  if (mask & (ChangeActive | ChangeRelatives)) table_->reveal(canShow(selection().active));
+  table_->viewport()->update();
+}
+
+void MemoryView::resizeEvent(QResizeEvent* event) {
+  View::resizeEvent(event);
+  halves_->setDirection(width() > kBeside * height() ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+}
+
+}  // namespace vitrine::views
