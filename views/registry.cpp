@@ -14,6 +14,7 @@
 #include "views/runs/runs_view.h"
 #include "views/skeleton/skeleton_view.h"
 #include "views/source/source_view.h"
+#include "views/tables/saved_view.h"
 #include "views/tables/tables.h"
 #include "views/timeline/range_view.h"
 #include "views/timeline/speedup_view.h"
@@ -56,7 +57,7 @@ constexpr ViewInfo kViews[] = {
     {"memory", "Memory", "memory", ViewPlace::Bottom, "memory", make_table<kMemoryTable>},
     {"usage", "Memory over time", "memory", ViewPlace::Bottom, "", make<MemoryView>},
     {"became", "What became what", "swap", ViewPlace::Bottom, "", make_table<kBecameTable>},
-    {"saved", "Saved tensors", "swap", ViewPlace::Bottom, "", make_table<kSavedTable>},
+    {"saved", "Saved tensors", "swap", ViewPlace::Bottom, "", make<SavedView>},
     {"notes", "Notes", "note", ViewPlace::Right, "", make_table<kNotesTable>},
     {"runs", "Runs", "layers", ViewPlace::Left, "", make<RunsView>},
     {"inspector", "Inspector", "info", ViewPlace::Right, "", make<InspectorView>},

@@ -78,6 +78,7 @@ void MainWindow::build() {
   run_ = new RunController(document_, this);
   run_->setAsk([this](const WouldRun& run) { return askToRun(run, this); });
   rebuild_ = new KernelRebuild(document_, run_, this);
+  check_ = new PartitionCheck(document_, run_, this);
   note_ = new NoteField(this);
 }
 
@@ -236,7 +237,7 @@ void MainWindow::refreshEnabled() {
   enable("run.watch", run_->canRepeat());
   (*actions_)["run.watch"]->setChecked(run_->watching());
   row_->run->setWatching(run_->watching());
-  enable("run.cancel", run_->running() || rebuild_->running());
+  enable("run.cancel", run_->running() || rebuild_->running() || check_->running());
   const bool edited = document_->edits().last() != 0;
   enable("kernel.rebuild", edited && !rebuild_->running());
   enable("kernel.discard", edited && !rebuild_->running());

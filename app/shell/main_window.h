@@ -18,6 +18,7 @@
 #include "app/shell/panes/centre.h"
 #include "app/shell/panes/dock_set.h"
 #include "app/shell/run/kernel_rebuild.h"
+#include "app/shell/run/partition_check.h"
 #include "app/shell/run/run_controller.h"
 #include "app/shell/welcome/welcome_page.h"
 #include "core/base/result.h"
@@ -60,6 +61,7 @@ class MainWindow : public QMainWindow {
   CompareWindow* compareWith(const QString& other);    // in a window of its own; null: nothing is open here
   RunDialog* openRunDialog(const QString& file = {});  // "": of what is open, or was run last
   KernelRebuild* rebuild() { return rebuild_; }
+  PartitionCheck* check() { return check_; }
   NoteField* noteField() { return note_; }
 
  protected:
@@ -89,6 +91,7 @@ class MainWindow : public QMainWindow {
   void addNoteCommands();
   void addKernelCommands();
   void addRunCommands();
+  void addPartitionCommands();
   void addExchangeCommands();
   static bool isImport(const QString& path);
   void saveReproducer();
@@ -134,6 +137,7 @@ class MainWindow : public QMainWindow {
   Palette* palette_;
   RunController* run_;
   KernelRebuild* rebuild_;
+  PartitionCheck* check_;
   NoteField* note_;
   QString layout_;
   bool instead_ = false;  // how it was arranged

@@ -4,6 +4,7 @@
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
 #include "app/shell/run/run_dialog.h"
+#include "views/tables/saved_view.h"
 
 namespace vitrine::app {
 
@@ -18,6 +19,31 @@ void MainWindow::addRunCommands() {
   on.on("run.watch", [this] { run_->setWatch(!run_->watching()); });
   connect(row_->run, &RunButton::whereClicked, this, [this] { openRunDialog(); });
   connect(run_, &RunController::recorded, this, [this] { banner_->clear(); });
+  addPartitionCommands();
+}
+
+// Pins of saved tensors, and the run that checks them. The view that the user is in comes first.
+void MainWindow::addPartitionCommands() {
+  Actions& on = *actions_;
+  auto view = [this] {
+    auto* own = host() ? qobject_cast<views::SavedView*>(host()->view()) : nullptr;
+    return own ? own : findChild<views::SavedView*>();
+  };
+  for (const char* id : {"partition.pin", "partition.clear"})
+    on.on(id, [view, id] {
+      if (auto* saved = view()) saved->act(id);
+    });
+  on.on("partition.check", [this, view] {
+    auto* saved = view();
+    if (!saved || saved->pins().empty() || !document_->session()) return;
+    const Id forward = document_->session()->forwardOf(saved->shownCompilation());
+    check_->start({forward, saved->arguments(), saved->estimate()});
+  });
+  connect(check_, &PartitionCheck::stateChanged, this, &MainWindow::refreshEnabled);
+  connect(check_, &PartitionCheck::told, this, [this](kit::Tone tone, const QString& text) {
+    for (auto* saved : findChildren<views::SavedView*>()) saved->tell(tone, text);
+  });
+  connect(check_, &PartitionCheck::noteWanted, this, &MainWindow::note);
 }
 
 // Of a session its file and words; what a stranger's names runs only where the user says that it may.

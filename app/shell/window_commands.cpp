@@ -41,6 +41,7 @@ void MainWindow::addCommands() {
   });
   on.on("run.cancel", [this] {
     if (rebuild_->running()) return rebuild_->cancel();
+    if (check_->running()) return check_->cancel();
     run_->cancel();
     row_->run->setState(RunButton::Cancelling);
   });

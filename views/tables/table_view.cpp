@@ -181,7 +181,7 @@ Id TableView::canShow(Id id) const {
 void TableView::place() {
   const int above = calls_ && calls_->calls() ? calls_->sizeHint().height() : 0;
   if (calls_) calls_->setGeometry(0, 0, width(), above);
-  items_->setGeometry(rect().adjusted(0, above, 0, 0));
+  items_->setGeometry(rect().adjusted(0, above, 0, -below()));
 }
 
 void TableView::resizeEvent(QResizeEvent*) {

@@ -69,6 +69,8 @@ class TableView : public kit::View {
   void paintEvent(QPaintEvent* event) override;
   kit::NextAct nextAct() const override;
   void follow(const QString& command) override;
+  virtual void place();
+  virtual int below() const { return 0; }  // pixels under the rows that a view of its own kind takes
 
  private:
   TableScope scope() const;
@@ -78,7 +80,6 @@ class TableView : public kit::View {
   void update_whole();
   bool whole() const { return whole_ && whole_->current() == 1; }
   void fill();
-  void place();
   const TableSpec& spec_;
   kit::ItemView* items_;
   CallStrip* calls_ = nullptr;

@@ -1,6 +1,7 @@
 // What crosses from forward to backward: saved, computed again, or there anyway.
 #include <algorithm>
 
+#include "views/kit/session/partition_price.h"
 #include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
@@ -24,12 +25,39 @@ MeasureUnit saved_unit(const TableScope& s) {
   return bytesUnit(extent(crossings_of(s), [](const CrossingRow& row) { return row.bytes; }));
 }
 
+// What it would take to compute each again, by what else is kept.
+std::vector<AgainPrice> again_prices(const TableScope& s) {
+  const PartitionPrice price(s.data, s.data.forwardOf(s.compilation));
+  std::vector<AgainPrice> out;
+  for (const CrossingRow& row : crossings_of(s))
+    out.push_back(row.bytes > 0 ? price.again(row.name) : AgainPrice{.why_not = {}});
+  return out;
+}
+
+MeasureUnit again_unit(const std::vector<AgainPrice>& prices) {
+  return timeUnit(extent(prices, [](const AgainPrice& price) { return std::max(0.0, price.ns); }));
+}
+
 std::vector<Column> saved_columns(const TableScope& s) {
   return {{"tensor", 130, false, true, true},
           {"kept", 112},
           {"type", 150, false, true},
           {saved_unit(s).name, 110, true, false, false, true},
+          {"again, " + again_unit(again_prices(s)).name, 84, true},
           {"line", 60, false, true}};
+}
+
+// Estimated, and said so.
+Cell again_cell(const AgainPrice& price, const MeasureUnit& unit) {
+  Cell out{price.ns >= 0 ? unit.format(price.ns) : unknown()};
+  out.sort = price.ns;
+  out.tooltip =
+      price.ns >= 0
+          ? QStringLiteral("estimated: %1 to compute it again, of them %2; %3 to read; %4")
+                .arg(countText(price.operators, "operator"), countText(price.library_calls, "library call"),
+                     bytesText(price.bytes_read), timeText(price.ns))
+          : price.why_not;
+  return out;
 }
 
 Cell kept_cell(const CrossingRow& row) {
@@ -43,6 +71,9 @@ Cell kept_cell(const CrossingRow& row) {
 std::vector<Item> saved_rows(const TableScope& s) {
   std::vector<Item> out;
   const MeasureUnit unit = saved_unit(s);
+  const std::vector<AgainPrice> prices = again_prices(s);
+  const MeasureUnit times = again_unit(prices);
+  size_t at = 0;
   double most = 1;
   for (const CrossingRow& row : crossings_of(s)) most = std::max(most, static_cast<double>(row.bytes));
   for (const CrossingRow& row : crossings_of(s)) {
@@ -59,8 +90,12 @@ std::vector<Item> saved_rows(const TableScope& s) {
     if (node && node->kind == "op") name.family = familyOf(node->family);
     Item item;
     item.id = row.node ? row.node : row.backward_node;
-    item.cells = {
-        name, kept_cell(row), {s.data.type(row.type)}, bytes, {span ? s.data.place(span) : unknown()}};
+    item.cells = {name,
+                  kept_cell(row),
+                  {s.data.type(row.type)},
+                  bytes,
+                  again_cell(prices[at++], times),
+                  {span ? s.data.place(span) : unknown()}};
     if (!row.reason.empty()) item.detail = QStringLiteral("<p>%1</p>").arg(q(row.reason).toHtmlEscaped());
     out.push_back(std::move(item));
   }

@@ -26,8 +26,8 @@ class TestTraining : public QObject {
     Rig<TableView> rig(session_, "", {900, 400}, views::kSavedTable);
     const QStringList rows = lines(rig);
     QCOMPARE(rows.size(), 4);
-    QVERIFY2(rows.contains("mm | saved | f32[64,16] | 4.10 | 6:8"), qPrintable(rows.join('\n')));
-    QVERIFY2(rows.contains("exp | recomputed | f32[64,16] | 4.10 | 7:11"), qPrintable(rows.join('\n')));
+    QVERIFY2(rows.contains("mm | saved | f32[64,16] | 4.10 | 5.00 | 6:8"), qPrintable(rows.join('\n')));
+    QVERIFY2(rows.contains("exp | recomputed | f32[64,16] | 4.10 | 1.00 | 7:11"), qPrintable(rows.join('\n')));
     QCOMPARE(plain(rig.view.subtitle()), QStringLiteral("4.10 kB kept of 12.3 kB, 2 computed again"));
     auto* model = rig.view.items()->items();
     QString why;
@@ -56,7 +56,7 @@ class TestTraining : public QObject {
   void whatBecameWhatIsToldOfEachHalf() {
     Rig<TableView> rig(session_, "", {900, 400}, views::kBecameTable);
     rig.film(filmAt(ids_.forward));
-    QCOMPARE(lines(rig), QStringList{"L0 mm | mm | 1 | –"});
+    QCOMPARE(lines(rig), QStringList{"L0 mm | mm | 1 | 5.00"});
   }
 
   void aSavedTensorIsMarkedInBothHalves() {
