@@ -13,11 +13,14 @@ namespace vitrine::views {
 enum class Detail { Near, Middle, Far };
 Detail detail_at(double zoom);
 
+struct FilmLayout;
+
 struct GraphPicture {
   Scene scene;
   kit::GraphLayout layout;
   bool compact = false;
-  std::vector<QRectF> edge_bounds;  // by edge, filled by bound_edges()
+  std::shared_ptr<const FilmLayout> film = {};  // whose places it has
+  std::vector<QRectF> edge_bounds;              // by edge, filled by bound_edges()
   bool empty() const { return layout.nodes.empty(); }
   void bound_edges();
 };
@@ -43,8 +46,12 @@ struct Ghosts {
   Id newest = 0;
   bool operator==(const Ghosts&) const = default;
 };
-// Empty when the film does not step through this graph's capture.
+// Empty when the film steps neither through this graph's capture nor through the rewrites that led to it.
 Ghosts ghosts_of(const kit::SessionData& data, const kit::Film& film, const session::GraphRow& graph);
+
+// Of the snapshot before: nodes that rewrites change which come later than where the film stands.
+std::set<Id> pending_rewrites(const kit::SessionData& data, const kit::Film& film,
+                              const session::GraphRow& graph);
 
 struct PaintState {
   const kit::Selection* selection = nullptr;

@@ -161,7 +161,9 @@ void GraphView::stageChanged() {
 
 void GraphView::selectionChanged(ChangeMask mask) {
   const session::GraphRow* g = graph();
-  if ((mask & ChangeFilm) && ((g ? g->id : 0) != shown_graph_ || film_here() != shown_film_)) rebuild();
+  if ((mask & ChangeFilm) && ((g ? g->id : 0) != shown_graph_ || film_here() != shown_film_ ||
+                              selection().film.rewrite != shown_rewrite_))
+    rebuild();
   if (mask & ChangeFilm) {
     Ghosts ghosts = g ? ghosts_of(*session(), selection().film, *g) : Ghosts();
     const bool other = ghosts != ghosts_;
@@ -182,6 +184,7 @@ void GraphView::rebuild() {
   const session::GraphRow* g = graph();
   shown_graph_ = g ? g->id : 0;
   shown_film_ = film_here();
+  shown_rewrite_ = selection().film.rewrite;
   ghosts_ = g ? ghosts_of(*session(), selection().film, *g) : Ghosts();
   if (!g) {
     picture_ = {};
@@ -191,20 +194,31 @@ void GraphView::rebuild() {
   const bool loops = stage() == "loops" || stage() == "fused";
   SceneOptions options{grouping(), opened_, closed_, loops, stage() == "fused", loops, 0};
   options.all_open = all_open_;
-  if (selection().film.graph == g->id && !g->pass.empty() && g->changed) {
-    for (const session::GraphRow& other : session()->graphs.of(g->compilation))
-      if (other.ordinal < g->ordinal && !session()->nodes.of(other.id).empty()) options.before = other.id;
-  }
+  if (selection().film.graph == g->id && !g->pass.empty() && g->changed)
+    options.before = snapshot_before(*session(), *g),
+    options.pending = pending_rewrites(*session(), selection().film, *g);
   options.opened.erase("");
+  // While the film stands at a pass all of its pictures share one layout.
+  const bool film = selection().film.graph && !loops && is_of_film(*session(), *g);
+  if (!film || (film_layout_ && film_layout_->asked != film_key(*session(), *g, options)))
+    film_layout_.reset();
   jobs()->run<GraphPicture>(
       this, QStringLiteral("layout"),
-      [data = session(), g, options, colour = colour_, loops](const Cancel& cancel) {
+      [data = session(), g, options, colour = colour_, loops, film,
+       places = film_layout_](const Cancel& cancel) mutable {
+        const auto cancelled = [&] { return cancel.requested(); };
+        if (film && !places) places = film_layout(*data, *g, options, cancelled);
+        if (places) options.only_open = places->open;
         Scene scene = build_scene(*data, g->id, options);
         colour_scene(scene, *data, g->id, colour);
         add_beside(scene, *data, *g);
         GraphPicture out{std::move(scene), {}, loops, {}};
-        out.layout = loops ? layout_rows(out.scene)
-                           : layout_graph(out.scene.layout, {}, [&] { return cancel.requested(); });
+        std::optional<GraphLayout> placed;
+        if (places) placed = placed_by(*places, *data, out.scene);
+        out.film = placed ? places : nullptr;
+        out.layout = placed  ? std::move(*placed)
+                     : loops ? layout_rows(out.scene)
+                             : layout_graph(out.scene.layout, {}, cancelled);
         out.bound_edges();
         return out;
       },
@@ -214,9 +228,11 @@ void GraphView::rebuild() {
 // A node that both pictures have keeps its place on the screen; a first picture is fitted, and one that would
 // begin out of sight.
 void GraphView::show_picture(GraphPicture picture) {
+  film_layout_ = picture.film;
   std::swap(picture_, picture);
   const bool first = !fitted_ || picture.empty();
-  if (!first) keep_place(picture);
+  const bool one_layout = picture_.film && picture_.film == picture.film;
+  if (!first && !one_layout) keep_place(picture);
   if (first || !anything_in_sight()) {
     fit();
     fitted_ = !picture_.empty();

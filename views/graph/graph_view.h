@@ -7,6 +7,7 @@
 #include <set>
 
 #include "views/graph/colouring.h"
+#include "views/graph/film_layout.h"
 #include "views/graph/graph_painter.h"
 #include "views/kit/view.h"
 #include "views/kit/widgets/widgets.h"
@@ -97,11 +98,12 @@ class GraphView : public kit::View {
   QRectF legend() const;
 
   GraphPicture picture_;
+  FilmLayoutPtr film_layout_;  // while the film stands at a pass; null: to be made, or too large
   Camera camera_;
   Ghosts ghosts_;
   int painted_ = 0;
   std::vector<QRectF> titles_;
-  Id shown_graph_ = 0, shown_film_ = 0;
+  Id shown_graph_ = 0, shown_film_ = 0, shown_rewrite_ = 0;
   std::set<std::string> opened_, closed_;
   bool all_open_ = false, fitted_ = false;
   bool moved_ = false;             // by hand, so that a new size keeps the place

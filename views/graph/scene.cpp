@@ -150,7 +150,7 @@ class SceneBuilder {
         options_.closed;  // how an operator is computed is seen when it is asked for
     for (const std::string& path : whole)
       if (!opened.contains(path)) closed.insert(path);
-    out_.open = open_modules(nodes, opened, closed);
+    out_.open = options_.only_open ? *options_.only_open : open_modules(nodes, opened, closed);
     runs_ = equal_runs(nodes, out_.open, opened);
   }
 
@@ -249,14 +249,21 @@ class SceneBuilder {
     return close == std::string::npos ? node.shape : symbolic->second.substr(open, close - open);
   }
 
+  // What a rewrite changes that is still to come is as it was.
+  const NodeRow& as_it_is(const NodeRow& node) const {
+    const auto old = before_.find(node.stable);
+    return old != before_.end() && options_.pending.contains(old->second->id) ? *old->second : node;
+  }
+
   SceneItem item(const NodeRow& node) {
     SceneItem it;
+    const NodeRow& shown = as_it_is(node);
     it.kind = node.kind == "op" ? SceneItem::Kind::Node : SceneItem::Kind::Input;
     it.id = node.id;
     it.members = {node.id};
-    it.name = QString::fromStdString(node.name);
-    it.line = kit::typeText(data_, node, symbolic_);
-    it.family = node.kind == "op" ? kit::familyOf(node.family) : kit::NodeFamily::None;
+    it.name = QString::fromStdString(shown.name);
+    it.line = kit::typeText(data_, shown, symbolic_);
+    it.family = node.kind == "op" ? kit::familyOf(shown.family) : kit::NodeFamily::None;
     if (options_.compact) {
       it.line = operation(node);
       std::string space = shape_of(node);  // "[2, 4]" or "2,4"
@@ -265,10 +272,10 @@ class SceneBuilder {
     } else if (const std::string label = label_of(node); !label.empty() && label[0] != 'K') {
       it.right = time_text(kernels_[label].ns);
     }
+    const auto old = before_.find(node.stable);
     if (removed_.contains(node.id)) {
-      it.badge = Badge::Removed;
-    } else if (options_.before) {
-      auto old = before_.find(node.stable);
+      it.badge = options_.pending.contains(node.id) ? Badge::None : Badge::Removed;
+    } else if (options_.before && !(old != before_.end() && options_.pending.contains(old->second->id))) {
       if (old == before_.end()) {
         it.badge = Badge::Added;
       } else if (old->second->op != node.op || old->second->type != node.type ||

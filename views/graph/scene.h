@@ -4,6 +4,7 @@
 
 #include <QColor>
 #include <QString>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -100,6 +101,9 @@ struct SceneOptions {
   bool compact = false;                  // rows of one line: name, operation, space
   bool all_open = false;                 // every module
   Id before = 0;                         // snapshot to compare with, 0 = no badges
+  std::set<Id> pending = {};  // of that snapshot: what a later rewrite changes, where the film stands
+  std::optional<std::set<std::string>> only_open =
+      {};  // these modules alone, as in the film's other pictures
 };
 
 Scene build_scene(const kit::SessionData& data, Id graph, const SceneOptions& options);

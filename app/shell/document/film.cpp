@@ -18,10 +18,10 @@ QString s(const std::string& text) {
 }
 
 // Which member of Film each unit moves.
-Id Film::* const kMembers[kFilmUnits] = {&Film::graph, &Film::decision, &Film::step, &Film::compilation,
-                                         &Film::launch};
-const char* const kTitles[kFilmUnits] = {"By pass", "By decision", "By instruction", "By compilation",
-                                         "By launch"};
+Id Film::* const kMembers[kFilmUnits] = {&Film::graph,       &Film::decision, &Film::step,
+                                         &Film::compilation, &Film::launch,   &Film::rewrite};
+const char* const kTitles[kFilmUnits] = {"By pass",        "By decision", "By instruction",
+                                         "By compilation", "By launch",   "By rewrite"};
 
 std::vector<FilmFrame> passes(const SessionData& d, Id compilation) {
   std::vector<FilmFrame> out;
@@ -91,6 +91,25 @@ std::vector<FilmFrame> launches(const SessionData& d, Id compilation) {
   return out;
 }
 
+// "line 33:12, 1.4 µs: gelu → mul, erf, add, mul_1". What a pass applied stands behind the graph that it
+// began with.
+std::vector<FilmFrame> rewrites(const SessionData& d, Id compilation) {
+  std::vector<FilmFrame> out;
+  for (const auto& graph : d.graphs.of(compilation))
+    for (const auto& row : d.rewrites.of(graph.id)) {
+      const Id span = kit::spanNear(d, row.node);
+      QString sentence = s(row.text);
+      if (row.duration_ns > 0) sentence += ", " + kit::timeText(static_cast<double>(row.duration_ns));
+      if (span) sentence += QStringLiteral(", line ") + d.label(span);
+      FilmFrame frame{
+          row.node, row.node, s(row.rule == graph.pass ? graph.pass : graph.pass + ": " + row.rule),
+          sentence, true,     graph.stage};
+      frame.graph = graph.id;
+      out.push_back(std::move(frame));
+    }
+  return out;
+}
+
 }  // namespace
 
 QString unitTitle(FilmUnit unit) {
@@ -99,7 +118,7 @@ QString unitTitle(FilmUnit unit) {
 
 std::vector<FilmFrame> filmFrames(const SessionData& session, Id compilation, FilmUnit unit) {
   using Make = std::vector<FilmFrame> (*)(const SessionData&, Id);
-  constexpr Make makers[kFilmUnits] = {passes, decisions, instructions, compilations, launches};
+  constexpr Make makers[kFilmUnits] = {passes, decisions, instructions, compilations, launches, rewrites};
   return makers[static_cast<int>(unit)](session, compilation);
 }
 
@@ -113,7 +132,9 @@ int filmIndex(const std::vector<FilmFrame>& frames, const Film& film, FilmUnit u
 Film filmAt(const Film& film, const FilmFrame& frame, FilmUnit unit) {
   Film out = film;
   if (unit == FilmUnit::Compilation) out.graph = out.step = out.decision = out.launch = 0;
+  out.rewrite = 0;
   out.*kMembers[static_cast<int>(unit)] = frame.entity;
+  if (frame.graph) out.graph = frame.graph;
   return out;
 }
 

@@ -8,8 +8,8 @@
 
 namespace vitrine::app {
 
-enum class FilmUnit { Pass, Decision, Instruction, Compilation, Launch };
-constexpr int kFilmUnits = 5;
+enum class FilmUnit { Pass, Decision, Instruction, Compilation, Launch, Rewrite };
+constexpr int kFilmUnits = 6;
 QString unitTitle(FilmUnit unit);  // "By pass"
 
 struct FilmFrame {
@@ -19,6 +19,7 @@ struct FilmFrame {
   QString sentence;     // one line on what happened
   bool changed = true;  // hollow dot when false
   std::string stage;    // the stage a pane should show; "" = as it is
+  Id graph = 0;         // of a rewrite: the snapshot that its pass led to
 };
 
 std::vector<FilmFrame> filmFrames(const kit::SessionData& session, Id compilation, FilmUnit unit);

@@ -24,6 +24,7 @@ struct Film {
   Id step = 0;      // capture step (instruction); 0 = the end of the capture
   Id decision = 0;  // fusion decision
   Id launch = 0;    // entry of the launch plan
+  Id rewrite = 0;   // single rewrite of the pass that led to `graph`, by the node that it was applied to
 
   bool operator==(const Film&) const = default;
 };
