@@ -38,6 +38,13 @@ const CrossingRow* PartitionPrice::crossing(const std::string& name) const {
   return found == crossings_.end() ? nullptr : found->second;
 }
 
+double PartitionPrice::bytes(const std::string& name) const {
+  double out = 0;
+  for (const CrossingRow& row : data_.crossings.of(forward_))
+    if (row.name == name) out += static_cast<double>(row.bytes);
+  return out;
+}
+
 // Whether backward has it without computing it.
 bool PartitionPrice::is_kept(const NodeRow& node, const Pinned& pins) const {
   if (node.kind != "op") return true;
@@ -123,7 +130,7 @@ WhatIf PartitionPrice::of(const Pinned& pins) const {
     const CrossingRow* row = crossing(name);
     if (!row || !whyNotPinned(name, as).isEmpty()) continue;
     const bool drop = as == PinAs::Recomputed;
-    out.bytes += (drop ? -1 : 1) * static_cast<double>(row->bytes);
+    out.bytes += (drop ? -1 : 1) * bytes(name);
     Pinned others = pins;
     if (!drop) others.erase(name);  // what it takes today
     const AgainPrice price = again(name, others);

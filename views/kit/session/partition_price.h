@@ -45,6 +45,7 @@ class PartitionPrice {
   // "" or why it cannot be pinned.
   QString whyNotPinned(const std::string& name, PinAs as) const;
   const session::CrossingRow* crossing(const std::string& name) const;
+  double bytes(const std::string& name) const;  // of all that the node gives and backward reads
 
  private:
   AgainPrice again(const std::string& name, const Pinned& pins) const;
