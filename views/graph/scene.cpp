@@ -255,6 +255,11 @@ class SceneBuilder {
     return old != before_.end() && options_.pending.contains(old->second->id) ? *old->second : node;
   }
 
+  bool is_to_come(const NodeRow& node) const {
+    const auto origins = data_.links.origins(node.id);
+    return std::any_of(origins.begin(), origins.end(), [&](Id id) { return options_.pending.contains(id); });
+  }
+
   SceneItem item(const NodeRow& node) {
     SceneItem it;
     const NodeRow& shown = as_it_is(node);
@@ -277,7 +282,7 @@ class SceneBuilder {
       it.badge = options_.pending.contains(node.id) ? Badge::None : Badge::Removed;
     } else if (options_.before && !(old != before_.end() && options_.pending.contains(old->second->id))) {
       if (old == before_.end()) {
-        it.badge = Badge::Added;
+        it.badge = is_to_come(node) ? Badge::None : Badge::Added;
       } else if (old->second->op != node.op || old->second->type != node.type ||
                  old->second->detail != node.detail) {
         it.badge = Badge::Changed;
