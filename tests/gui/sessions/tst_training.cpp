@@ -27,7 +27,8 @@ class TestTraining : public QObject {
     const QStringList rows = lines(rig);
     QCOMPARE(rows.size(), 4);
     QVERIFY2(rows.contains("mm | saved | f32[64,16] | 4.10 | 5.00 | 6:8"), qPrintable(rows.join('\n')));
-    QVERIFY2(rows.contains("exp | recomputed | f32[64,16] | 4.10 | 1.00 | 7:11"), qPrintable(rows.join('\n')));
+    QVERIFY2(rows.contains("exp | recomputed | f32[64,16] | 4.10 | 1.00 | 7:11"),
+             qPrintable(rows.join('\n')));
     QCOMPARE(plain(rig.view.subtitle()), QStringLiteral("4.10 kB kept of 12.3 kB, 2 computed again"));
     auto* model = rig.view.items()->items();
     QString why;
