@@ -22,12 +22,16 @@ void MainWindow::addRunCommands() {
   addPartitionCommands();
 }
 
-// Pins of saved tensors, and the run that checks them. The view that the user is in comes first.
+// Pins of saved tensors, and the run that checks them. The view that the user is in comes first, then one in
+// sight.
 void MainWindow::addPartitionCommands() {
   Actions& on = *actions_;
   auto view = [this] {
     auto* own = host() ? qobject_cast<views::SavedView*>(host()->view()) : nullptr;
-    return own ? own : findChild<views::SavedView*>();
+    if (own) return own;
+    for (auto* each : findChildren<views::SavedView*>())
+      if (!own || each->isVisible()) own = each;
+    return own;
   };
   for (const char* id : {"partition.pin", "partition.clear"})
     on.on(id, [view, id] {

@@ -28,7 +28,8 @@ SavedView::SavedView(Jobs* jobs, QWidget* parent)
   strip_->setWordWrap(true);
   strip_->setBackgroundRole(QPalette::Window);
   strip_->setAutoFillBackground(true);
-  strip_->setContentsMargins(theme().padding(), 4, theme().padding(), 4);
+  strip_->setMargin(theme().px(8));
+  strip_->setFont(theme().ui(12));
   strip_->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
   connect(strip_, &QLabel::linkActivated, this, [this](const QString& href) { act(href.toStdString()); });
   refresh();
