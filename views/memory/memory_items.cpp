@@ -30,36 +30,34 @@ Cell bytes_cell(const MemoryUnits& s, double bytes) {
   return out;
 }
 
-// What it is: the buffer's or node's name, else the operator's.
-Cell name_cell(const MemoryUnits& s, const AllocationRow& row) {
-  Cell out{row.entity       ? s.data.label(row.entity)
-           : row.op.empty() ? QStringLiteral("of no operator")
-                            : q(row.op)};
-  out.mono = true;
-  const BufferRow* buffer = s.data.buffers.find(row.entity);
-  if (const NodeRow* node = s.data.nodes.find(buffer ? buffer->node : row.entity))
-    out.family = familyOf(node->family);
-  return out;
+// The node whose value it is: the buffer's; of a launch that one of its kernel's which is as large.
+const NodeRow* node_of(const SessionData& data, const AllocationRow& row) {
+  if (const BufferRow* buffer = data.buffers.find(row.entity)) return data.nodes.find(buffer->node);
+  const LaunchRow* launch = data.launches.find(row.entity);
+  if (!launch) return data.nodes.find(row.entity);
+  for (const Id id : data.links.origins(launch->kernel ? launch->kernel : launch->id))
+    if (const NodeRow* node = data.nodes.find(id); node && node->kind == "op" && node->bytes == row.bytes)
+      return node;
+  return nullptr;
 }
 
 Item row_of(const MemoryUnits& s, const AllocationRow& row) {
+  const NodeRow* node = node_of(s.data, row);
   const BufferRow* buffer = s.data.buffers.find(row.entity);
-  const NodeRow* node = s.data.nodes.find(buffer ? buffer->node : row.entity);
-  const Id span = spanNear(s.data, buffer && buffer->node ? buffer->node : row.entity);
-  const QString type = buffer ? s.data.type(buffer->type) : node ? s.data.type(node->type) : unknown();
-  QString until =
-      row.freed_ns < 0 ? QStringLiteral("held") : s.time.format(static_cast<double>(row.freed_ns));
+  const Id span = spanNear(s.data, node ? node->id : row.entity);
+  Cell name{node ? q(node->name) : row.op.empty() ? QStringLiteral("of no operator") : q(row.op)};
+  name.mono = true;
+  if (node) name.family = familyOf(node->family);
   Item out;
   out.id = row.entity;
-  out.cells = {name_cell(s, row),
-               bytes_cell(s, static_cast<double>(row.bytes)),
-               {type},
-               {buffer && node   ? q(node->name)
-                : row.op.empty() ? unknown()
-                                 : q(row.op)},
-               {span ? s.data.label(span) : unknown()},
-               {s.time.format(static_cast<double>(row.start_ns))},
-               {until}};
+  out.cells = {
+      name,
+      bytes_cell(s, static_cast<double>(row.bytes)),
+      {buffer ? q(buffer->name) : unknown()},
+      {row.op.empty() ? unknown() : q(row.op)},
+      {span ? s.data.label(span) : unknown()},
+      {s.time.format(static_cast<double>(row.start_ns))},
+      {row.freed_ns < 0 ? QStringLiteral("held") : s.time.format(static_cast<double>(row.freed_ns))}};
   out.cells[5].sort = static_cast<double>(row.start_ns);
   out.cells[6].sort = static_cast<double>(row.freed_ns < 0 ? INT64_MAX : row.freed_ns);
   return out;
@@ -70,14 +68,13 @@ Item heading_of(const MemoryUnits& s, const MemorySide& side, const QString& who
   const auto held = side.blocks_at(when);
   Item out;
   out.heading = out.open = true;
-  const QString moment = s.time.text(static_cast<double>(when));
   if (!side.recorded) {
     out.cells = {{who + QStringLiteral(": not recorded")}};
     return out;
   }
   const double bytes = side.held_at(when);
-  out.cells = {{who + (at < 0 ? QStringLiteral(" at its peak, %1") : QStringLiteral(" at %1")).arg(moment)},
-               bytes_cell(s, bytes)};
+  out.cells = {{at < 0 ? who + QStringLiteral(", peak") : who}, bytes_cell(s, bytes), {}, {}, {}};
+  out.cells.push_back({s.time.format(static_cast<double>(when))});
   double others = 0;
   for (size_t i = 0; i < held.size(); ++i)
     if (i < kMostRows)

@@ -25,7 +25,7 @@ class TestMemory : public fixture::WindowTest {
     QVERIFY2(view->subtitle().startsWith("compiled 5.12 kB, eager 12.3 kB at their peaks (0.42"),
              qPrintable(view->subtitle()));
     const QStringList lines = view->table()->items()->lines();
-    QVERIFY2(lines[0].startsWith("Compiled at its peak, 5.0"), qPrintable(lines[0]));
+    QVERIFY2(lines[0].startsWith("Compiled, peak | 5.1"), qPrintable(lines[0]));
     // The compiled call's product, then a block of no operator; eager's three values.
     QCOMPARE(lines.size(), 7);
     QVERIFY2(lines[1].contains("L0 mm") && lines[1].contains("4.1"), qPrintable(lines[1]));
@@ -51,7 +51,7 @@ class TestMemory : public fixture::WindowTest {
     window.settle();
     const QStringList lines = view->table()->items()->lines();
     QCOMPARE(lines.size(), 4);  // one block a side
-    QVERIFY2(lines[0].startsWith("Compiled at "), qPrintable(lines[0]));
+    QVERIFY2(lines[0].startsWith("Compiled | "), qPrintable(lines[0]));
     QTest::keyClick(view->chart(), Qt::Key_Escape);
     window.settle();
     QCOMPARE(view->table()->items()->lines().size(), 7);
