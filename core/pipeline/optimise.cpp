@@ -42,8 +42,7 @@ std::string sentence(const Row& pass, int64_t count, bool disabled) {
   return std::to_string(count) + (count == 1 ? " rewrite: " : " rewrites: ") + std::string(pass.sentence);
 }
 
-// What became of a node: "gelu → mul, erf"; what only reads others now, or is another operator, by its new
-// one.
+// What became of a node: "gelu → mul, erf", "gelu: other arguments", "view_3 removed".
 std::string became(const ir::Node& node, const ir::Graph& before, const ir::Graph& after) {
   std::string made;
   for (const ir::Node& fresh : after.nodes()) {
@@ -53,7 +52,7 @@ std::string became(const ir::Node& node, const ir::Graph& before, const ir::Grap
       made += (made.empty() ? "" : ", ") + fresh.name;
   }
   if (const ir::Node* same = after.find(node.id); same && made.empty())
-    return node.name + (same->op == node.op ? " reads others" : ": " + node.op + " → " + same->op);
+    return node.name + (same->op == node.op ? ": other arguments" : ": " + node.op + " → " + same->op);
   return made.empty() ? node.name + " removed" : node.name + " → " + made;
 }
 
@@ -138,6 +137,7 @@ class Runner {
       const auto entity = known.find(node.id);
       if (entity == known.end() || !told.insert(node.id).second) return;
       const ir::Node* same = graph_->find(node.id);
+      if (same && same->op == node.op && !at_ns) return;  // it only reads what others became
       if (same && same->op == node.op && ir::same(same->args, node.args) &&
           ir::same(same->kwargs, node.kwargs))
         return;

@@ -14,6 +14,8 @@ using kit::SessionData;
 
 namespace {
 
+constexpr double kSameMachine = 0.25;  // by how much eager's times may differ, as part of the shorter
+
 // Of the same segment and number in another session.
 Id counterpart(const SessionData& before, Id compilation, const SessionData& after) {
   const session::CompilationRow* row = before.compilations.find(compilation);
@@ -30,6 +32,13 @@ session::Timed callOf(const SessionData& data) {
 QString timesText(const SessionData& before, const SessionData& after) {
   const session::Timed was = callOf(before), now = callOf(after);
   if (was.ns <= 0 || now.ns <= 0) return QStringLiteral("its calls were not timed");
+  const double then = before.runs.empty() ? 0 : before.runs[0].eager_ns,
+               eager = after.runs.empty() ? 0 : after.runs[0].eager_ns;
+  if (then > 0 && eager > 0 && std::abs(eager - then) > kSameMachine * std::min(eager, then))
+    return QStringLiteral(
+               "a call takes %1, was %2, but eager takes %3, was %4: the machine is not as it was, and the "
+               "times do not compare")
+        .arg(kit::timeText(now.ns), kit::timeText(was.ns), kit::timeText(eager), kit::timeText(then));
   const double by = now.ns - was.ns;
   const QString words = QString::fromStdString(session::against_words(was, now));
   return QStringLiteral("a call takes %1, was %2 (%3%4)")

@@ -134,12 +134,13 @@ void compare_kernel(const ComparedProgram& p, const ComparedKernel& a, const Com
   }
   std::vector<std::string> why;
   if (a.kind != b.kind) why.push_back(a.kind + ", now " + b.kind);
-  if (a.space != b.space) why.push_back("iterates over " + b.space + ", before " + a.space);
+  if (a.space != b.space && !a.space.empty() && !b.space.empty())
+    why.push_back("iterates over " + b.space + ", before " + a.space);
   if (a.name != b.name) why.push_back("was " + a.label + " " + a.name);
   if (texts) why.emplace_back("its text differs");
   if (a.spills != b.spills)
     why.push_back(std::to_string(b.spills) + " spills, before " + std::to_string(a.spills));
-  if (!times) why.emplace_back("no difference in time beyond the noise");
+  if (!times && a.calls && b.calls) why.emplace_back("no difference in time beyond the noise");
   made.reason = listed(why);
   out.push_back(std::move(made));
 }
