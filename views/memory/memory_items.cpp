@@ -92,7 +92,7 @@ Item heading_of(const MemoryUnits& s, const MemorySide& side, const QString& who
 std::vector<Column> memory_columns(const MemoryUse& use) {
   const MeasureUnit time = timeUnit(static_cast<double>(use.end_ns()));
   return {{"held", 160, false, false, true}, {bytesUnit(use.most()).name, 96, true, false, false, true},
-          {"buffer", 64, false, true},        {"made by", 150, false, true},
+          {"buffer", 64, false, true},       {"made by", 150, false, true},
           {"line", 190, false, true},        {"from, " + time.name, 76, true},
           {"until, " + time.name, 76, true}};
 }
