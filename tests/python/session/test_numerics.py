@@ -5,7 +5,9 @@ import torch
 
 import vitrine
 from vitrine import _engine
+from vitrine._tools import distances
 from vitrine._tools.numerics import graph_text
+from vitrine._tools.numerics import programs as numerics_programs
 from vitrine._tools.numerics.programs import Judge, Program, chunks, watching
 from vitrine._tools.numerics.rows import ULP_STEPS, numerics_rows
 
@@ -62,8 +64,8 @@ def test_errors_are_those_of_eager_and_compiled_from_float64():
 def test_each_element_stands_in_one_class_of_the_histogram():
     for row in rows_of(gelu_sum, *two()).values():
         classes = [int(n) for n in row["histogram"].split(",")]
-        assert len(classes) == len(ULP_STEPS) + 2 and sum(classes) == row["count"]
-        assert (classes[0] == row["count"]) == (row["max_ulp"] == 0)
+        assert len(classes) == len(ULP_STEPS) + 2 and 0.9 * row["count"] < sum(classes) <= row["count"]  # but for those next to zero
+        assert (classes[0] == sum(classes)) == (row["max_ulp"] == 0)
 
 
 def test_the_first_value_that_a_wrong_kernel_computes_is_named():
@@ -226,3 +228,58 @@ def test_values_are_compared_in_runs_that_fit_into_memory():
     runs = chunks(program.graph, values, 2 * 48 * 48 * 4)
     assert [value for run in runs for value in run] == values and max(map(len, runs)) <= 3 and len(runs) > 2
     assert chunks(program.graph, values) == [values]
+
+
+def test_what_differs_next_to_zero_counts_in_no_units_in_the_last_place():
+    x = torch.tensor([1.0, -0.5, 1e-9, 0.0, 1e-9])
+    y = torch.tensor([1.0 + 2**-23, -0.5, -1e-9, 1e-12, 1e-9])
+    assert distances.largest_ulp(x, y) == 1
+    assert distances.histogram(x, y, ULP_STEPS) == [2, 1] + [0] * 10
+    assert distances.largest_ulp(x[2:], y[2:]) > 1_000_000  # where all are small, they are what it is about
+
+
+def test_distances_of_many_blocks_are_those_of_one(monkeypatch):
+    x = torch.randn(1000)
+    y = x * (1 + 1e-6 * torch.randn(1000))
+    x[3], y[4], x[5], y[5] = float("nan"), float("inf"), float("inf"), float("inf")
+    whole = [distances.absolute(x, y), distances.largest_ulp(x, y), distances.histogram(x, y, ULP_STEPS), distances.errors(y[6:], x[6:].double())]
+    monkeypatch.setattr(distances, "BLOCK", 64)
+    parts = [distances.absolute(x, y), distances.largest_ulp(x, y), distances.histogram(x, y, ULP_STEPS), distances.errors(y[6:], x[6:].double())]
+    assert parts[1:3] == whole[1:3]
+    assert parts[0] == pytest.approx(whole[0]) and parts[3] == pytest.approx(whole[3])
+    assert whole[2][-1] == 2  # NaN and infinity on one side
+
+
+def test_large_inputs_wait_in_a_file_and_only_what_is_needed_is_read_in_float64(monkeypatch):
+    monkeypatch.setattr(numerics_programs, "KEPT_IN_MEMORY", 0)
+    widened = []
+    monkeypatch.setattr(numerics_programs, "widened", lambda value: widened.append(value.shape) or value.double())
+    x, y, z = torch.randn(8, 8), torch.randn(8, 8), torch.randn(4)
+    (program,) = seen(lambda x, y, z: (x @ y, z.exp()), x, y, z)
+    assert isinstance(program.inputs, numerics_programs.KeptInputs)
+    x.zero_()
+    assert torch.equal(program.exact(["exp"])[0], z.double().exp()) and widened == [z.shape]
+    rows = {row["name"]: row for row in numerics_rows(program)}
+    assert rows["mm"]["verdict"] in ("equal", "close") and rows["mm"]["count"] == 64 and rows["mm"]["max_abs"] < 1e-3
+
+
+def test_of_what_is_written_only_that_before_a_value_is_needed_for_it(monkeypatch):
+    monkeypatch.setattr(numerics_programs, "KEPT_IN_MEMORY", 0)
+
+    def step(a, b, x):
+        y = a * 2
+        a.add_(x)
+        z = a.exp()
+        a.mul_(3)
+        return y, z, b.add_(1)
+
+    a, b, x = torch.randn(4), torch.randn(4), torch.randn(4)
+    expected = (a * 2, (a + x).exp(), b + 1)
+    (program,) = seen(step, a, b, x)
+    whole = program.graph
+    names = [node.name for node in whole.operators]
+    assert [node.name for node in whole.up_to(["mul"]).operators] == ["mul"]
+    assert [node.name for node in whole.up_to(["exp"]).operators] == ["add_", "exp"], names
+    for value, tensor in zip(("mul", "exp", "add__1"), expected):
+        assert torch.allclose(program.eager([value])[0], tensor) and torch.allclose(program.exact([value])[0].float(), tensor)
+    assert all(row["verdict"] in ("equal", "close") for row in numerics_rows(program))

@@ -15,6 +15,7 @@ import dataclasses
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from vitrine._tools.distances import absolute, blocks, errors, largest_finite, largest_ulp
 from vitrine._tools.loading import DTYPES
 
 # rtol, atol by dtype: the defaults of torch.testing.assert_close.
@@ -117,12 +118,6 @@ def judge_by_draws(rows, doubtful: list[int], a, b, right, nudged) -> None:
                 doubtful.remove(i)
 
 
-def errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
-    """How far it is from `exact` where that is finite: the largest distance and the root mean square."""
-    distances = (found.to(exact.dtype) - exact).abs()[torch.isfinite(exact)]
-    return float(distances.max()), float(distances.square().mean().sqrt())
-
-
 def judge(found: dict, x: torch.Tensor, y: torch.Tensor, exact, rounding: float = 0.0) -> None:
     """Turns `found` to close when y is as near to the float64 result as eager's x, or off by no more than `rounding`, relative
     to its values; says both errors if that can be judged."""
@@ -132,11 +127,12 @@ def judge(found: dict, x: torch.Tensor, y: torch.Tensor, exact, rounding: float 
     if not finite.any() or not torch.equal(finite, torch.isfinite(y)) or not torch.equal(finite, torch.isfinite(exact)):
         return
     (eager, eager_mean), (ours, our_mean) = (errors(t, exact.detach()) for t in (x, y))
-    exact = exact.detach()[finite]
-    if eager > JUDGES * float(exact.abs().max()):
+    exact = exact.detach()
+    most = largest_finite(exact)
+    if eager > JUDGES * most:
         return
     found["message"] += f"; from float64 eager is off by {eager:.2g}, compiled by {ours:.2g}"
-    largest, mean = rounding * float(exact.abs().max()), rounding * float(exact.abs().square().mean().sqrt())
+    largest, mean = rounding * most, rounding * float(exact[finite].abs().square().mean().sqrt()) if rounding else 0.0
     if ours <= max(AS_NEAR * eager, largest) and our_mean <= max(AS_NEAR * eager_mean, mean):
         found["verdict"] = "close"
         found["message"] += ", as TF32 may be" if ours > AS_NEAR * eager or our_mean > AS_NEAR * eager_mean else ""
@@ -206,30 +202,8 @@ def compare_values(path: str, kind: str, x: torch.Tensor, y: torch.Tensor) -> di
         return row(path, kind, False, "values differ", count=x.numel(), mismatched=int((x != y).sum()))
     rtol, atol = TOLERANCES[x.dtype]
     if x.dtype in ROUNDINGS:
-        largest = x[torch.isfinite(x)].abs().amax().item() if torch.isfinite(x).any() else 0.0
-        atol = max(atol, ROUNDINGS[x.dtype] * torch.finfo(x.dtype).eps * largest)
-    close = torch.isclose(y, x, rtol=rtol, atol=atol, equal_nan=True)
-    wide = torch.complex128 if x.dtype.is_complex else torch.float64
-    delta = (x.to(wide) - y.to(wide)).abs()
-    finite = torch.isfinite(delta)
-    max_abs = float(delta[finite].max()) if finite.any() else 0.0
-    scale = x.to(wide).abs()
-    relative = (delta / scale)[finite & (scale > 0)]
-    mismatched = int((~close).sum())
-    return row(path, kind, not mismatched, f"{mismatched} of {x.numel()} outside rtol {rtol}, atol {atol:.3g}" if mismatched else "",
-               count=x.numel(), mismatched=mismatched, max_abs=max_abs, max_rel=float(relative.max()) if relative.numel() else 0.0,
-               max_ulp=largest_ulp(x, y))  # fmt: skip
-
-
-def largest_ulp(x: torch.Tensor, y: torch.Tensor) -> int:
-    """Largest distance in units in the last place; 0 where the dtype has no such order or values are not finite."""
-    width = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32, torch.float64: torch.int64}.get(x.dtype)
-    if width is None:
-        return 0
-
-    def ordered(t):
-        bits = t.contiguous().view(width).to(torch.int64)
-        return torch.where(bits < 0, torch.iinfo(width).min - bits, bits)
-
-    finite = torch.isfinite(x) & torch.isfinite(y)
-    return int((ordered(x) - ordered(y))[finite].abs().max()) if finite.any() else 0
+        atol = max(atol, ROUNDINGS[x.dtype] * torch.finfo(x.dtype).eps * largest_finite(x))
+    mismatched = sum(int((~torch.isclose(b, a, rtol=rtol, atol=atol, equal_nan=True)).sum()) for a, b in blocks(x, y))
+    max_abs, _, max_rel = absolute(x, y)
+    message = f"{mismatched} of {x.numel()} outside rtol {rtol}, atol {atol:.3g}" if mismatched else ""
+    return row(path, kind, not mismatched, message, count=x.numel(), mismatched=mismatched, max_abs=max_abs, max_rel=max_rel, max_ulp=largest_ulp(x, y))

@@ -5,6 +5,7 @@ own; 2 it could not run, or none of a graph's values could be compared.
 """
 
 import argparse
+import gc
 import json
 import math
 import sys
@@ -45,6 +46,7 @@ def checked(options) -> int:
         try:
             with watching() as programs:
                 name = entry.run(options)
+            gc.collect()  # what the script had
             found = record_numerics(recording, programs)
             status = "finished"
         finally:

@@ -100,6 +100,28 @@ class Graph:
                 needed.update(value.partition(".")[0] for value in node.reads)
         return self.with_nodes(reversed(kept))
 
+    def up_to(self, values) -> "Graph":
+        """All inputs, and of the operators those that these values depend on: by what they read, and by what was written before
+        to the memory of it. What one operator may write to is all that it reads."""
+        owner = {}  # of a value, by the node that made its memory
+        for node in self.nodes:
+            shares = (node.view or node.writes) and node.reads
+            owner[node.name] = owner.get(node.reads[0].partition(".")[0]) if shares else node.name
+        needed, memory, kept = {value.partition(".")[0] for value in values}, set(), []
+        for node in reversed(self.nodes):
+            reads = {value.partition(".")[0] for value in node.reads}
+            if not node.op:
+                kept.append(node)
+            elif node.name in needed or node.random or (node.writes and memory & {owner[name] for name in reads}):
+                kept.append(node)
+                needed |= reads
+                memory |= {owner[name] for name in reads | {node.name}}
+        return self.with_nodes(reversed(kept))
+
+    def without_unread_inputs(self) -> "Graph":
+        read = {value.partition(".")[0] for node in self.nodes for value in node.reads} | {v.partition(".")[0] for v in self.returned()}
+        return self.with_nodes(node for node in self.nodes if node.op or node.name in read)
+
 
 def references(text: str) -> list[str]:
     """The values that a piece of text names, in order."""

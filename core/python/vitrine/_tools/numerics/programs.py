@@ -3,6 +3,8 @@
 import contextlib
 import os
 import re
+import tempfile
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +17,8 @@ from vitrine._tools.gpu import set_random_states
 from vitrine._tools.numerics import graph_text
 from vitrine._tools.numerics.graph_text import Graph
 
-LEAST_HELD, MOST_HELD = 1 << 27, 1 << 29  # bytes of values that are held at once; in between, a part of free memory
+MOST_HELD = 1 << 27  # bytes of values that are held at once, five times over: eager's, compiled and in float64
+KEPT_IN_MEMORY = 1 << 26  # bytes of a program's inputs; more of them wait in a file
 _BYTES = {"f64": 8, "i64": 8, "c64": 8, "c128": 16, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2}
 
 
@@ -24,7 +27,7 @@ class Program:
     """One compiled graph and one call of it."""
 
     text: str
-    inputs: list
+    inputs: "list | KeptInputs"
     rng: tuple
     plan: object = None  # as the engine made it for the user's program; None: compiled here
     compilation: int = 0
@@ -39,42 +42,59 @@ class Program:
         """A plan of the graph, whose inputs are this program's. Raises RuntimeError."""
         return _engine.plan_compile(str(graph), True, vitrine.config.cache_dir, "", "", "measured", 0, list(disabled))
 
-    def call(self, plan, convert=None, run=_engine.plan_run):
-        """What the plan gives for copies of the inputs, from the generators' state of the call. Raises what it raises."""
+    def call(self, plan, convert=None, run=_engine.plan_run, names=None):
+        """What the plan gives for copies of the inputs, from the generators' state of the call. Raises what it raises.
+        names: of the inputs that the plan has, all without it."""
+        kept = list(self.inputs)
+        if names is not None:
+            kept = [value for node, value in zip(self.graph.inputs, kept, strict=True) if node.name in names]
+        own = [convert(value) for value in kept] if convert else kept
         # What nobody writes is read as it is: a plan of a graph without writes leaves its inputs alone.
-        own = _checking.copies(self.inputs) if self.graph.writes or convert else list(self.inputs)
-        if convert:
-            own = [convert(value) for value in own]
+        if self.graph.writes and not isinstance(self.inputs, KeptInputs):
+            own = [_checking.copies([value])[0] if value is before else value for value, before in zip(own, kept)] if convert else _checking.copies(own)
+        del kept
         set_random_states(self.rng)
         with torch.no_grad():
             return run(plan, own)
 
     def eager(self, results: list[str], text=None, convert=None, graph: Graph | None = None) -> list | None:
         """These values by PyTorch's operators, one after the other; None where the graph does not run so."""
-        graph = asking(graph or self.graph, results)
+        graph = asking(graph or self.graph, results, self.inputs_share)
+        names = None
+        if not self.inputs_share:  # only what these values need is converted
+            graph = graph.without_unread_inputs()
+            names = {node.name for node in graph.inputs}
         self.why = ""
         try:
             plan = _engine.plan_compile(text(graph) if text else str(graph), False, vitrine.config.cache_dir)
-            return list(self.call(plan, convert))
+            return list(self.call(plan, convert, names=names))
         except Exception as error:
             self.why = str(error) or type(error).__name__
             return None
+
+    @cached_property
+    def inputs_share(self) -> bool:
+        """Whether what is written to one input may be read from another."""
+        places = [value.untyped_storage().data_ptr() for value in self.inputs if isinstance(value, torch.Tensor)]
+        return len(set(places)) < len(places)
 
     def exact(self, results: list[str], graph: Graph | None = None) -> list | None:
         """The same in float64."""
         return self.eager(results, Graph.in_float64, widened, graph)
 
     def nudged(self, results: list[str], draw: int, graph: Graph | None = None) -> list | None:
-        return self.eager(results, None, lambda value: nudge(value, draw), graph)
+        return self.eager(results, None, lambda value: nudge(_checking.copies([value])[0], draw), graph)
 
     def rounds_to_tf32(self) -> bool:
         return _checking.rounds_to_tf32(self.text)
 
 
-def asking(graph: Graph, values: list[str]) -> Graph:
+def asking(graph: Graph, values: list[str], inputs_share: bool = True) -> Graph:
     """The graph that returns these values, each as it was when it was computed: where something is written, as a copy."""
     if not graph.writes:
         return graph.returning([f"%{value}" for value in values]).without_dead()
+    if not inputs_share:
+        graph = graph.up_to(values)
     nodes, returned = [], {}
     wanted = set(values)
     for node in graph.nodes:
@@ -99,14 +119,8 @@ def bytes_of(kind: str) -> int:
     return count * (_BYTES.get(found[1], 1) if found else 1)
 
 
-def held_at_once() -> int:
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(LEAST_HELD, min(MOST_HELD, free // 32))
-
-
-def chunks(graph: Graph, values: list[str], most: int = 0) -> list[list[str]]:
+def chunks(graph: Graph, values: list[str], most: int = MOST_HELD) -> list[list[str]]:
     """The values in runs that may be held together."""
-    most = most or held_at_once()
     out, held = [[]], 0
     for value in values:
         held += bytes_of(graph.type_of(value))
@@ -117,13 +131,40 @@ def chunks(graph: Graph, values: list[str], most: int = 0) -> list[list[str]]:
     return [chunk for chunk in out if chunk]
 
 
+class KeptInputs:
+    """Inputs that wait in a file: the user's program goes on meanwhile, with as many tensors of its own. Each time they are asked
+    for they are mapped anew, so that whoever writes to them writes to copies."""
+
+    def __init__(self, inputs: list):
+        folder = vitrine.config.cache_dir if os.path.isdir(vitrine.config.cache_dir or "") else None
+        handle, self.path = tempfile.mkstemp(".inputs", dir=folder)
+        self.end = weakref.finalize(self, os.unlink, self.path)
+        with open(handle, "wb") as file:
+            torch.save(_checking.detached(inputs), file)
+
+    def __iter__(self):
+        return iter(torch.load(self.path, weights_only=False, mmap=True))
+
+    def __getitem__(self, i):
+        return list(self)[i]
+
+
+def kept(inputs: list):
+    """Copies. Raises where one cannot be copied."""
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    if sum(value.nbytes for value in tensors) > KEPT_IN_MEMORY and all(type(value.detach()) is torch.Tensor and value.device.type == "cpu" for value in tensors):
+        with contextlib.suppress(OSError, RuntimeError):  # there is no room
+            return KeptInputs(inputs)
+    return _checking.copies(inputs)
+
+
 @contextlib.contextmanager
 def watching():
     """While it is active, what is compiled is seen: gives the list of programs, which grows as they run first."""
     seen: list[Program] = []
 
     def see(plan, text, compilation, place, inputs):
-        seen.append(Program(text, _checking.copies(inputs), _checking.random_states(), plan, compilation, place))
+        seen.append(Program(text, kept(inputs), _checking.random_states(), plan, compilation, place))
 
     _engine.observe_plans(see)
     try:

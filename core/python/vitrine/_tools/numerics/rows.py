@@ -9,12 +9,12 @@ nobody has written yet.
 import torch
 
 from vitrine import _engine
-from vitrine._tools.accuracy import compare_leaf, errors, judge, judge_by_draws, type_text, WIDER, TF32
+from vitrine._tools.accuracy import compare_leaf, judge, judge_by_draws, type_text, WIDER, TF32
+from vitrine._tools.distances import absolute, errors, histogram
 from vitrine._tools.numerics.programs import Program, asking, chunks
 
 # kUlpSteps of core/session/rows.h.
 ULP_STEPS = (0, 1, 2, 4, 8, 16, 64, 256, 4096, 65536)
-_BITS = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32, torch.float64: torch.int64}
 _UNKNOWN = dict(max_abs=-1.0, mean_abs=-1.0, eager_error=-1.0, eager_mean=-1.0, compiled_error=-1.0, compiled_mean=-1.0)
 
 
@@ -121,23 +121,10 @@ def distances(eager, ours) -> dict:
     """Largest and mean distance, and the histogram in units in the last place."""
     if eager.numel() == 0 or eager.dtype.is_complex:
         return {}
-    wide = (eager.to(torch.float64) - ours.to(torch.float64)).abs()
-    finite = torch.isfinite(wide)
-    out = {"max_abs": float(wide[finite].max()) if finite.any() else 0.0, "mean_abs": float(wide[finite].mean()) if finite.any() else 0.0}
-    bits = _BITS.get(eager.dtype)
-    if bits is None:
-        return out
-
-    def ordered(t):
-        raw = t.contiguous().view(bits).to(torch.int64)
-        return torch.where(raw < 0, torch.iinfo(bits).min - raw, raw)
-
-    both = torch.isfinite(eager) & torch.isfinite(ours)
-    same = both | (eager == ours) | (eager.isnan() & ours.isnan())
-    steps = (ordered(eager) - ordered(ours)).abs()
-    steps = torch.where(both, steps, 0)[same]
-    counts = torch.bincount(torch.bucketize(steps.flatten(), torch.tensor(ULP_STEPS, device=steps.device)), minlength=len(ULP_STEPS) + 1)
-    return {**out, "histogram": ",".join(map(str, [*counts.tolist(), int((~same).sum())]))}
+    max_abs, mean_abs, _ = absolute(eager, ours)
+    out = {"max_abs": max_abs, "mean_abs": mean_abs}
+    counts = histogram(eager, ours, ULP_STEPS)
+    return {**out, "histogram": ",".join(map(str, counts))} if counts else out
 
 
 def draw_again(program: Program, chunk, rows, eager, exact, ours) -> None:
