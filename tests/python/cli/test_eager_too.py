@@ -72,7 +72,7 @@ def test_the_eager_step_stands_above_the_compiled_one_of_its_number(tmp_path):
     result, session = run(tmp_path, train())
     assert result.returncode == 0, said(result)
     eager = rows(session, "SELECT label, count FROM lane WHERE side = 'eager' ORDER BY ordinal")
-    assert [label for label, _ in eager] == ["beside", "operators"] and eager[1][1] > 20, eager
+    assert [label for label, _ in eager] == ["beside", "modules", "operators"] and eager[2][1] > 20, eager
     slices = json.loads(vitrine("show", session, "timeline", "--json").stdout)
     calls = [s["start_ns"] for s in slices if s["side"] == "compiled" and s["lane"] == "calls" and "backward" not in s["name"]]
     operators = [s for s in slices if s["side"] == "eager" and s["lane"] == "operators"]
@@ -81,6 +81,21 @@ def test_the_eager_step_stands_above_the_compiled_one_of_its_number(tmp_path):
     assert 0 < at < 7, (at, first, calls)
     replaced = {s["name"]: s["replaced_by"] for s in operators if s["replaced_by"]}
     assert "gelu" in replaced["gelu"] and "backward" not in replaced["gelu"], replaced
+
+
+def test_the_eager_step_has_lanes_by_module_forward_and_backward(tmp_path):
+    result, session = run(tmp_path, train())
+    assert result.returncode == 0, said(result)
+    slices = json.loads(vitrine("show", session, "timeline", "--json").stdout)
+    eager = [s for s in slices if s["side"] == "eager"]
+    modules = sorted((s for s in eager if s["lane"] == "modules"), key=lambda s: (s["start_ns"], -s["duration_ns"]))
+    names = [s["name"] for s in modules]
+    assert names == ["Sequential", "0", "1", "2", "Sequential", "2", "1", "0"], names
+    (forward, backward) = (s for s in modules if s["name"] == "Sequential")
+    assert forward["start_ns"] + forward["duration_ns"] < backward["start_ns"]
+    gelu = next(s for s in eager if s["lane"] == "operators" and s["name"] == "gelu_backward")
+    (around,) = [s for s in modules[5:] if s["name"] == "1"]
+    assert around["start_ns"] <= gelu["start_ns"] < around["start_ns"] + around["duration_ns"]
 
 
 @pytest.mark.parametrize(

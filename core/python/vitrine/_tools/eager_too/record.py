@@ -152,14 +152,16 @@ def put_lanes(recording, run, graph, zero: int, entries, ours: Steps, shown: int
     at = ours_begin - zero
     operators = add_depths([Slice(start, ns, name) for start, ns, name in report["operators"]])
     relate(operators, graph, begun([e for e in entries if ours_begin <= e[2] < ours_end]))
-    ranges = add_depths([Slice(start - begin, until - start, name) for start, until, name in report["ranges"] if begin <= start < end])
-    for slices in (operators, ranges):
+    ranges, modules = (add_depths([Slice(start - begin, until - start, name) for start, until, name in report[of] if begin <= start < end]) for of in ("ranges", "modules"))
+    for slices in (operators, ranges, modules):
         for s in slices:
             s.start += at
     if ranges:
         put_lane(recording, run, "eager", "range", "beside", 3, ranges)
+    if modules:
+        put_lane(recording, run, "eager", "module", "modules", 4, modules)
     if operators:
-        put_lane(recording, run, "eager", "thread", "operators", 4, operators)
+        put_lane(recording, run, "eager", "thread", "operators", 5, operators)
         recording.put("measurement", run=run["id"], kind="profiled", side="eager", calls=0, kept_ns=float(end - begin))
     elif report["problem"]:
         recording.message("warning", "user", f"The eager step has no operators in the timeline: {report['problem']}.", run=run["id"])

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from vitrine._tools.evidence import Watch
 from vitrine._tools.ranges import Ranges
+from vitrine._tools.eager_too.modules import Modules, backward_of
 from vitrine._tools.eager_too.steps import Calls
-from vitrine._tools.timeline import operators_of, quiet_profile, set_marks
+from vitrine._tools.timeline import MARK, clock_offset, operators_of, quiet_profile, set_marks
 from vitrine.take_over import torch_compile_taken_over
 
 
@@ -26,6 +27,7 @@ class ProfiledCalls(Calls):
         self.anchor, self.wanted, self.met = anchor, wanted, 0
         self.open = contextlib.ExitStack()
         self.profile = self.marks = None
+        self.modules = Modules()
         self.problem = ""
         super().__init__(eager=True)
 
@@ -42,6 +44,7 @@ class ProfiledCalls(Calls):
         try:
             self.profile = self.open.enter_context(quiet_profile())
             self.marks = set_marks()
+            self.open.enter_context(self.modules)
         except Exception as error:  # the script profiles itself
             self.problem = f"{type(error).__name__}: {error}"
             self.profile = None
@@ -53,6 +56,15 @@ class ProfiledCalls(Calls):
             return []
         slices = operators_of(self.profile, self.marks, begun[self.wanted], begun[self.wanted + 1])
         return [(s.start, s.duration, s.name) for s in slices]
+
+    def module_ranges(self) -> list:
+        """Of forward and backward of the step that was profiled."""
+        if not self.profile:
+            return []
+        events = self.profile.kineto_results.events()
+        thread = next(e.start_thread_id() for e in events if e.name() == MARK)
+        backward = backward_of(self.modules, events, clock_offset(events, self.marks), thread)
+        return [(r.start, r.end, r.name) for r in (*self.modules.ranges, *backward)]
 
 
 def end_with_starter() -> None:
@@ -78,7 +90,7 @@ def main() -> None:
     finally:
         if ended:
             evidence, found = watch.evidence(), calls.take()
-            report = {"calls": found, "ranges": ranges.take(), "operators": calls.operators(), "problem": calls.problem, "evidence": evidence}
+            report = {"calls": found, "ranges": ranges.take(), "operators": calls.operators(), "modules": calls.module_ranges(), "problem": calls.problem, "evidence": evidence}
             Path(asked["report"]).write_text(json.dumps(report))
 
 
