@@ -7,10 +7,9 @@
 #include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
-#include <QRegularExpression>
-#include <algorithm>
 
 #include "app/bridge/python_module.h"
+#include "core/session/last_words.h"
 
 namespace vitrine::app {
 
@@ -18,7 +17,6 @@ namespace {
 constexpr char kEventMark = '\x1e';  // ASCII record separator: tells events from what the user's code prints
 constexpr int kInsistMs = 1500;      // between asking, interrupting, terminating and killing
 constexpr qsizetype kMostBytes = 64 * 1024;
-constexpr qsizetype kMostWords = 12;  // lines
 }  // namespace
 
 QStringList engineModule(const char* module) {
@@ -144,14 +142,8 @@ void EngineProcess::recordedAt(const QString& session) {
   Q_EMIT movedTo(session_);
 }
 
-// Of a crash what Python says of it and of the thread it was in, else the end of what was written.
 QString EngineProcess::lastWords() const {
-  QStringList lines = QString::fromUtf8(written_).trimmed().split('\n');
-  lines.removeIf([](const QString& line) { return line.isEmpty() || line.startsWith("Extension modules:"); });
-  const qsizetype crash = lines.indexOf(QRegularExpression("^Fatal Python error:.*"));
-  if (crash < 0) return lines.mid(std::max<qsizetype>(0, lines.size() - kMostWords)).join('\n');
-  const qsizetype thread = lines.indexOf(QRegularExpression("^Current thread .*"), crash);
-  return (QStringList{lines[crash]} + lines.mid(std::max(crash, thread) + 1, kMostWords)).join('\n');
+  return QString::fromStdString(session::last_words({written_.data(), static_cast<size_t>(written_.size())}));
 }
 
 void EngineProcess::tellFailure(int code) {
@@ -176,6 +168,7 @@ void EngineProcess::finish(int code, QProcess::ExitStatus status) {
     end.kind = EngineEnd::Cancelled;
   } else if (status_ == "failed" || (status_.isEmpty() && (recording_ || (code != 0 && code != 3)))) {
     end.kind = EngineEnd::Failed;
+    if (end.open) end.words = lastWords();
     if (!told_error_) tellFailure(code);
   }
   Q_EMIT ended(end);

@@ -30,15 +30,23 @@ void add_messages(const Reader& s, const EntityNames& names, Problems& out) {
     if (m.severity == "info" || kind_of(m.entity) == Kind::Break) continue;
     const bool fails = m.severity == "error";
     const std::string place = kind_of(m.entity) == Kind::Span ? names.place(m.entity) : "";
-    out.push_back({fails ? Urgency::Failure : Urgency::Fallback, first_line(m.text), place,
-                   first_line(m.hint), "messages"});
+    std::string more = first_line(m.hint);
+    if (fails && !m.detail.empty() && s.row<RunRow>(m.run).status == "died")
+      more += (more.empty() ? "It wrote last:\n" : "\nIt wrote last:\n") + m.detail;
+    out.push_back(
+        {fails ? Urgency::Failure : Urgency::Fallback, first_line(m.text), place, more, "messages"});
   }
 }
 
 // Nothing else tells of an engine that could not say why it ended.
 void add_deaths(const Reader& s, Problems& out) {
+  const auto messages = s.all<MessageRow>();
+  const auto told = [&](const RunRow& run) {
+    return std::any_of(messages.begin(), messages.end(),
+                       [&](const MessageRow& m) { return m.severity == "error" && m.run == run.id; });
+  };
   for (const RunRow& run : s.all<RunRow>())
-    if (run.status == "died")
+    if (run.status == "died" && !told(run))
       out.push_back({Urgency::Failure, run.label + ": the engine stopped before the run ended", "",
                      "What was recorded until then is shown.", "runs"});
 }

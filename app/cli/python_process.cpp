@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "app/bridge/python_module.h"
+#include "app/cli/overheard.h"
 
 namespace vitrine::cli {
 
@@ -109,8 +110,10 @@ Result<Ended> run_module(const InstalledPlaces& places, const std::string& modul
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);
   sigprocmask(SIG_BLOCK, &interrupt, &before);
+  Overheard overheard;
   pid_t child = fork();
   if (child == 0) {
+    overheard.take_outputs();
     Error error = exec_module(places, module, args);
     std::fprintf(stderr, "vitrine: %s\n  %s\n", error.what.c_str(), error.hint.c_str());
     [[maybe_unused]] const ssize_t n = write(ends[1], "{\"status\":\"\"}\n", 14);
@@ -118,6 +121,7 @@ Result<Ended> run_module(const InstalledPlaces& places, const std::string& modul
   }
   const int problem = errno;
   close(ends[1]);
+  overheard.child_started();
   if (child > 0) {
     running_child = child;
     signal(SIGINT, SIG_IGN);
@@ -129,6 +133,7 @@ Result<Ended> run_module(const InstalledPlaces& places, const std::string& modul
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   Ended out;
+  out.written = overheard.last();
   std::array<char, 8192> text;
   for (ssize_t n = 0; child > 0 && (n = read(ends[0], text.data(), text.size())) > 0;)
     out.said.append(text.data(), static_cast<size_t>(n));

@@ -28,6 +28,7 @@ Error exec_doctor(const InstalledPlaces& places, const std::vector<std::string>&
 struct Ended {
   int status = 0, signal = 0;
   std::string said;
+  std::string written;  // the end of its outputs
 };
 
 // Runs it as a child and waits; --outcome=N, the descriptor, is put before args. An interrupt from the

@@ -16,6 +16,8 @@
 #include "app/cli/python_process.h"
 #include "app/cli/show.h"
 #include "core/base/visible.h"
+#include "core/session/abandoned.h"
+#include "core/session/last_words.h"
 #include "core/session/recording_place.h"
 #include "core/session/shared_copy.h"
 
@@ -84,6 +86,13 @@ std::string recording_of_the_dead(const std::string& session) {
   return s.what == What::nothing || s.what == What::replaced ? session : "";
 }
 
+// Where it was recorded: at the place that was asked for, or beside it. "": nowhere.
+std::string recorded_at(const nlohmann::json& told, const std::string& session) {
+  if (!told.contains("recording")) return "";
+  const std::string beside = session::unsettled_recording(session);
+  return beside.empty() ? session : beside;
+}
+
 // Says what became of an engine that did not end by itself.
 Recorded report_death(const Ended& ended, const EngineArguments& engine, const std::string& session,
                       const nlohmann::json& told) {
@@ -95,6 +104,9 @@ Recorded report_death(const Ended& ended, const EngineArguments& engine, const s
                          ? "The kernel whose text was edited may touch what is not its tensors'."
                      : ended.signal ? "A crash in native code, or the system ran out of memory."
                                     : "Did the code call os._exit()?";
+  const session::Death death{what, hint, session::last_words(ended.written)};
+  if (const std::string at = recorded_at(told, session); !at.empty())
+    (void)session::close_abandoned(at, session::Whose::Mine, session::Abandonment::Died, death);
   const std::string kept = told.contains("recording") ? recording_of_the_dead(session) : "";
   std::error_code ignored;
   if (!kept.empty()) hint += " What was recorded until then is in " + in_quotes(kept) + ".";

@@ -121,7 +121,9 @@ std::string problems_text(const std::vector<SessionProblem>& problems, const Sho
     if (p.times > 1) out += "  " + std::to_string(p.times) + " ×";
     if (!p.price.empty()) out += "  " + p.price;
     out += (p.stage.empty() ? "" : "   [" + p.stage + "]") + "\n";
-    if (!p.more.empty()) out += "      " + p.more + "\n";
+    std::string more = p.more;
+    for (size_t at = 0; (at = more.find('\n', at)) != std::string::npos;) more.insert(++at, "      ");
+    if (!more.empty()) out += "      " + more + "\n";
   }
   return all ? out
              : out + "  " + counted(static_cast<int64_t>(problems.size() - kMostProblems), "more problem") +

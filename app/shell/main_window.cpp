@@ -204,12 +204,12 @@ void MainWindow::tellFailure(const kit::SessionData& session) {
   QList<QPair<QString, QString>> again{{"Dismiss", "edit.clear"}};
   if (run_->canRun()) again.prepend({"Run again", "run.start"});
   for (const session::RunRow& run : session.runs) {
-    if (run.status == "died") {
+    const session::MessageRow* error = kit::errorOf(session, run);
+    if (run.status == "died" && !error) {
       told_ = session.path;
       return banner_->show(kit::Tone::Err, "The engine stopped before the run ended.",
                            "Everything until then is shown.", again);
     }
-    const session::MessageRow* error = kit::errorOf(session, run);
     if (!error) continue;
     told_ = session.path;
     QStringList detail;

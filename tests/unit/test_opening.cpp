@@ -370,6 +370,32 @@ TEST_CASE("a killed engine's session is closed where it was recorded here, and o
   CHECK(bytes_of(path) == before);
 }
 
+TEST_CASE("what is known of a death becomes a message of the run") {
+  Folder folder;
+  const std::string path = folder.file("x.vitrine");
+  const pid_t child = fork();
+  if (child == 0) {
+    auto w = Writer::create(path).take();
+    w->put(RunRow{w->next(Kind::Run), "a.py", "", "", "", "", "running"});
+    MessageRow earlier;
+    earlier.id = w->next(Kind::Message);
+    w->put(earlier);
+    w->commit();
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  const Death death{"The engine was ended by signal 9 (Killed).", "Memory?", "step 3\nstep 4"};
+  CHECK(close_abandoned(path, Whose::Mine, Abandonment::Died, death).ok());
+  CHECK(close_abandoned(path, Whose::Mine, Abandonment::Died, death).ok());  // told once
+  const auto rows = Reader::open(path).take()->all<MessageRow>("ORDER BY id");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[1].text == death.text);
+  CHECK(rows[1].hint == death.hint);
+  CHECK(rows[1].detail == death.words);
+  CHECK(rows[1].severity == "error");
+  CHECK(kind_of(rows[1].run) == Kind::Run);
+}
+
 TEST_CASE("notes on a stranger's session stand beside it") {
   Folder folder;
   const std::string path = folder.file("x.vitrine");

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "views/kit/session/labels.h"
+#include "views/kit/session/missing.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/sources.h"
 #include "views/kit/session/verdict.h"
@@ -65,7 +66,8 @@ void addMessages(const SessionData& d, std::vector<PricedProblem>& out) {
 
 void addRuns(const SessionData& d, std::vector<PricedProblem>& out) {
   for (const RunRow& run : d.runs) {
-    if (run.status == "died")  // nothing else tells of an engine that could not say why it ended
+    if (run.status == "died" &&
+        !kit::errorOf(d, run))  // nothing else tells of an engine that could not say why it ended
       out.push_back({Tone::Err, "error", "died", s(run.label) + ": the engine stopped before the run ended",
                      "", 0, run.id, paragraph("What was recorded until then is shown.")});
     const RunTimes times = kit::runTimes(d, run.id);

@@ -9,6 +9,7 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QStandardPaths>
+#include <cstring>
 
 #include "app/shell/document/settings.h"
 #include "core/session/abandoned.h"
@@ -18,6 +19,19 @@ namespace vitrine::app {
 namespace {
 constexpr int kTickMs = 100;
 constexpr const char* kLastRun = "last-run";
+
+// What the session says of it.
+session::Death deathOf(const EngineEnd& end) {
+  if (end.kind == EngineEnd::Died)
+    return {
+        "The engine was ended by signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ").",
+        "A crash in native code, or the system ran out of memory.", end.words.toStdString()};
+  if (end.kind == EngineEnd::Failed)
+    return {
+        "The engine ended without closing the session (exit status " + std::to_string(end.exit_code) + ").",
+        "Did the code call os._exit()?", end.words.toStdString()};
+  return {};
+}
 
 void keepRequest(const RunRequest& request) {
   const QJsonObject json{{"file", request.file},
@@ -209,11 +223,11 @@ void RunController::end(const EngineEnd& end) {
   }
   document_->jobs()->run<bool>(
       this, "abandoned",
-      [path = engine_.session().toStdString(), open = end.open,
+      [path = engine_.session().toStdString(), open = end.open, death = deathOf(end),
        how = end.kind == EngineEnd::Cancelled ? session::Abandonment::Cancelled
                                               : session::Abandonment::Died](const kit::Cancel&) {
         if (!open) return false;
-        const auto closed = session::close_abandoned(path, session::Whose::Mine, how);
+        const auto closed = session::close_abandoned(path, session::Whose::Mine, how, death);
         return closed && closed.value();
       },
       [this](bool) { document_->stopFollowing(); });

@@ -159,8 +159,9 @@ class TestJobs : public QObject {
         "f\\nExtension "
         "modules: numpy (total: 1)\\n' >&2; kill -SEGV $$");
     QCOMPARE(end.kind, EngineEnd::Died);
-    QCOMPARE(end.words,
-             QStringLiteral("Fatal Python error: Segmentation fault\n  File \"m.py\", line 3 in f"));
+    QCOMPARE(
+        end.words,
+        QStringLiteral("a warning\nFatal Python error: Segmentation fault\n  File \"m.py\", line 3 in f"));
   }
 
   void missingInterpreterIsToldAndEnds() {

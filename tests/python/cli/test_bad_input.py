@@ -237,14 +237,18 @@ DEATHS = [
 
 @pytest.mark.parametrize("act, status, what", [d[1:] for d in DEATHS], ids=[d[0] for d in DEATHS])
 def test_code_that_ends_the_process(tmp_path, act, status, what):
-    text = f"import torch, vitrine\n@vitrine.compile\ndef f(x):\n    return x * 2 + 1\ndef end():\n    {act}\nprint(f(torch.ones(4)))\nend()\n"
+    text = f"import sys, torch, vitrine\n@vitrine.compile\ndef f(x):\n    return x * 2 + 1\ndef end():\n    {act}\nf(torch.ones(4))\nprint('last on its output', flush=True)\nprint('last on its errors', file=sys.stderr)\nend()\n"
     write(tmp_path, "m.py", text)
     result = vitrine("run", "m.py", cwd=tmp_path)
     assert result.returncode == status and what in result.stderr and "m.vitrine" in result.stderr, said(result)
     assert readable(tmp_path / "m.vitrine") and os.listdir(tmp_path).count("m.vitrine-wal") == 0
     assert query(tmp_path / "m.vitrine", "SELECT value FROM meta WHERE key = 'status'") == [("died",)]
     assert query(tmp_path / "m.vitrine", "SELECT status FROM run") == [("died",)]
-    assert "failure  m.py: the engine stopped before the run ended" in vitrine("show", tmp_path / "m.vitrine").stdout
+    assert "last on its output" in result.stdout and "last on its errors" in result.stderr
+    shown = vitrine("show", tmp_path / "m.vitrine").stdout
+    assert what in shown and "last on its output" in shown and "last on its errors" in shown
+    ((detail,),) = query(tmp_path / "m.vitrine", "SELECT detail FROM message WHERE severity = 'error'")
+    assert "last on its output" in detail and "last on its errors" in detail
     assert "mul" in vitrine("show", tmp_path / "m.vitrine", "aten").stdout  # what was recorded before is there
 
 

@@ -45,7 +45,7 @@ NextAct nextAct(const SessionData* data) {
 }
 
 const MessageRow* errorOf(const SessionData& data, const RunRow& run) {
-  if (run.status != "failed") return nullptr;
+  if (run.status != "failed" && run.status != "died") return nullptr;
   for (const MessageRow& row : data.messages)
     if (row.severity == "error" && (!row.run || row.run == run.id)) return &row;
   return nullptr;
