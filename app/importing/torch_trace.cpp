@@ -214,10 +214,10 @@ class TraceReader {
       row.source =
           global && rest.find(source) == std::string_view::npos ? "global state" : source.substr(0, 2000);
       row.root = row.source.substr(0, row.source.find('.'));
-      row.kind = kind.substr(0, 100);
-      std::transform(row.kind.begin(), row.kind.end(), row.kind.begin(),
-                     [](unsigned char ch) { return static_cast<char>(std::tolower(ch)); });
-      std::replace(row.kind.begin(), row.kind.end(), '_', ' ');
+      std::string word(kind.substr(0, 100));
+      for (char& c : word)
+        c = c == '_' ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      row.kind = std::move(word);
       while (rest.ends_with(' ')) rest.remove_suffix(1);
       row.expected = rest.substr(0, 2000);
       out_.out().put(row);

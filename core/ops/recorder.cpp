@@ -80,7 +80,7 @@ Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::st
     n.family =
         node.kind != NodeKind::op ? "memory" : ops::family_name(op ? op->family : family_of_call(node.op));
     for (const TensorType& t : node.outputs) {
-      n.type += (n.type.empty() ? "" : ", ") + t.text();
+      n.type = n.type + (n.type.empty() ? "" : ", ") + t.text();
       n.bytes += t.bytes().hint();
     }
     if (!node.outputs.empty())

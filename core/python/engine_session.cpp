@@ -45,6 +45,11 @@ bool read_field(PyObject* value, std::string& field) {
   field = capture::text_of(value);
   return true;
 }
+bool read_field(PyObject* value, SharedText& field) {
+  if (!PyUnicode_Check(value)) return PyErr_SetString(PyExc_TypeError, "text is needed"), false;
+  field = capture::text_of(value);
+  return true;
+}
 bool read_field(PyObject* value, session::BlobRef& field) {
   if (!PyUnicode_Check(value)) return read_field(value, field.row);
   field = engine().recording->writer().blob(capture::text_of(value));

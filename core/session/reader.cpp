@@ -47,22 +47,12 @@ sqlite3_stmt* Reader::statement(const std::string& text) const {
 
 namespace {
 
-constexpr size_t kShort = 32;  // texts up to that are counted with their row
+constexpr int64_t kMostReserved = 1 << 22;  // rows; more grow as they come
+constexpr size_t kCounted = 4096;           // rows between two looks at how far it is
 
 // What SQLite says, or that the budget is used up.
 std::string why_ended(sqlite3* db, int rc) {
   return rc == SQLITE_INTERRUPT ? "reading it takes longer than a file of its size may" : sqlite3_errmsg(db);
-}
-
-int64_t cost_of(const std::string& text) {
-  return text.size() > kShort ? static_cast<int64_t>(text.size()) : 0;
-}
-int64_t cost_of(const Bytes& bytes) {
-  return static_cast<int64_t>(bytes.size());
-}
-template <class T>
-int64_t cost_of(const T&) {
-  return 0;
 }
 
 }  // namespace
@@ -82,13 +72,16 @@ std::vector<Row> Reader::rows(const std::string& where, const std::vector<int64_
   int64_t left = opened_.limits.row_bytes, taken = 0;
   for (const auto& [table, bytes] : row_bytes_)
     if (table != Row::table) left -= bytes;
+  if (where.empty())
+    out.reserve(static_cast<size_t>(std::clamp<int64_t>(
+        about_rows(Row::table), 0, std::min(kMostReserved, left / int64_t{sizeof(Row)}))));
   int rc = SQLITE_ROW;
   while (taken <= left && (rc = sqlite3_step(st)) == SQLITE_ROW) {
     Row row;
     if (!reading.read(st, row)) continue;
-    taken += static_cast<int64_t>(sizeof(Row));
-    Row::each(row, [&](const char*, auto& field) { taken += cost_of(field); });
     out.push_back(std::move(row));
+    taken = static_cast<int64_t>(sizeof(Row) * out.size()) + reading.text_bytes();
+    if (counted_ && out.size() % kCounted == 0) counted_->fetch_add(kCounted, std::memory_order_relaxed);
   }
   if (rc == SQLITE_ROW)
     damaged(std::string(Row::table) + " has more rows than a file of its size may: only the first " +
@@ -183,6 +176,15 @@ std::vector<Id> Reader::ancestors(Id id) const {
 }
 std::vector<Id> Reader::descendants(Id id) const {
   return closure(id, true);
+}
+
+// Ids of a kind follow each other, and rows of other tables are numbered.
+int64_t Reader::about_rows(const char* table) const {
+  const std::string from = "(rowid) FROM \"" + std::string(table) + "\")";
+  sqlite3_stmt* st = statement("SELECT (SELECT max" + from + " - (SELECT min" + from + " + 1");
+  const int64_t out = st && sqlite3_step(st) == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
+  if (st) sqlite3_reset(st);
+  return out;
 }
 
 int64_t Reader::change_count() const {

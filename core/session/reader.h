@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -61,6 +62,11 @@ class Reader {
   // running reads as died.
   bool trusted() const { return opened_.trusted; }
 
+  // What is read from now on is counted there, so that another thread can tell how far it is.
+  void count_rows(std::atomic<int64_t>* read) { counted_ = read; }
+  // About how many rows the table has, without reading them: those that were left out of it count.
+  int64_t about_rows(const char* table) const;
+
   int64_t change_count() const;  // grows when the writer has committed; for following a run
   const std::string& path() const { return path_; }
   const std::string& damage() const { return damage_; }  // "" while the file reads well
@@ -79,6 +85,7 @@ class Reader {
   mutable std::unordered_map<std::string, sqlite3_stmt*> statements_;  // of what is asked again and again
   mutable std::map<std::string, int64_t, std::less<>> row_bytes_;      // the most that a table took
   mutable int64_t text_bytes_ = 0;
+  std::atomic<int64_t>* counted_ = nullptr;
 };
 
 }  // namespace vitrine::session

@@ -21,7 +21,7 @@ class RowReading {
     Row row;
     Row::each(row, [&](const char* name, auto& field) {
       using Field = std::decay_t<decltype(field)>;
-      Column column{name, has(name), {}};
+      Column column{name, has(name), {}, {}};
       if constexpr (std::is_same_v<Field, double>)
         column.border = real_border(Row::table);
       else if constexpr (std::is_same_v<Field, BlobRef>)
@@ -41,9 +41,9 @@ class RowReading {
     int i = 0;
     bool named = true;
     Row::each(row, [&](const char*, auto& field) {
-      const Column& column = columns_[at++];
+      Column& column = columns_[at++];
       if (!column.there) return;
-      const bool fits = take(st, i++, column.border, field);
+      const bool fits = take(sqlite3_column_value(st, i++), column, field);
       if (fits) return;
       if (damage_.empty())
         damage_ = std::string(Row::table) + "." + column.name + " holds what it cannot hold";
@@ -53,44 +53,70 @@ class RowReading {
   }
 
   const std::string& damage() const { return damage_; }
+  // What texts and bytes of the rows until now take, beside the rows themselves.
+  int64_t text_bytes() const { return text_bytes_; }
 
  private:
   struct Column {
     const char* name;
     bool there;
     Border border;
+    SharedText last;
   };
 
   // Leaves the default where the value is none for the column. NULL is the default of every column but an id.
-  static bool take(sqlite3_stmt* st, int i, const Border& border, int64_t& field) {
-    const int type = sqlite3_column_type(st, i);
-    const int64_t value = sqlite3_column_int64(st, i);
-    const bool fits =
-        (type == SQLITE_INTEGER || type == SQLITE_FLOAT || type == SQLITE_NULL) && within(border, value);
+  bool take(sqlite3_value* from, Column& column, int64_t& field) {
+    const int type = sqlite3_value_type(from);
+    const int64_t value = sqlite3_value_int64(from);
+    const bool fits = (type == SQLITE_INTEGER || type == SQLITE_FLOAT || type == SQLITE_NULL) &&
+                      within(column.border, value);
     if (fits) field = value;
-    return fits || (type == SQLITE_NULL && border.of == Border::Of::Number);
+    return fits || (type == SQLITE_NULL && column.border.of == Border::Of::Number);
   }
-  static bool take(sqlite3_stmt* st, int i, const Border& border, BlobRef& field) {
-    return take(st, i, border, field.row);
-  }
-  static bool take(sqlite3_stmt* st, int i, const Border& border, double& field) {
-    const int type = sqlite3_column_type(st, i);
-    const double value = sqlite3_column_double(st, i);
-    const bool fits = type != SQLITE_TEXT && type != SQLITE_BLOB && within(border, value);
+  bool take(sqlite3_value* from, Column& column, BlobRef& field) { return take(from, column, field.row); }
+  bool take(sqlite3_value* from, Column& column, double& field) {
+    const int type = sqlite3_value_type(from);
+    const double value = sqlite3_value_double(from);
+    const bool fits = type != SQLITE_TEXT && type != SQLITE_BLOB && within(column.border, value);
     if (fits) field = value;
     return fits;
   }
-  static bool take(sqlite3_stmt* st, int i, const Border&, std::string& field) {
-    if (sqlite3_column_type(st, i) == SQLITE_BLOB) return false;
-    sql::column(st, i, field);
+  bool take(sqlite3_value* from, Column&, std::string& field) {
+    if (sqlite3_value_type(from) == SQLITE_BLOB) return false;
+    field = text_of(from);
+    text_bytes_ += field.size() > kShort ? static_cast<int64_t>(field.size()) : 0;
     return true;
   }
-  static bool take(sqlite3_stmt* st, int i, const Border&, Bytes& field) {
-    sql::column(st, i, field);
+  bool take(sqlite3_value* from, Column& column, SharedText& field) {
+    if (sqlite3_value_type(from) == SQLITE_BLOB) return false;
+    const std::string_view text = text_of(from);
+    if (text.empty()) return true;
+    if (text != column.last) {  // neighbouring rows have the same text more often than not
+      bool added = false;
+      column.last = texts_.of(text, added);
+      if (added) text_bytes_ += kShared + static_cast<int64_t>(text.size());
+    }
+    field = column.last;
     return true;
+  }
+  bool take(sqlite3_value* from, Column&, Bytes& field) {
+    const auto* data = static_cast<const uint8_t*>(sqlite3_value_blob(from));
+    field.assign(data, data + sqlite3_value_bytes(from));
+    text_bytes_ += static_cast<int64_t>(field.size());
+    return true;
+  }
+  // Until the statement goes on.
+  static std::string_view text_of(sqlite3_value* from) {
+    const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(from));
+    return text ? std::string_view(text, static_cast<size_t>(sqlite3_value_bytes(from))) : std::string_view();
   }
 
+  static constexpr size_t kShort = 32;    // texts up to that are counted with their row
+  static constexpr int64_t kShared = 96;  // what a text costs that many rows have, beside its characters
+
   std::vector<Column> columns_;
+  SharedTexts texts_;
+  int64_t text_bytes_ = 0;
   std::string names_, damage_;
 };
 

@@ -3,9 +3,10 @@
 // docs/SESSION.md is the page for people. Field order is column order; `id` is an entity id
 // (core/base/ids.h).
 //
-// Types: Id and int64_t -> INTEGER, double -> REAL, std::string -> TEXT, BlobRef -> INTEGER (row of `blob`),
-// Bytes -> BLOB. Times are nanoseconds since the run's start unless a name says otherwise; sizes are bytes.
-// Places: lines from 1, columns from 0 in UTF-8 bytes, as CPython's co_positions() gives them.
+// Types: Id and int64_t -> INTEGER, double -> REAL, std::string and SharedText (of tables with many rows) ->
+// TEXT, BlobRef -> INTEGER (row of `blob`), Bytes -> BLOB. Times are nanoseconds since the run's start unless
+// a name says otherwise; sizes are bytes. Places: lines from 1, columns from 0 in UTF-8 bytes, as CPython's
+// co_positions() gives them.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/base/shared_text.h"
 
 namespace vitrine::session {
 
@@ -158,7 +160,7 @@ struct StepRow {
   int64_t ordinal = 0;
   Id instruction = 0;
   int64_t depth = 0;
-  std::string event, text, effect;
+  SharedText event, text, effect;
   Id entity = 0;  // entity: the node, guard or break it made
   VITRINE_ROW("step") {
     f("id", s.id); f("compilation", s.compilation); f("ordinal", s.ordinal);
@@ -172,12 +174,12 @@ struct StepRow {
 struct GuardRow {
   Id id = 0, compilation = 0;
   int64_t ordinal = 0;
-  std::string source, root, kind, expected;
+  SharedText source, root, kind, expected;
   Id instruction = 0;
   double cost_ns = 0;
   int64_t checks = 0, fails = 0;
   // Of a guard on many sources: one a line, those that the program changes first, and how many these are.
-  std::string members;
+  SharedText members;
   int64_t changed = 0;
   VITRINE_ROW("guard") {
     f("id", s.id); f("compilation", s.compilation); f("ordinal", s.ordinal); f("source", s.source);
@@ -337,10 +339,10 @@ struct GraphRow {
 struct NodeRow {
   Id id = 0, graph = 0;
   int64_t ordinal = 0, stable = 0;
-  std::string name, kind, op, family, type, shape, strides, detail, module;
+  SharedText name, kind, op, family, type, shape, strides, detail, module;
   int64_t bytes = 0, flops = 0;
   Id span = 0;
-  std::string group_label;  // group_label: "K2" once fused, else ""
+  SharedText group_label;  // group_label: "K2" once fused, else ""
   VITRINE_ROW("node") {
     f("id", s.id); f("graph", s.graph); f("ordinal", s.ordinal); f("stable", s.stable); f("name", s.name);
     f("kind", s.kind); f("op", s.op); f("family", s.family); f("type", s.type); f("shape", s.shape);
@@ -416,7 +418,7 @@ struct DecisionRow {
   Id id = 0, compilation = 0;
   int64_t ordinal = 0;
   Id a = 0, b = 0;
-  std::string kind, verdict, reason;
+  SharedText kind, verdict, reason;
   int64_t bytes_saved = 0, launches_saved = 0;
   double est_ns = 0;
   Id kernel = 0;
@@ -515,7 +517,7 @@ struct CudaGraphRow {
 // Lines of a kernel's text that come from one node. text: source | ir | assembly.
 struct KernelRangeRow {
   Id id = 0, kernel = 0;
-  std::string text;
+  SharedText text;
   int64_t line = 0, end_line = 0, col = 0, end_col = 0;
   Id node = 0;
   VITRINE_ROW("kernel_range") {

@@ -255,6 +255,9 @@ class SharedCopy {
   static void share(std::string_view table, std::string_view column, std::string& text) {
     text = shared_text(table, column, text);
   }
+  static void share(std::string_view table, std::string_view column, SharedText& text) {
+    text = shared_text(table, column, text);
+  }
   // The user's source and the columns of a timeline are the same byte for byte: places in them are counted.
   void share(std::string_view table, std::string_view, BlobRef& blob) {
     if (!blob.row) return;

@@ -18,6 +18,9 @@ inline const char* type_of(const double&) {
 inline const char* type_of(const std::string&) {
   return "TEXT";
 }
+inline const char* type_of(const SharedText&) {
+  return "TEXT";
+}
 inline const char* type_of(const BlobRef&) {
   return "INTEGER";
 }
@@ -36,6 +39,9 @@ inline void bind(sqlite3_stmt* st, int i, const BlobRef& v) {
 }
 inline void bind(sqlite3_stmt* st, int i, const std::string& v) {
   sqlite3_bind_text64(st, i, v.data(), v.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+inline void bind(sqlite3_stmt* st, int i, const SharedText& v) {
+  bind(st, i, v.str());
 }
 inline void bind(sqlite3_stmt* st, int i, const Bytes& v) {
   sqlite3_bind_blob64(st, i, v.data(), v.size(), SQLITE_TRANSIENT);

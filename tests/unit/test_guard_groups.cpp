@@ -56,7 +56,7 @@ TEST_CASE("few guards, those of other compilations and those that are many alrea
   for (const GuardGroup& group : guard_groups(pointers_to(rows)))
     CHECK(group.likeness == GuardLikeness::None);
   CHECK(guard_groups(pointers_to(rows)).size() == 4);
-  rows[3].members.clear();
+  rows[3].members = "";
   CHECK(group_title(guard_groups(pointers_to(rows)).front()) == "3 names of one object");
 }
 

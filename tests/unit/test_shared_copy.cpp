@@ -30,7 +30,7 @@ template <class Row>
 Row full_of(const std::string& text) {
   Row row;
   Row::each(row, [&](const char*, auto& field) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::string>) field = text;
+    if constexpr (std::is_convertible_v<std::decay_t<decltype(field)>, std::string_view>) field = text;
   });
   return row;
 }
@@ -82,7 +82,7 @@ std::string texts_of(const std::string& path) {
   std::string out;
   auto add = [&](auto& field) {
     using Field = std::decay_t<decltype(field)>;
-    if constexpr (std::is_same_v<Field, std::string>) out += field + "\n";
+    if constexpr (std::is_convertible_v<Field, std::string_view>) out += field + "\n";
     if constexpr (std::is_same_v<Field, BlobRef>) out += r->text(field) + "\n";
   };
 #define X(Row) \

@@ -151,10 +151,12 @@ void SessionRecording::write_guards(CompilationRecord& record, const Trace& trac
     row.source = g.source                           ? g.source->text()
                  : g.kind == GuardKind::GlobalState ? "torch global state"
                                                     : "globals";
-    row.root = g.source ? g.source->root()->text() : row.source;
+    row.root = g.source ? SharedText(g.source->root()->text()) : row.source;
     row.kind = guard_word(g.kind);
     row.expected = g.expected;
-    for (const Source* member : g.members) row.members += (row.members.empty() ? "" : "\n") + member->text();
+    std::string members;
+    for (const Source* member : g.members) members += (members.empty() ? "" : "\n") + member->text();
+    row.members = std::move(members);
     if (g.kind == GuardKind::Apart) row.changed = g.number;
     row.instruction = instruction_of(trace, g.step);
     writer_->put(row);

@@ -47,7 +47,7 @@ QString textsOf(const QString& path) {
   for (const char* key : {"file", "arguments", "environment", "status"}) out += r->meta(key) + "\n";
   auto add = [&](auto& field) {
     using Field = std::decay_t<decltype(field)>;
-    if constexpr (std::is_same_v<Field, std::string>) out += field + "\n";
+    if constexpr (std::is_convertible_v<Field, std::string_view>) out += field + "\n";
     if constexpr (std::is_same_v<Field, BlobRef>) out += r->text(field) + "\n";
   };
 #define X(Row) \

@@ -231,7 +231,7 @@ NodeTypes symbolicTypes(const SessionData& data, Id graph) {
 
 QString typeText(const SessionData& data, const NodeRow& node, const NodeTypes& symbolic) {
   const auto found = symbolic.find(node.id);
-  return data.type(found == symbolic.end() ? node.type : found->second);
+  return data.type(found == symbolic.end() ? node.type.str() : found->second);
 }
 
 QStringList symbolsOf(const SessionData& data, const NodeRow& node, const NodeTypes& symbolic) {
