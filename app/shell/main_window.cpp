@@ -88,6 +88,11 @@ void MainWindow::connectParts() {
     banner_->show(kit::Tone::Err, QString::fromStdString(error.what),
                   QString::fromStdString(error.where + "\n" + error.hint).trimmed());
   });
+  connect(document_, &Document::opening, this, [this](const QString& text) {
+    if (run_->running()) return;  // its progress stands there
+    film_->setBusy(text);
+    film_->setVisible(document_->session() || !text.isEmpty());
+  });
   connect(document_, &Document::sessionChanged, this, [this] { refreshStatus(); });
   connect(document_, &Document::filmChanged, this, [this] { refreshStatus(); });
   connect(document_, &Document::historyChanged, this, &MainWindow::refreshEnabled);

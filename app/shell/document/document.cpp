@@ -1,5 +1,6 @@
 #include "app/shell/document/document.h"
 
+#include <QFileInfo>
 #include <algorithm>
 
 #include "core/session/abandoned.h"
@@ -10,6 +11,7 @@ namespace vitrine::app {
 
 namespace {
 constexpr int kFollowMs = 250;
+constexpr int kTellMs = 150;
 constexpr size_t kHistory = 200;
 bool recording(const kit::SessionData& session) {
   const auto status = session.meta.find("status");
@@ -28,18 +30,36 @@ Document::Document(JobRunner* jobs, QObject* parent) : QObject(parent), jobs_(jo
   connect(&follow_timer_, &QTimer::timeout, this, [this] {
     if (!jobs_->running(this, "follow")) followLater();
   });
+  opening_timer_.setInterval(kTellMs);
+  connect(&opening_timer_, &QTimer::timeout, this, &Document::tellOpening);
+}
+
+void Document::tellOpening() {
+  if (!jobs_->running(this, "open")) {  // it failed, or another one replaced it
+    opening_timer_.stop();
+    Q_EMIT opening({});
+    return;
+  }
+  const int64_t all = loading_->all, rows = std::min<int64_t>(loading_->rows, all);
+  Q_EMIT opening(QStringLiteral("Opening %1").arg(opening_) +
+                 (all ? QStringLiteral(", %1 %").arg(rows * 100 / all) : QString()));
 }
 
 void Document::open(const QString& path) {
   following_.clear();
   follow_timer_.stop();
+  opening_ = QFileInfo(path).fileName();
+  loading_ = std::make_shared<kit::Loading>();
+  opening_timer_.start();
   jobs_->run<Loaded>(
       this, "open",
-      [path](const kit::Cancel&) {
+      [path, loading = loading_](const kit::Cancel&) {
         session::close_if_abandoned(path.toStdString());
-        return std::make_shared<Result<kit::SessionPtr>>(kit::SessionData::load(path.toStdString()));
+        return std::make_shared<Result<kit::SessionPtr>>(
+            kit::SessionData::load(path.toStdString(), session::Whose::Found, loading.get()));
       },
       [this](const Loaded& loaded) {
+        tellOpening();
         if (!loaded->ok()) {
           Q_EMIT openFailed(loaded->error());
           return;

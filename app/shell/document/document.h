@@ -58,6 +58,7 @@ class Document : public QObject {
   void sessionChanged(const vitrine::kit::SessionPtr& session);
   void opened();
   void openFailed(const vitrine::Error& error);
+  void opening(const QString& text);  // how far it is, from 150 ms on; "": it has ended
   void filmChanged();
   void stageWanted(const std::string& stage);  // the film moved to another stage
   void historyChanged();
@@ -66,6 +67,7 @@ class Document : public QObject {
   void replace(kit::SessionPtr session);
   void refreshFilm();
   void followLater();
+  void tellOpening();
 
   JobRunner* jobs_;
   kit::SelectionModel model_;
@@ -80,6 +82,9 @@ class Document : public QObject {
   QString following_;
   bool by_another_ = false;  // it is not this window's run, whose end would be told
   QTimer follow_timer_;
+  QString opening_;  // the file's name
+  std::shared_ptr<kit::Loading> loading_;
+  QTimer opening_timer_;
 };
 
 }  // namespace vitrine::app

@@ -282,6 +282,55 @@ class TestOpening : public QObject {
     QCOMPARE(views::problemItems(*session)[0].cells[2].text, QString("4:4"));
   }
 
+  // What takes long is told meanwhile, and no longer.
+  void whileASessionIsReadTheFilmSaysSo() {
+    MainWindow window;
+    app::JobRunner& jobs = *static_cast<app::JobRunner*>(window.document()->jobs());
+    QStringList told;
+    connect(window.document(), &app::Document::opening, &window, [&](const QString& text) { told << text; });
+    for (int i = 0; i < app::processorCount() + 2; ++i)  // no thread is free
+      jobs.run<int>(
+          &window, QString::number(i),
+          [](const kit::Cancel&) {
+            QThread::msleep(400);
+            return 0;
+          },
+          [](int) {});
+    window.openFile(path_);
+    QTRY_VERIFY(!told.isEmpty());
+    QVERIFY2(told[0].startsWith("Opening a.vitrine"), qPrintable(told[0]));
+    QTRY_VERIFY(window.document()->session());
+    QCOMPARE(told.back(), QString());
+  }
+
+  // More rows than one connection is asked for: another one reads the graphs at the same time.
+  void aLargeSessionIsReadByTwoAndIsTheSame() {
+    const QString path = folder_.filePath("large.vitrine");
+    auto w = Writer::create(path.toStdString()).take();
+    std::vector<Id> nodes;
+    const Id graph = w->next(Kind::Graph);
+    w->put(GraphRow{graph, 0, "aten"});
+    for (int i = 0; i < 60'000; ++i) {
+      NodeRow node;
+      node.id = w->next(Kind::Node), node.graph = graph, node.ordinal = i,
+      node.name = "n" + std::to_string(i), node.op = "aten.mm";
+      w->put(node);
+      if (!nodes.empty()) w->put(EdgeRow{graph, nodes.back(), node.id, 0, 8});
+      if (!nodes.empty()) w->link(nodes.back(), node.id);
+      nodes.push_back(node.id);
+    }
+    w->finish("finished");
+    kit::Loading loading;
+    const auto session = kit::SessionData::load(path.toStdString(), Whose::Found, &loading).value();
+    QVERIFY(session->trusted);
+    QCOMPARE(session->nodes.size(), nodes.size());
+    QCOMPARE(session->edges.of(graph).size(), nodes.size() - 1);
+    QCOMPARE(session->nodes.find(nodes[4321])->name.str(), std::string("n4321"));
+    QVERIFY(session->nodes[0].op.data() == session->nodes[59'999].op.data());
+    QCOMPARE(session->links.derived(nodes[7]).size(), size_t{1});
+    QVERIFY(loading.all >= 180'000 - 2 && loading.rows <= loading.all && loading.rows > 150'000);
+  }
+
  private:
   QTemporaryDir folder_;
   QString path_;

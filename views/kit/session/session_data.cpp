@@ -3,6 +3,8 @@
 #include <QDateTime>
 #include <QFileInfo>
 #include <algorithm>
+#include <future>
+#include <optional>
 
 #include "core/session/launches.h"
 #include "core/session/notes.h"
@@ -33,6 +35,7 @@ Text TextStore::load(BlobRef ref) {
 namespace {
 
 using Links = std::vector<std::pair<Id, Id>>;
+constexpr int64_t kManyNodes = 50'000;
 
 // What the rows say about provenance without a link of their own.
 Links impliedLinks(const SessionData& d) {
@@ -113,10 +116,6 @@ void loadCapture(const Reader& r, SessionData& d) {
 void loadCompiler(const Reader& r, SessionData& d) {
   d.stages = table<StageRow>(r, "ORDER BY start_ns", &StageRow::compilation);
   d.graphs = table<GraphRow>(r, "ORDER BY ordinal", &GraphRow::compilation);
-  d.nodes = longTable<NodeRow>(r, &NodeRow::graph, byOrdinal);
-  d.edges =
-      longTable<EdgeRow>(r, &EdgeRow::graph, [](const EdgeRow& row) { return std::pair(row.dst, row.slot); });
-  d.rewrites = longTable<RewriteRow>(r, &RewriteRow::graph, byOrdinal);
   d.crossings = table<CrossingRow>(r, "ORDER BY ordinal", &CrossingRow::compilation);
   d.partitions = table<PartitionRow>(r, "", &PartitionRow::compilation);
   d.backwards = table<BackwardRow>(r, "", &BackwardRow::compilation);
@@ -172,31 +171,81 @@ Id mainCompilation(const SessionData& d) {
   return best;
 }
 
+// Links are many, and as many again follow from rows: their number is known before they are gathered.
+Links allLinks(const Reader& r, const SessionData& d) {
+  Links links = impliedLinks(d);
+  links.reserve(links.size() +
+                static_cast<size_t>(std::clamp<int64_t>(r.about_rows(LinkRow::table), 0, 1 << 22)));
+  for (const LinkRow& row : r.all<LinkRow>()) links.emplace_back(row.origin, row.derived);
+  linkSpans(d, links);
+  return links;
+}
+
+// The tables that have most of the rows of a large session.
+void loadGraphs(const Reader& r, SessionData& d) {
+  d.nodes = longTable<NodeRow>(r, &NodeRow::graph, byOrdinal);
+  d.edges =
+      longTable<EdgeRow>(r, &EdgeRow::graph, [](const EdgeRow& row) { return std::pair(row.dst, row.slot); });
+  d.rewrites = longTable<RewriteRow>(r, &RewriteRow::graph, byOrdinal);
+}
+
+// Of a file that is known to be whole they are read at the same time as the rest, by a second connection. Of
+// a stranger's all is read by one, so that it costs no more than its limits.
+struct GraphsApart {
+  std::unique_ptr<Reader> reader;
+  std::future<void> done;
+  GraphsApart(const std::string& path, Whose whose, Loading* loading, SessionData& d) {
+    auto second = Reader::open(path, whose);
+    if (!second) return;
+    reader = second.take();
+    if (loading) reader->count_rows(&loading->rows);
+    done = std::async(std::launch::async, [this, &d] { loadGraphs(*reader, d); });
+  }
+};
+
+int64_t rowsOf(const Reader& r) {
+  int64_t out = 0;
+  for (const char* table :
+       {NodeRow::table, EdgeRow::table, StepRow::table, LinkRow::table, KernelRangeRow::table})
+    out += r.about_rows(table);
+  return out;
+}
+
 }  // namespace
 
-Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& path, Whose whose) {
+Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& path, Whose whose,
+                                                             Loading* loading) {
   const int64_t stamp = stampOf(path);  // before reading: what comes meanwhile is seen next time
   auto reader = Reader::open(path, whose);
   if (!reader) return reader.error();
-  const Reader& r = *reader.value();
+  Reader& r = *reader.value();
+  if (loading) {
+    loading->all = rowsOf(r);
+    r.count_rows(&loading->rows);
+  }
   auto data = std::make_shared<SessionData>();
   SessionData& d = *data;
   d.path = path;
   d.stamp = stamp;
   d.trusted = r.trusted();
+  std::optional<GraphsApart> apart;
+  if (d.trusted && r.meta("status") != "running" && r.about_rows(NodeRow::table) > kManyNodes)
+    apart.emplace(path, whose, loading, d);
   loadRuns(r, d);
   add_notes_beside(path, d.meta);
   loadCapture(r, d);
   loadCompiler(r, d);
-  Links links;
-  for (const LinkRow& row : r.all<LinkRow>()) links.emplace_back(row.origin, row.derived);
-  for (auto& link : impliedLinks(d)) links.push_back(link);
-  linkSpans(d, links);
-  d.links = LinkIndex(std::move(links));
+  if (apart && apart->done.valid())
+    apart->done.get();
+  else
+    loadGraphs(r, d);
+  d.links = LinkIndex(allLinks(r, d));
   for (const CompilationRow& row : d.compilations) d.workCodes[row.id] = workCode(d, row.id);
   d.main = mainCompilation(d);
   d.device = deviceOf(d.nodes.all());
   d.damage = r.damage();
+  if (apart && apart->reader && d.damage.empty()) d.damage = apart->reader->damage();
+  r.count_rows(nullptr);
   d.texts = std::make_shared<TextStore>(reader.take());
   for (const FileRow& file : d.files)
     if (file.user) d.texts->load(file.text);  // so that every label can quote the user's source

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <QString>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,11 @@ class TextStore {
   mutable std::mutex mutex_;
   std::unique_ptr<session::Reader> reader_;
   std::unordered_map<int64_t, Text> texts_;
+};
+
+// How far a session has been loaded: written by the job that loads it, read by whoever tells of it.
+struct Loading {
+  std::atomic<int64_t> rows = 0, all = 0;  // all 0: not known yet
 };
 
 struct SessionData {
@@ -104,7 +110,8 @@ struct SessionData {
 
   // Loads a snapshot; milliseconds to a second, so from a job. Errors: as session::Reader::open.
   static Result<std::shared_ptr<const SessionData>> load(const std::string& path,
-                                                         session::Whose whose = session::Whose::Found);
+                                                         session::Whose whose = session::Whose::Found,
+                                                         Loading* loading = nullptr);
 
   static int64_t stampOf(
       const std::string& path);  // from sizes and times of the file and its log; -1: not there
