@@ -1,9 +1,11 @@
 // What goes out to other programs, and what comes in from them. Exports are the command line's, in a process
 // of its own.
 #include <QCoreApplication>
+#include <QDragEnterEvent>
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QMimeData>
 #include <QProcess>
 
 #include "app/importing/importing.h"
@@ -118,8 +120,46 @@ void MainWindow::importPath(const QString& path) {
       });
 }
 
-bool MainWindow::isImport(const QString& path) {
-  return !path.endsWith(".py") && !path.endsWith(".vitrine") && importing::can_import(path.toStdString());
+// What has another ending says what it is by its head, which a job reads.
+void MainWindow::openOrImport(const QString& path) {
+  document_->jobs()->run<bool>(
+      this, "kind of file",
+      [file = path.toStdString()](const kit::Cancel&) { return importing::can_import(file); },
+      [this, path](bool import) { import ? importPath(path) : document_->open(path); });
+}
+
+// While it is dragged, a file of another ending counts as one that can be opened until its head was read.
+void MainWindow::lookAtDragged(const QString& path) {
+  dragged_is_none_ = false;
+  document_->jobs()->run<bool>(
+      this, "dragged file",
+      [file = path.toStdString()](const kit::Cancel&) { return importing::can_import(file); },
+      [this](bool import) { dragged_is_none_ = !import; });
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  for (const QUrl& url : event->mimeData()->urls()) {
+    if (!url.isLocalFile()) continue;
+    dragged_is_none_ = false;
+    const QString path = url.toLocalFile();
+    if (!path.endsWith(".py") && !path.endsWith(".vitrine")) lookAtDragged(path);
+    return event->acceptProposedAction();
+  }
+}
+
+void MainWindow::dragMoveEvent(QDragMoveEvent* event) {
+  if (dragged_is_none_)
+    event->ignore();
+  else
+    event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  for (const QUrl& url : event->mimeData()->urls())
+    if (const QString path = url.toLocalFile(); url.isLocalFile() && path.endsWith(".py"))
+      return void(openRunDialog(path));
+    else if (url.isLocalFile())
+      return openFile(path);
 }
 
 }  // namespace vitrine::app

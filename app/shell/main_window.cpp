@@ -1,9 +1,7 @@
 #include "app/shell/main_window.h"
 
 #include <QCloseEvent>
-#include <QDragEnterEvent>
 #include <QFileInfo>
-#include <QMimeData>
 #include <QStatusBar>
 #include <QVBoxLayout>
 
@@ -266,10 +264,10 @@ void MainWindow::openFile(const QString& path) {
   AppSettings::addRecent(path);
   if (path.endsWith(".py"))
     run_->start(path);
-  else if (isImport(path))
-    importPath(path);
-  else
+  else if (path.endsWith(".vitrine"))
     document_->open(path);
+  else
+    openOrImport(path);
 }
 
 Status MainWindow::openSync(const QString& path) {
@@ -310,21 +308,6 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
 void MainWindow::closeEvent(QCloseEvent* event) {
   if (!layout_.isEmpty()) AppSettings::setState(layout_, saveState());
   event->accept();
-}
-
-void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-  for (const QUrl& url : event->mimeData()->urls())
-    if (const QString path = url.toLocalFile();
-        url.isLocalFile() && (path.endsWith(".py") || path.endsWith(".vitrine") || isImport(path)))
-      return event->acceptProposedAction();
-}
-
-void MainWindow::dropEvent(QDropEvent* event) {
-  for (const QUrl& url : event->mimeData()->urls())
-    if (const QString path = url.toLocalFile(); url.isLocalFile() && path.endsWith(".py"))
-      return void(openRunDialog(path));
-    else if (url.isLocalFile())
-      return openFile(path);
 }
 
 }  // namespace vitrine::app

@@ -68,6 +68,7 @@ class MainWindow : public QMainWindow {
   void resizeEvent(QResizeEvent* event) override;
   void closeEvent(QCloseEvent* event) override;
   void dragEnterEvent(QDragEnterEvent* event) override;
+  void dragMoveEvent(QDragMoveEvent* event) override;
   void dropEvent(QDropEvent* event) override;
 
  private:
@@ -93,7 +94,8 @@ class MainWindow : public QMainWindow {
   void addRunCommands();
   void addPartitionCommands();
   void addExchangeCommands();
-  static bool isImport(const QString& path);
+  void openOrImport(const QString& path);
+  void lookAtDragged(const QString& path);
   void saveReproducer();
   void saveSharedCopy();
   void sessionChanged();
@@ -127,8 +129,9 @@ class MainWindow : public QMainWindow {
   StageStrip* strip_;
   FilmBar* film_;
   kit::Banner* banner_;
-  QString refused_;   // what the banner said of a run that was not started
-  std::string told_;  // the session whose failure the banner told
+  bool dragged_is_none_ = false;  // what is over the window can be neither opened nor imported
+  QString refused_;               // what the banner said of a run that was not started
+  std::string told_;              // the session whose failure the banner told
   QStackedWidget* pages_;
   WelcomePage* welcome_;
   Centre* centre_;
