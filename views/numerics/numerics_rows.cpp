@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <sstream>
 
 #include "views/kit/selection/link_letters.h"
@@ -90,9 +91,21 @@ Cell histogramCell(const NumericsRow& row) {
   for (size_t i = 0; i < cell.histogram.size(); ++i)
     if (cell.histogram[i] > 0)
       words << QStringLiteral("%1: %2").arg(className(i)).arg(cell.histogram[i], 0, 'f', 0);
+  const double counted = std::accumulate(cell.histogram.begin(), cell.histogram.end(), 0.0);
+  if (const double left = static_cast<double>(row.count) - counted; left > 0)
+    words << QStringLiteral("next to zero, not counted: %1").arg(left, 0, 'f', 0);
   cell.tooltip = words.join('\n');
   cell.text = words.join(QStringLiteral(", "));
   cell.sort = static_cast<double>(row.max_ulp);
+  return cell;
+}
+
+// Sessions of before count values next to zero too: what is beyond the classes needs no digits.
+Cell ulpCell(const NumericsRow& row) {
+  const auto ulp = static_cast<double>(row.max_ulp);
+  const bool beyond = row.max_ulp > std::end(session::kUlpSteps)[-1];
+  Cell cell{beyond ? errorText(ulp) : QString::number(row.max_ulp), ulp};
+  if (beyond) cell.tooltip = QString::number(row.max_ulp);
   return cell;
 }
 
@@ -170,7 +183,7 @@ Item itemOf(const SessionData& d, const NumericsRow& row, const ErrorScale& scal
                 errorCell(row.eager_error, scale, true),
                 plain(row.max_abs),
                 plain(row.mean_abs),
-                {QString::number(row.max_ulp), static_cast<double>(row.max_ulp)},
+                ulpCell(row),
                 histogramCell(row),
                 nanCell(row),
                 sourceCell(row),
@@ -191,15 +204,15 @@ Id nodeWith(const SessionData& data, Id compilation, Has has) {
 std::vector<Column> numericsColumns() {
   return {{"#", 36, true},
           {"value", 150, false, true, true, false, true},
-          {"type", 130, false, true},
+          {"type", 100, false, true, false, false, true},
           {"verdict", 104},
-          {"compiled off float64", 150, true, false, false, true},
-          {"eager off float64", 150, true, false, false, true},
+          {"compiled off", 150, true, false, false, true},
+          {"eager off", 150, true, false, false, true},
           {"max |Δ|", 72, true},
           {"mean |Δ|", 72, true},
           {"ulp", 64, true},
-          {"ulp histogram", 110},
-          {"NaN, inf", 130},
+          {"by ulp", 96},
+          {"NaN, inf", 110},
           {"by", 60},
           {"source", 70, false, true}};
 }
@@ -226,8 +239,10 @@ QString numericsSummary(const SessionData& data, Id compilation) {
   const auto differ =
       std::count_if(rows.begin(), rows.end(), [](const NumericsRow& r) { return r.verdict == "differs"; });
   const QString count = countText(static_cast<int64_t>(rows.size()), "value");
-  return differ ? QStringLiteral("%1, %2 %3").arg(count).arg(differ).arg(differ == 1 ? "differs" : "differ")
-                : count + QStringLiteral(", none differs");
+  const QString differing = differ
+                                ? QStringLiteral("%1 %2").arg(differ).arg(differ == 1 ? "differs" : "differ")
+                                : QStringLiteral("none differs");
+  return count + ", " + differing + QStringLiteral("; off: from float64");
 }
 
 }  // namespace vitrine::views

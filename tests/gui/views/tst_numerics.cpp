@@ -1,4 +1,5 @@
 // Numerics: what differs first and what makes a NaN are marked and one click away; errors colour the graph.
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QToolButton>
 
@@ -47,7 +48,17 @@ class TestNumerics : public QObject {
     QCOMPARE(norm[5], QString("6.1e\u221207"));
     QCOMPARE(norm[11], QString("K0"));
     QCOMPARE(cells(rig.view, 1)[11], QString("alone"));
-    QVERIFY2(rig.view.subtitle() == "3 values, 1 differs", qPrintable(rig.view.subtitle()));
+    QVERIFY2(rig.view.subtitle() == "3 values, 1 differs; off: from float64",
+             qPrintable(rig.view.subtitle()));
+  }
+
+  void inAPaneOfAThousandTypesAreWholeAndNothingIsScrolledTo() {
+    Rig<NumericsView> rig(session_, "", {1000, 300});
+    const auto& table = *rig.view.table();
+    QCOMPARE(table.horizontalScrollBar()->maximum(), 0);
+    const int type = kit::textWidth(kit::theme().mono(12), cells(rig.view, 0)[2]);
+    QVERIFY2(table.columnWidth(2) >= type + 8, qPrintable(QString::number(table.columnWidth(2))));
+    QVERIFY2(table.columnWidth(9) >= 40, qPrintable(QString::number(table.columnWidth(9))));
   }
 
   void theFirstThatDiffersIsMarkedAndAButtonGoesThere() {

@@ -118,7 +118,9 @@ void ItemView::setItems(std::vector<Item> items) {
   std::function<void(const std::vector<Item>&)> measure = [&](const std::vector<Item>& all) {
     for (const Item& item : all) {
       for (size_t c = 0; c < item.cells.size() && c < longest_.size(); ++c)
-        if (item.cells[c].bar < 0)
+        if (!item.cells[c].histogram.empty())
+          continue;  // drawn, as wide as there is room
+        else if (item.cells[c].bar < 0)
           longest_[c] = std::max(longest_[c], static_cast<size_t>(item.cells[c].text.size()) +
                                                   (hasGlyph(item.cells[c]) ? kGlyphLetters : 0));
         else
