@@ -283,3 +283,12 @@ def test_of_what_is_written_only_that_before_a_value_is_needed_for_it(monkeypatc
     for value, tensor in zip(("mul", "exp", "add__1"), expected):
         assert torch.allclose(program.eager([value])[0], tensor) and torch.allclose(program.exact([value])[0].float(), tensor)
     assert all(row["verdict"] in ("equal", "close") for row in numerics_rows(program))
+
+
+def test_of_a_large_program_values_that_were_fused_away_are_compiled_without_its_results(monkeypatch):
+    asked = []
+    monkeypatch.setattr(numerics_programs, "MOST_HELD", 0)
+    monkeypatch.setattr(Program, "compiled", lambda self, graph, *more: asked.append(graph.returned()) or _engine.plan_compile(str(graph), True, vitrine.config.cache_dir))
+    rows = rows_of(gelu_sum, *two())
+    assert asked == [["mul", "mul_1", "gelu"]]
+    assert rows["gelu"]["source"] == "output" and rows["gelu"]["verdict"] in ("equal", "close")

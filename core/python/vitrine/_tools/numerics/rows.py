@@ -11,7 +11,8 @@ import torch
 from vitrine import _engine
 from vitrine._tools.accuracy import compare_leaf, judge, judge_by_draws, type_text, WIDER, TF32
 from vitrine._tools.distances import absolute, errors, histogram
-from vitrine._tools.numerics.programs import Program, asking, chunks
+from vitrine._tools.numerics import programs
+from vitrine._tools.numerics.programs import Program, asking, bytes_of, chunks
 
 # kUlpSteps of core/session/rows.h.
 ULP_STEPS = (0, 1, 2, 4, 8, 16, 64, 256, 4096, 65536)
@@ -69,12 +70,24 @@ def recompiled(program: Program, values: list[str]) -> dict:
         return {}
     try:
         kept = [value for text in program.graph.results for value in ([text[1:]] if text[1:] in program.graph.by_name else [])]
-        results = list(dict.fromkeys([*values, *(value for value in kept if program.graph.node_of(value).op)]))
+        kept = [value for value in kept if program.graph.node_of(value).op]
+        if sum(bytes_of(program.graph.type_of(value)) for value in kept) > programs.MOST_HELD:
+            return alone(program, values)
+        results = list(dict.fromkeys([*values, *kept]))
         got = program.call(program.compiled(asking(program.graph, results)))
         return dict(list(zip(results, got))[: len(values)])
     except Exception:
         half = len(values) // 2
         return {**recompiled(program, values[:half]), **recompiled(program, values[half:])} if half else {}
+
+
+def alone(program: Program, values: list[str]) -> dict:
+    """The values as the only results: those of a large program would be held beside them."""
+    if program.inputs_share:
+        return dict(zip(values, program.call(program.compiled(asking(program.graph, values)))))
+    graph = asking(program.graph, values, False).without_unread_inputs()
+    names = {node.name for node in graph.inputs}
+    return dict(zip(values, program.call(program.compiled(graph), names=names)))
 
 
 def unknown(graph, value: str, why: str) -> dict:
