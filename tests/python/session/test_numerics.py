@@ -292,3 +292,10 @@ def test_of_a_large_program_values_that_were_fused_away_are_compiled_without_its
     rows = rows_of(gelu_sum, *two())
     assert asked == [["mul", "mul_1", "gelu"]]
     assert rows["gelu"]["source"] == "output" and rows["gelu"]["verdict"] in ("equal", "close")
+
+
+def test_an_operator_of_which_nothing_is_known_has_values_of_its_own():
+    layer = torch.nn.TransformerEncoderLayer(32, 2, 64, batch_first=True).eval()
+    rows = rows_of(layer, torch.randn(2, 4, 32))
+    assert [(row["source"] != "none", row["verdict"] in ("equal", "close")) for row in rows.values()] == [(True, True)], rows
+    assert not graph_text.may_view("aten.mm.default") and graph_text.may_view("aten.t.default") and graph_text.may_view("aten.reshape.default")

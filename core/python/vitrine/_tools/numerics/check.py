@@ -78,7 +78,7 @@ def number(value: float) -> str:
 def report(name: str, found, everything: bool) -> str:
     lines = [name]
     for program, rows in found:
-        lines.append(f"\n{program.name or 'graph'} ({program.graph.stage}): {len(rows)} values, {ways(rows)}")
+        lines.append(f"\n{program.name or 'graph'} ({program.graph.stage}): {len(rows)} values" + (f", {ways(rows)}" if rows else ""))
         lines += summary(rows)
         shown = rows if everything else worst(rows)
         lines += table(shown)
@@ -101,6 +101,8 @@ def summary(rows: list[dict]) -> list[str]:
         out.append(f"  First divergence: {first['name']}{at(first)}: {first['message']}")
     elif rows and all(row["verdict"] == "unknown" for row in rows):
         out.append(f"  Nothing could be compared: {rows[0]['message']}")
+    elif not rows:
+        out.append("  Nothing is compared: all that it computes are views.")
     else:
         out.append("  No value diverges: each is as near to float64 as eager's, or within the tolerance.")
     for row in makers[:3]:

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass, field, replace
 
+import torch
+
 from vitrine import _engine
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -28,6 +30,12 @@ class Node:
     @property
     def values(self) -> list[str]:
         return [self.name + (f".{i}" if i else "") for i in range(len(self.types))]
+
+    @property
+    def is_view(self) -> bool:
+        """Its values are those of what it views. An operator that nothing is known of may be, and has values of its own where
+        its schema says so."""
+        return self.view and may_view(self.op)
 
     @property
     def is_uninitialised(self) -> bool:
@@ -121,6 +129,17 @@ class Graph:
     def without_unread_inputs(self) -> "Graph":
         read = {value.partition(".")[0] for node in self.nodes for value in node.reads} | {v.partition(".")[0] for v in self.returned()}
         return self.with_nodes(node for node in self.nodes if node.op or node.name in read)
+
+
+def may_view(op: str) -> bool:
+    namespace, _, rest = op.partition(".")
+    name, _, overload = rest.partition(".")
+    try:
+        schema = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")._schema
+    except AttributeError:
+        return True
+    composite = torch._C._dispatch_has_kernel_for_dispatch_key(f"{namespace}::{name}.{overload}".removesuffix(".default"), "CompositeImplicitAutograd")
+    return composite or any(value.alias_info for value in schema.returns)
 
 
 def references(text: str) -> list[str]:

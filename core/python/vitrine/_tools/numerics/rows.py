@@ -22,7 +22,7 @@ _UNKNOWN = dict(max_abs=-1.0, mean_abs=-1.0, eager_error=-1.0, eager_mean=-1.0, 
 def numerics_rows(program: Program) -> list[dict]:
     """One row a value, in order of the graph. "place" and "reads" are no columns."""
     graph = program.graph
-    wanted = [value for node in graph.operators if not node.view and not node.is_uninitialised for value in node.values]
+    wanted = [value for node in graph.operators if not node.is_view and not node.is_uninitialised for value in node.values]
     rows = []
     for chunk in chunks(graph, wanted):
         held, steps = buffers(program, chunk)
