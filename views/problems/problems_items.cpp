@@ -112,6 +112,11 @@ QString askedOf(const SessionData& d, const RecompilationRow& row) {
   return kit::sourceText(d, row.compilation, row.failed).section(QStringLiteral(" == "), 0, 0);
 }
 
+// Another tool's record may say that a guard failed, and no more.
+bool isKnown(const std::string& value) {
+  return !value.empty() && value != "–";
+}
+
 // One row for each value that changed at a place, however often it did.
 void addRecompilations(const SessionData& d, std::vector<PricedProblem>& out) {
   std::map<std::pair<QString, std::string>, std::vector<const RecompilationRow*>> causes;
@@ -124,14 +129,13 @@ void addRecompilations(const SessionData& d, std::vector<PricedProblem>& out) {
   for (const auto& key : order) {
     const auto& rows = causes[key];
     const RecompilationRow &first = *rows.front(), &last = *rows.back();
-    const QString text =
-        rows.size() == 1 ? QStringLiteral("call %1: %2, now %3")
-                               .arg(kit::callOf(d, first))
-                               .arg(kit::sourceText(d, first.compilation, first.failed), s(first.new_value))
-                         : QStringLiteral("%1 changed %2 times, from %3 to %4 in the end")
-                               .arg(key.first)
-                               .arg(rows.size())
-                               .arg(s(first.old_value), s(last.new_value));
+    QString text = rows.size() == 1 ? kit::sourceText(d, first.compilation, first.failed)
+                                    : QStringLiteral("%1 changed %2 times").arg(key.first).arg(rows.size());
+    if (rows.size() == 1 && isKnown(first.new_value)) text += ", now " + s(first.new_value);
+    if (rows.size() > 1 && isKnown(first.old_value) && isKnown(last.new_value))
+      text += QStringLiteral(", from %1 to %2 in the end").arg(s(first.old_value), s(last.new_value));
+    if (const int64_t call = kit::callOf(d, first); rows.size() == 1 && call > 0)
+      text.prepend(QStringLiteral("call %1: ").arg(call));
     out.push_back({Tone::Warn, "refresh", "recompilation", text, s(first.call_site).section('/', -1), 0,
                    first.id, paragraph(first.hint)});
   }

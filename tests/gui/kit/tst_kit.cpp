@@ -19,6 +19,7 @@
 #include "views/kit/session/missing.h"
 #include "views/kit/session/sources.h"
 #include "views/kit/session/types.h"
+#include "views/kit/tables/item_delegate.h"
 #include "views/kit/tables/item_view.h"
 #include "views/kit/text/copied.h"
 #include "views/kit/text/numbers.h"
@@ -474,6 +475,15 @@ class TestKit : public QObject {
     QCOMPARE(session_->place(ids_.gelu_span), QStringLiteral("32:12"));
     QCOMPARE(session_->label(ids_.gelu_span), QStringLiteral("32:12 F.gelu(…)"));
     QCOMPARE(session_->label(ids_.rejected_pair), QStringLiteral("mm_2 → l6"));
+  }
+
+  void aTitleThatIsTooLongKeepsItsUnit() {
+    const QFont font = kit::theme().ui(11);
+    const QString title = QStringLiteral("traffic saved, MB");
+    QCOMPARE(kit::shownTitle(title, font, 400), title);
+    const QString cut = kit::shownTitle(title, font, kit::textWidth(font, title) - 6);
+    QVERIFY2(cut.endsWith(QStringLiteral("…, MB")), qPrintable(cut));
+    QVERIFY(kit::textWidth(font, cut) <= kit::textWidth(font, title) - 6);
   }
 
   void ofALongTextALineHasTheEnds() {

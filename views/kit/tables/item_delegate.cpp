@@ -171,7 +171,9 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
              theme().text2);
   }
   const bool heading = index.data(HeadingRole).toBool();
-  if (heading && !column->number) box.setRight(rightOfTitle(view_, index, box.right()));
+  if (heading && !column->number)
+    box.setRight(
+        std::min(rightOfTitle(view_, index, box.right()), view_->viewport()->width() - theme().px(8)));
   const bool mono = column->mono || column->number || cell->mono;
   const QFont font = mono ? theme().mono(12, heading ? 600 : 400) : theme().ui(12, heading ? 600 : 400);
   drawText(*painter, box, cell->text, font, colour, column->number ? Qt::AlignRight : Qt::AlignLeft,
@@ -187,6 +189,14 @@ QSize ItemDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex& ind
   QTextDocument document;
   layoutRichText(document, html.toString(), detailWidth());
   return {theme().px(40), static_cast<int>(document.size().height()) + theme().px(14)};
+}
+
+QString shownTitle(const QString& title, const QFont& font, int width) {
+  const qsizetype comma = title.lastIndexOf(QStringLiteral(", "));
+  if (comma <= 0 || textWidth(font, title) <= width) return title;
+  const QString unit = title.mid(comma);
+  return QFontMetrics(font).elidedText(title.left(comma), Qt::ElideRight, width - textWidth(font, unit)) +
+         unit;
 }
 
 ItemHeader::ItemHeader(QWidget* parent) : QHeaderView(Qt::Horizontal, parent) {
@@ -214,7 +224,8 @@ void ItemHeader::paintSection(QPainter* painter, const QRect& rect, int section)
              theme().text2);
     box.setRight(arrow.left() - theme().px(3));
   }
-  drawText(*painter, box, column.title, theme().ui(11), theme().text2,
+  const QString title = column.number ? shownTitle(column.title, theme().ui(11), box.width()) : column.title;
+  drawText(*painter, box, title, theme().ui(11), theme().text2,
            column.number ? Qt::AlignRight : Qt::AlignLeft);
 }
 

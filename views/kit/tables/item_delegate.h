@@ -33,6 +33,9 @@ class ItemHeader : public QHeaderView {
   void paintSection(QPainter* painter, const QRect& rect, int section) const override;
 };
 
+// A column's title in that width: what is cut is the name, never the unit.
+QString shownTitle(const QString& title, const QFont& font, int width);
+
 // Rich text in the theme's fonts and colours: <code> is mono, a link is accent. width: logical pixels.
 void layoutRichText(QTextDocument& document, const QString& html, int width);
 
