@@ -9,7 +9,7 @@
 #include <QJsonDocument>
 
 #include "app/bridge/python_module.h"
-#include "core/session/last_words.h"
+#include "core/base/last_words.h"
 
 namespace vitrine::app {
 
@@ -143,7 +143,7 @@ void EngineProcess::recordedAt(const QString& session) {
 }
 
 QString EngineProcess::lastWords() const {
-  return QString::fromStdString(session::last_words({written_.data(), static_cast<size_t>(written_.size())}));
+  return QString::fromStdString(last_words({written_.data(), static_cast<size_t>(written_.size())}));
 }
 
 void EngineProcess::tellFailure(int code) {

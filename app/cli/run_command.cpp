@@ -15,9 +15,9 @@
 
 #include "app/cli/python_process.h"
 #include "app/cli/show.h"
+#include "core/base/last_words.h"
 #include "core/base/visible.h"
 #include "core/session/abandoned.h"
-#include "core/session/last_words.h"
 #include "core/session/recording_place.h"
 #include "core/session/shared_copy.h"
 
@@ -104,7 +104,7 @@ Recorded report_death(const Ended& ended, const EngineArguments& engine, const s
                          ? "The kernel whose text was edited may touch what is not its tensors'."
                      : ended.signal ? "A crash in native code, or the system ran out of memory."
                                     : "Did the code call os._exit()?";
-  const session::Death death{what, hint, session::last_words(ended.written)};
+  const session::Death death{what, hint, last_words(ended.written)};
   if (const std::string at = recorded_at(told, session); !at.empty())
     (void)session::close_abandoned(at, session::Whose::Mine, session::Abandonment::Died, death);
   const std::string kept = told.contains("recording") ? recording_of_the_dead(session) : "";

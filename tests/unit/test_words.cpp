@@ -1,10 +1,16 @@
-// Articles go by the sound of the first syllable.
+// Words: articles, what terminals show, texts that many rows have, last words of what died.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "core/base/closest.h"
+#include "core/base/last_words.h"
+#include "core/base/shared_text.h"
 #include "core/base/visible.h"
 #include "core/base/whole.h"
 #include "core/base/words.h"
@@ -54,4 +60,68 @@ TEST_CASE("what was meant is the nearest name, if one is near") {
   CHECK(vitrine::closest("", known).empty());
   CHECK(vitrine::edit_distance("abcd", "abdc") == 1);
   CHECK(vitrine::did_you_mean("guard", known) == " Did you mean \"guards\"?");
+}
+
+using vitrine::SharedText;
+using vitrine::SharedTexts;
+
+TEST_CASE("a shared text reads and compares as a string does") {
+  const SharedText text("aten.mm"), none;
+  const std::string copy = text;
+  CHECK(copy == "aten.mm");
+  CHECK(text == "aten.mm");
+  CHECK("aten.mm" == text);
+  CHECK(text == copy);
+  CHECK(text == std::string_view("aten.mm"));
+  CHECK(text != none);
+  CHECK(none == "");
+  CHECK(none.empty());
+  CHECK(text + "(" + copy == "aten.mm(aten.mm");
+  CHECK(std::map<std::string, int>{{"aten.mm", 3}}.at(text) == 3);
+  CHECK(SharedText("a") < SharedText("b"));
+  CHECK(text.starts_with("aten."));
+}
+
+TEST_CASE("texts of the same characters are one") {
+  SharedTexts texts;
+  bool added = false;
+  const SharedText first = texts.of("f32[8,128,768], one that is too long for its place", added);
+  CHECK(added);
+  const SharedText second = texts.of(std::string(first), added);
+  CHECK(!added);
+  CHECK(first.data() == second.data());
+}
+
+TEST_CASE("a shared text outlives the one that made it, on any thread") {
+  auto* made = new SharedText("a text that is too long for its place");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([copy = *made] {
+      for (int j = 0; j < 1000; ++j) {
+        const SharedText own = copy;
+        CHECK(own.size() == 37);
+      }
+    });
+  delete made;
+  for (std::thread& thread : threads) thread.join();
+}
+
+using vitrine::last_words;
+
+TEST_CASE("the last words are the last lines, or what Python says of a crash") {
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += "step " + std::to_string(i) + "\n";
+  CHECK(last_words(many).starts_with("step 28\n"));
+  CHECK(last_words(many).ends_with("step 39"));
+  CHECK(last_words("") == "");
+  CHECK(last_words("\x1b[2mvitrine: run m.py\x1b[0m\n\x1b[31mno\x1b[0m memory\n") == "no memory");
+  CHECK(last_words("10 %\r20 %\r30 %\n") == "30 %");
+  CHECK(last_words(
+            "started\nterminate called after throwing an instance of 'std::bad_alloc'\nFatal Python error: "
+            "Aborted\n\n"
+            "Thread 0x1:\n  File \"q.py\", line 1\n\nCurrent thread 0x2:\n  File \"m.py\", line 3 in f\n\n"
+            "Extension modules: torch._C (total: 21)\n") ==
+        "started\nterminate called after throwing an instance of 'std::bad_alloc'\nFatal Python error: "
+        "Aborted\n"
+        "  File \"m.py\", line 3 in f");
 }

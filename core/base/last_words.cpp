@@ -1,9 +1,9 @@
-#include "core/session/last_words.h"
+#include "core/base/last_words.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace vitrine::session {
+namespace vitrine {
 
 namespace {
 
@@ -69,4 +69,4 @@ std::string last_words(std::string_view written) {
   return out;
 }
 
-}  // namespace vitrine::session
+}  // namespace vitrine

@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-namespace vitrine::session {
+namespace vitrine {
 
 // written: the end of its outputs. Of a crash what Python says of it and of the thread it was in, else the
 // last lines.
 std::string last_words(std::string_view written);
 
-}  // namespace vitrine::session
+}  // namespace vitrine
