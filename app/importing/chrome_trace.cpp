@@ -124,10 +124,15 @@ std::string lane_kind(const Event& e) {
   return "thread";
 }
 
+// Operators are called as those of a recorded session are.
+std::string shown_name(const std::string& name) {
+  return name.starts_with("aten::") ? name.substr(6) : name;
+}
+
 std::string family(const Event& e) {
   if (e.category == "gpu_memcpy" || e.category == "gpu_memset") return "memory";
   std::string name = e.name;
-  if (name.starts_with("aten::")) return family_of(name.substr(6));
+  if (name.starts_with("aten::")) return family_of(shown_name(name));
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const char* word : {"gemm", "matmul", "cutlass", "conv", "cublas"})
@@ -207,7 +212,7 @@ Status import_chrome_trace(const std::string& path, SessionBuilder& out) {
             .first;
     compiled = compiled || of_compiled(e);
     first = std::min(first, e.start);
-    raw.push_back({&lane->first, e.start, e.duration, out.out().name(e.name, family(e))});
+    raw.push_back({&lane->first, e.start, e.duration, out.out().name(shown_name(e.name), family(e))});
   };
   const size_t gaps = read_events(json, events);
   json.clear();

@@ -114,7 +114,7 @@ class TraceRowBuilder {
     if (g == guards_.end() || row.caused.what != Caused::What::Nothing || !row.inlined.empty()) return;
     const GuardRow& guard = *g->second.front();
     const bool tail = guard.source.size() > guard.root.size() && guard.source.starts_with(guard.root);
-    QString text = kit::sourceText(tail ? guard.source.substr(guard.root.size()) : guard.source);
+    QString text = kit::sourceText(tail ? guard.source.substr(guard.root.size()) : guard.source.str());
     if (tail && text.contains('.')) text = '.' + text.section('.', -1);  // the attribute that is read here
     if (g->second.size() > 1) text = QStringLiteral("%1 guards").arg(g->second.size());
     row.caused = {Caused::What::Guard, guard.id, text.trimmed(), kit::NodeFamily::None};

@@ -135,7 +135,7 @@ class SceneBuilder {
     for (const NodeRow& node : nodes_) {
       if (!is_vertex(node)) continue;
       auto part = parts.path.find(node.id);
-      std::string& module = module_[node.id] = part == parts.path.end() ? node.module : part->second;
+      std::string& module = module_[node.id] = part == parts.path.end() ? node.module.str() : part->second;
       if (auto line = loose_.path.find(node.id); line != loose_.path.end())
         module = line->second + (module.empty() ? "" : "." + module);
       if (part != parts.path.end() && parts.whole.contains(part->second)) whole.insert(module);
@@ -157,7 +157,7 @@ class SceneBuilder {
   // Of a removed node the path of the graph before, which no card of this one may have.
   const std::string& module_of(const NodeRow& node) const {
     auto it = module_.find(node.id);
-    return it == module_.end() ? node.module : it->second;
+    return it == module_.end() ? node.module.str() : it->second;
   }
 
   // The graph's nodes, and behind the one that stood before it each node that only the graph before has.
@@ -246,7 +246,7 @@ class SceneBuilder {
     const auto symbolic = symbolic_.find(node.id);
     if (symbolic == symbolic_.end()) return node.shape;
     const size_t open = symbolic->second.find('['), close = symbolic->second.find(']');
-    return close == std::string::npos ? node.shape : symbolic->second.substr(open, close - open);
+    return close == std::string::npos ? node.shape.str() : symbolic->second.substr(open, close - open);
   }
 
   // What a rewrite changes that is still to come is as it was.

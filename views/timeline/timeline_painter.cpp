@@ -170,6 +170,11 @@ class TimelinePainter {
     if (lane.kind == TimelineLane::Kind::Launch || device) gaps(place, lane);
   }
 
+  // What another tool recorded has no nodes: its operators are known by their names.
+  bool of_import(NodeFamily family) const {
+    return data_.imported() && family != NodeFamily::None && family != NodeFamily::Opaque;
+  }
+
   size_t first_visible(const TimelineLane& lane) const { return from_before(lane, window_.from); }
 
   void slice(const LanePlace& place, const TimelineLane& lane, size_t index, double x, double w) {
@@ -180,7 +185,7 @@ class TimelinePainter {
     NodeFamily family = module ? NodeFamily::None : slice_family(data_, s);
     // An eager range without a node of its own only holds others.
     bool holder = lane.kind == TimelineLane::Kind::Call || lane.kind == TimelineLane::Kind::Step ||
-                  (!module && lane.side == TimelineLane::Side::Eager && !s.entity);
+                  (!module && lane.side == TimelineLane::Side::Eager && !s.entity && !of_import(family));
     if (w < kLabelFrom) {
       p_.fillRect(box, module || holder ? t_.bg3 : t_.family(family));
     } else {
