@@ -203,13 +203,13 @@ Id nodeWith(const SessionData& data, Id compilation, Has has) {
 
 std::vector<Column> numericsColumns() {
   return {{"#", 36, true},
-          {"value", 150, false, true, true, false, true},
+          {"value", 150, false, true, true},
           {"type", 100, false, true, false, false, true},
           {"verdict", 104},
-          {"compiled off", 150, true, false, false, true},
-          {"eager off", 150, true, false, false, true},
+          {"compiled", 150, true, false, false, true},
+          {"eager", 150, true, false, false, true},
           {"max |Δ|", 72, true},
-          {"mean |Δ|", 72, true},
+          {"mean", 60, true},
           {"ulp", 64, true},
           {"by ulp", 96},
           {"NaN, inf", 110},
@@ -242,7 +242,7 @@ QString numericsSummary(const SessionData& data, Id compilation) {
   const QString differing = differ
                                 ? QStringLiteral("%1 %2").arg(differ).arg(differ == 1 ? "differs" : "differ")
                                 : QStringLiteral("none differs");
-  return count + ", " + differing + QStringLiteral("; off: from float64");
+  return count + ", " + differing + QStringLiteral("; compiled, eager: off float64");
 }
 
 }  // namespace vitrine::views

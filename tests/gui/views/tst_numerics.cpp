@@ -48,7 +48,7 @@ class TestNumerics : public QObject {
     QCOMPARE(norm[5], QString("6.1e\u221207"));
     QCOMPARE(norm[11], QString("K0"));
     QCOMPARE(cells(rig.view, 1)[11], QString("alone"));
-    QVERIFY2(rig.view.subtitle() == "3 values, 1 differs; off: from float64",
+    QVERIFY2(rig.view.subtitle() == "3 values, 1 differs; compiled, eager: off float64",
              qPrintable(rig.view.subtitle()));
   }
 
