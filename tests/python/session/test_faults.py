@@ -220,20 +220,29 @@ def test_results_are_right_whatever_fails_in_the_cache(server, kind, word, error
         assert again["code"] == 0 and again["out"] == "right\n", f"{about}: then {again}"
 
 
-@pytest.mark.parametrize("kind, error", [("fork", errno.EAGAIN), ("pipe", errno.EMFILE), ("kill-fork", 0)])
-def test_the_earlier_session_is_whole_where_no_process_can_be_started(server, kind, error):
+# Of the forks the first is of what passes the run's outputs on, without which it runs as well.
+@pytest.mark.parametrize("kind, which, error", [("fork", 1, errno.EAGAIN), ("pipe", 0, errno.EMFILE), ("kill-fork", 0, 0)])
+def test_the_earlier_session_is_whole_where_no_process_can_be_started(server, kind, which, error):
     folder = server.folder / f"command-{kind}"
     folder.mkdir()
     write(folder, "program.py", PROGRAM)
     shutil.copy(server.folder / "m.vitrine", folder)
     earlier = (folder / "m.vitrine").read_bytes()
-    end = vitrine("run", *RUN, cwd=folder, env={"LD_PRELOAD": str(server.shim), "FAULT": f"{kind}:process:0:{error}"})
+    end = vitrine("run", *RUN, cwd=folder, env={"LD_PRELOAD": str(server.shim), "FAULT": f"{kind}:process:{which}:{error}"})
     assert (folder / "m.vitrine").read_bytes() == earlier and sorted(os.listdir(folder)) == ["m.vitrine", "program.py"]
     if error:
         assert end.returncode == 1 and end.stdout == "" and end.stderr.count("vitrine: ") == 1, end
         assert f"No process could be started: {os.strerror(error)}" in end.stderr, end
     else:
         assert end.returncode == -9, end
+
+
+def test_a_run_goes_on_without_the_process_that_passes_its_outputs_on(server):
+    folder = server.folder / "alone"
+    folder.mkdir()
+    write(folder, "program.py", PROGRAM)
+    end = vitrine("run", *RUN, cwd=folder, env={"LD_PRELOAD": str(server.shim), "FAULT": f"fork:process:0:{errno.EAGAIN}"})
+    assert end.returncode == 0 and (folder / "m.vitrine").exists(), end
 
 
 def limited(*words, cwd, most, cache):
