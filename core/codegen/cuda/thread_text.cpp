@@ -159,9 +159,9 @@ void ThreadText::fetch_ahead() {
     const int64_t bytes = shape_.rows_a_block() * s_.columns().hint() * ir::dtype_bytes(l.dtype);
     if (!dense || l.offset.symbolic() || bytes % kAlign || bytes > kMostBytes) continue;
     const int64_t blocks = kMostFetched / bytes;
-    if (blocks < shape_.blocks.hint()) line("if (blockIdx.x < " + num(blocks) + ")");
-    const std::string from = l.offset.same(0) ? "" : " + " + num(l.offset.hint());
-    line("prefetch(" + pointer(argument(l.argument)) + from + " + (i64)blockIdx.x * " +
+    const std::string first = blocks < shape_.blocks.hint() ? "if (blockIdx.x < " + num(blocks) + ") " : "",
+                      from = l.offset.same(0) ? "" : " + " + num(l.offset.hint());
+    line(first + "prefetch(" + pointer(argument(l.argument)) + from + " + (i64)blockIdx.x * " +
              num(shape_.rows_a_block() * s_.columns().hint()) + ", " + num(bytes) + ");",
          l.node);
   }
