@@ -10,10 +10,11 @@ namespace vitrine::codegen::cuda {
 namespace {
 
 constexpr int kWarp = 32, kLeastThreads = 128, kMostThreads = 1024;
-constexpr int kAccessBytes = 16;    // the widest load
-constexpr int kKeptValues = 64;     // registers of a thread that may hold a row's values
-constexpr int kResident = 4;        // blocks of 256 threads that walk through memory, on a multiprocessor
-constexpr int64_t kFewRows = 1024;  // fewer rows are shared by more threads each
+constexpr int kAccessBytes = 16;     // the widest load
+constexpr int kKeptValues = 64;      // registers of a thread that may hold a row's values
+constexpr int kResident = 4;         // blocks of 256 threads that walk through memory, on a multiprocessor
+constexpr int64_t kFewRows = 1024;   // fewer rows are shared by more threads each,
+constexpr int64_t kFewSums = 16384;  // and fewer of which 16-bit elements are only summed
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -138,6 +139,13 @@ bool turn_rows(const Schedule& s, const Gpu& gpu, LaunchShape& shape) {
   shape.items = 1, shape.registers = shape.shifted = false;
   shape.shared = bytes(best);
   return true;
+}
+
+// Whether runs of eight are read once and nothing is left of a row but its sums: products of one row.
+bool only_sums(const Schedule& s, const LaunchShape& shape) {
+  return shape.vector == 8 && s.phases.size() == 1 &&
+         std::none_of(s.values.begin(), s.values.end(),
+                      [](const ScheduledValue& v) { return !v.per_row && v.store >= 0; });
 }
 
 // How far apart elements are whose numbers one call gives; 0: they are not drawn so, or not all of them.
@@ -422,7 +430,9 @@ LaunchShape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
   const int most_items = std::max(1, kKeptValues / (kept_registers(s) * shape.vector));
   // A warp shares a row while its values fit into registers; then the whole block does.
   int group = 1;
-  const int preferred = rows < kFewRows ? 2 : 8;  // runs of a thread
+  const int preferred = rows < kFewRows                          ? 2
+                        : rows < kFewSums && only_sums(s, shape) ? 4
+                                                                 : 8;  // runs of a thread
   while (group < kMostThreads && ceil_div(runs, group) > (group < kWarp ? 1 : preferred)) group *= 2;
   while (group < kMostThreads && ceil_div(runs, group) > most_items) group *= 2;
   // More than a warp is a block: its threads meet in memory that rows beside each other would share.
