@@ -8,31 +8,16 @@ import pytest
 import torch
 import vitrine
 from tests.python.support.command_line import said
+from tests.python.support.kept_programs import cache_in, entries, looked_up
 from tests.python.support.recorded import recorded
 from vitrine import _engine
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path):
-    before = vitrine.config.cache_dir
-    vitrine.config.cache_dir = str(tmp_path / "cache")
-    yield tmp_path / "cache"
-    vitrine.config.cache_dir = before
-    vitrine.reset()
+    with cache_in(tmp_path / "cache") as folder:
+        yield folder
 
-
-def entries(cache):
-    return sorted((cache / "programs").glob("*.program"))
-
-
-def looked_up(call):
-    """What became of the programs that a fresh compilation looked for: ({"found": 1}, why the last was not)."""
-    vitrine.reset()
-    before = _engine.kept_programs()
-    result = call()
-    after = _engine.kept_programs()
-    changed = {k: after[k] - before[k] for k in ("found", "missed", "refused", "left_out") if after[k] != before[k]}
-    return changed, after["why"], result
 
 
 def tiny(x):

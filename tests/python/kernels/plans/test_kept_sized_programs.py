@@ -8,18 +8,15 @@ import sys
 import pytest
 import torch
 import vitrine
-from tests.python.kernels.plans.test_kept_programs import entries, looked_up
 from tests.python.support.command_line import said
+from tests.python.support.kept_programs import cache_in, entries, looked_up
 from tests.python.support.recorded import recorded
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path):
-    before = vitrine.config.cache_dir
-    vitrine.config.cache_dir = str(tmp_path / "cache")
-    yield tmp_path / "cache"
-    vitrine.config.cache_dir = before
-    vitrine.reset()
+    with cache_in(tmp_path / "cache") as folder:
+        yield folder
 
 
 HEAD = """
