@@ -42,12 +42,9 @@ class ChannelsLastMover {
   }
 
  private:
-  const TensorType& old_type(Ref r) const {
-    return graph_->node(r.node).outputs.at(static_cast<size_t>(r.output));
-  }
   bool reads_moved(const Node& node) const {
     bool any = false;
-    ir::each_ref(node, [&](Ref r) { any |= out_.type(out_.mapped(r).as<Ref>()) != old_type(r); });
+    ir::each_ref(node, [&](Ref r) { any |= out_.type(out_.mapped(r).as<Ref>()) != out_.old_type(r); });
     return any;
   }
 
@@ -60,8 +57,8 @@ class ChannelsLastMover {
     if (node.op != "aten.convolution.default" || node.args.size() != 9 || !node.kwargs.empty()) return false;
     if (!node.args[0].is<Ref>() || !node.args[1].is<Ref>() || !node.args[6].is<bool>()) return false;
     if (node.args[6].as<bool>() || node.args[8] != Arg(1)) return false;
-    const TensorType &image = old_type(node.args[0].as<Ref>()), &weight = old_type(node.args[1].as<Ref>()),
-                     &result = node.type();
+    const TensorType &image = out_.old_type(node.args[0].as<Ref>()),
+                     &weight = out_.old_type(node.args[1].as<Ref>()), &result = node.type();
     if (!takes(result.dtype) || (image.sizes[1] > 4 && image.sizes[1] % 4) || result.sizes[1] % 4)
       return false;
     for (const TensorType* t : {&image, &weight, &result})
@@ -86,7 +83,7 @@ class ChannelsLastMover {
   // The value with the strides that eager gives it; of a view, the same view of what is converted.
   Ref as_before(Ref old) {
     const Ref value = out_.mapped(old).as<Ref>();
-    if (out_.type(value) == old_type(old)) return value;
+    if (out_.type(value) == out_.old_type(old)) return value;
     if (auto known = before_.find(old); known != before_.end()) return known->second;
     const Node& node = graph_->node(old.node);
     Ref back;
@@ -114,7 +111,7 @@ class ChannelsLastMover {
                       ops::suggests_channels_last(out_.type(args[1].as<Ref>()));
     TensorType type = node.type();
     if (told) type.strides = ops::channels_last_strides(type.sizes);
-    if (told) saved_ += 2 * (old_type(node.args[0].as<Ref>()).bytes() + node.type().bytes()).hint();
+    if (told) saved_ += 2 * (out_.old_type(node.args[0].as<Ref>()).bytes() + node.type().bytes()).hint();
     out_.change(node, node.op, std::move(args), {}, {type});
   }
 

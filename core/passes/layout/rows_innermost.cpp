@@ -63,9 +63,6 @@ class RowMover {
     return a;
   }
 
-  const TensorType& old_type(Ref r) const {
-    return graph_->node(r.node).outputs.at(static_cast<size_t>(r.output));
-  }
   bool reads_moved(const Node& node) const {
     bool any = false;
     ir::each_ref(node, [&](Ref r) { any |= family_.contains(r.node); });
@@ -143,7 +140,7 @@ class RowMover {
   int64_t saved(const Node& node) const {
     bool across = false, along = false;
     ir::each_ref(node, [&](Ref r) {
-      const TensorType& t = old_type(r);
+      const TensorType& t = out_.old_type(r);
       if (t.sizes != node.type().sizes) return;
       across |= family_.contains(r.node) && lies_across(t);
       along |= t.is_contiguous();

@@ -33,10 +33,6 @@ class OneRowAttention {
   }
 
  private:
-  const TensorType& old_type(Ref r) const {
-    return graph_->node(r.node).outputs.at(static_cast<size_t>(r.output));
-  }
-
   // Heads that share keys need not have copies of them: view(clone(expand(unsqueeze(x, 2)))) is x for some.
   // Nothing may be written between the copy and `node`.
   Ref without_copies(const Node& node, Ref r, const OneQuery& a) const {
@@ -53,7 +49,7 @@ class OneRowAttention {
       chain.push_back(&graph_->node(n->args[0].as<Ref>().node));
     }
     const Ref shared = chain[3]->args[0].as<Ref>();
-    const TensorType &from = old_type(shared), &wide = chain[2]->type();
+    const TensorType &from = out_.old_type(shared), &wide = chain[2]->type();
     const bool repeats = from.sizes.size() == 4 && wide.sizes.size() == 5 &&
                          wide.sizes[1].same(from.sizes[1]) && view->type().sizes.size() == 4 &&
                          view->type().sizes[1].same(a.heads) && view->type().sizes[2].same(from.sizes[2]);
@@ -67,8 +63,8 @@ class OneRowAttention {
   bool keep_whole(const Node& node, const OneQuery& a) {
     OneQuery shared = a;
     shared.key = without_copies(node, a.key, a), shared.value = without_copies(node, a.value, a);
-    if (old_type(shared.key).sizes[1].same(old_type(shared.value).sizes[1])) {
-      shared.groups = old_type(shared.key).sizes[1];
+    if (out_.old_type(shared.key).sizes[1].same(out_.old_type(shared.value).sizes[1])) {
+      shared.groups = out_.old_type(shared.key).sizes[1];
       if (ops::has_kernel(shared, type_of_)) {
         if (shared.key == a.key && shared.value == a.value) return out_.keep(node), true;
         std::vector<Arg> args = {out_.mapped(a.query),
@@ -142,7 +138,7 @@ class OneRowAttention {
   }
 
   const GraphPtr& graph_;
-  const ops::TypeOf type_of_ = [this](Ref r) -> const TensorType& { return old_type(r); };
+  const ops::TypeOf type_of_ = [this](Ref r) -> const TensorType& { return out_.old_type(r); };
   Rewriter out_;
   const Node* from_ = nullptr;
 };

@@ -40,10 +40,6 @@ class OneRowProducts {
   }
 
  private:
-  const TensorType& old_type(Ref r) const {
-    return graph_->node(r.node).outputs.at(static_cast<size_t>(r.output));
-  }
-
   std::optional<Product> product_of(const Node& node) const {
     if (node.kind != ir::NodeKind::op) return {};
     const bool added = node.op == "aten.addmm.default";
@@ -61,14 +57,14 @@ class OneRowProducts {
     const TensorType& type = node.type();
     const bool narrow = type.dtype == DType::f16 || type.dtype == DType::bf16;
     const bool taken = type.device.is_cuda() && (narrow || type.dtype == DType::f32) &&
-                       old_type(p.a).dtype == type.dtype && old_type(p.b).dtype == type.dtype &&
+                       out_.old_type(p.a).dtype == type.dtype && out_.old_type(p.b).dtype == type.dtype &&
                        type.numel() > 0 && type.is_contiguous();
     return taken ? std::optional(p) : std::nullopt;
   }
 
   // Sums walk along memory: of a matrix whose rows lie across, libraries read whole lines.
   bool pays(const Product& p) const {
-    const TensorType &a = old_type(p.a), &b = old_type(p.b);
+    const TensorType &a = out_.old_type(p.a), &b = out_.old_type(p.b);
     const size_t d = a.sizes.size() - 2;
     const Sym &rows = a.sizes[d], &inner = a.sizes[d + 1], &columns = b.sizes[d + 1];
     if (inner.same(1)) return true;

@@ -50,9 +50,6 @@ class Padder {
  private:
   using Key = std::tuple<NodeId, int32_t, int64_t, int64_t>;  // a value, its rows and columns when padded
 
-  const TensorType& old_type(Ref r) const {
-    return graph_->node(r.node).outputs.at(static_cast<size_t>(r.output));
-  }
   bool takes(const TensorType& t) const {
     const bool dtype = half_ ? t.dtype == DType::f16 || t.dtype == DType::bf16 : t.dtype == DType::f32;
     return dtype && t.device.is_cuda() && t.sizes.size() == 2 && t.numel() > 0;
@@ -65,7 +62,7 @@ class Padder {
       if (!arg.is<Ref>()) return {};
     PaddedProduct p{};
     p.a = node.args[added ? 1 : 0].as<Ref>(), p.b = node.args[added ? 2 : 1].as<Ref>();
-    const TensorType &a = old_type(p.a), &b = old_type(p.b);
+    const TensorType &a = out_.old_type(p.a), &b = out_.old_type(p.b);
     if (!takes(a) || !takes(b) || !takes(node.type()) || !node.type().is_contiguous()) return {};
     const Order a_order = order_of(a), b_order = order_of(b);
     if (a_order == Order::neither || b_order == Order::neither) return {};
@@ -77,14 +74,15 @@ class Padder {
     p.to_n = up(p.n);  // rows of the result
     p.to_m = a_order == Order::columns ? up(p.m) : p.m;
     // A bias is one row, and a result without more rows or columns than it had.
-    if (added && (!p.to_m.same(p.m) || !ir::same(old_type(node.args[0].as<Ref>()).sizes, {p.n}))) return {};
+    if (added && (!p.to_m.same(p.m) || !ir::same(out_.old_type(node.args[0].as<Ref>()).sizes, {p.n})))
+      return {};
     return p.pads() ? std::optional(p) : std::nullopt;
   }
 
   bool pays(const Node& node, const PaddedProduct& p) const {
     int64_t bytes = 0;
     auto copy = [&](Ref r, const ir::Sym& rows, const ir::Sym& columns) {
-      const TensorType& t = old_type(r);
+      const TensorType& t = out_.old_type(r);
       const bool same = ir::same(t.sizes, {rows, columns});
       if (!same && !padded_.contains(stored(r, rows, columns).key)) bytes += 2 * t.bytes().hint();
     };
@@ -114,7 +112,7 @@ class Padder {
     Key key;
   };
   Stored stored(Ref old, const ir::Sym& rows, const ir::Sym& columns) const {
-    Stored out{old, order_of(old_type(old)) == Order::columns, {}};
+    Stored out{old, order_of(out_.old_type(old)) == Order::columns, {}};
     const Node& node = graph_->node(old.node);
     const bool known = out.turned && node.op == "aten.t.default" && node.args[0].is<Ref>();
     if (known) out.value = node.args[0].as<Ref>();
@@ -123,7 +121,7 @@ class Padder {
     return out;
   }
   Ref padded(const Node& from, Ref old, const ir::Sym& rows, const ir::Sym& columns) {
-    if (ir::same(old_type(old).sizes, {rows, columns})) return out_.mapped(old).as<Ref>();
+    if (ir::same(out_.old_type(old).sizes, {rows, columns})) return out_.mapped(old).as<Ref>();
     const Stored at = stored(old, rows, columns);
     auto [known, fresh] = padded_.try_emplace(at.key, at.value);
     if (fresh) {

@@ -31,6 +31,9 @@ class Rewriter {
   bool is_result(NodeId old) const {
     return static_cast<size_t>(old) < results_.size() && results_[static_cast<size_t>(old)];
   }
+  const TensorType& old_type(Ref old) const {
+    return old_->node(old.node).outputs.at(static_cast<size_t>(old.output));
+  }
   // The new value of an old argument.
   Arg mapped(const Arg& arg) const;
   const TensorType& type(Ref fresh) const;  // of a value of the new graph
