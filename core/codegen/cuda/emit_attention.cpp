@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "core/codegen/cuda/prelude.h"
-#include "core/codegen/schedule/kernel_text.h"
+#include "core/codegen/cuda/thread_text.h"
 
 namespace vitrine::codegen::cuda {
 
@@ -45,7 +45,6 @@ class Attention : KernelText {
     }
     takes += ", f32* part_sum, f32* part_scale", gives += ", part_sum, part_scale";
     if (sizes_) takes += SizeMemory::kDeclaration, gives += SizeMemory::kPassed;
-    infinity();
     open("template <bool aligned> __device__ void compute(" + takes + ") {");
     begin();
     tiles();
@@ -72,7 +71,6 @@ class Attention : KernelText {
     const std::string type(ir::dtype_name(k_.query.dtype)), parts = num(k_.parts), heads = num(heads_);
     const int64_t threads = (width_ + kWarp - 1) / kWarp * kWarp, turns = (k_.parts + kWarp - 1) / kWarp;
     const std::string inside = width_ == threads ? "" : "if (c < " + num(width_) + ") ";
-    infinity();
     open("extern \"C\" __global__ void __launch_bounds__(" + num(threads) +
          ") vitrine_kernel(const f32* part_sum, const f32* part_scale, " + type + "* out_result) {");
     line("follow();");
@@ -117,7 +115,6 @@ class Attention : KernelText {
   }
 
  private:
-  void infinity() { line("#define kInf __int_as_float(0x7f800000)"); }
   bool is_truth() const { return k_.mask.dtype == ir::DType::b1; }
   Sym blocks() const { return k_.what.batch * k_.what.groups * k_.parts; }
   std::string groups() const { return num(k_.what.groups.hint()); }
@@ -307,19 +304,11 @@ class Attention : KernelText {
     kernel_.work = k_.what.batch * k_.what.heads * k_.what.places;
     put_before("// " + name + "\n// prelude: types, loads and stores, functions\n" + prelude_text(text_) +
                "// end of prelude\n\n");
-    if (sizes_ && launch == 0) resolve();
+    if (sizes_ && launch == 0) {
+      resolve_sizes(*sizes_, label_, kernel_);
+      measure_lines();
+    }
     return std::move(kernel_);
-  }
-  void resolve() {
-    auto resolved = sizes_->resolve(label_, kernel_.text);
-    std::string declared, passed;
-    for (const SizeMemory::Name& name : resolved.names)
-      declared += ", i64 " + name.text, passed += ", " + name.text;
-    resolved.put(SizeMemory::kDeclaration, declared);
-    resolved.put(SizeMemory::kPassed, passed);
-    kernel_.text = std::move(resolved.text);
-    kernel_.numbers = std::move(resolved.numbers);
-    measure_lines();
   }
 
   const AttentionKernels& k_;

@@ -107,7 +107,10 @@ Kernel ThreadText::kernel() {
   put_before("// " + kernel_.name + ": " + space([this](const ir::Sym& n) { return sized(n); }) +
              "\n// prelude: types, loads and stores, functions\n" + prelude_text(text_) +
              "// end of prelude\n\n");
-  if (sizes_) resolve_sizes();
+  if (sizes_) {
+    resolve_sizes(*sizes_, unit_.label + (launch_ ? "." + num(static_cast<int64_t>(launch_)) : ""), kernel_);
+    measure_lines();
+  }
   return std::move(kernel_);
 }
 
@@ -116,11 +119,8 @@ std::string ThreadText::space(const std::function<std::string(const ir::Sym&)>& 
   return s_.rows == 0 || s_.block > 0 ? columns : number(s_.row_count()) + " × " + columns;
 }
 
-// Sizes that change become parameters behind the pointers, 8 bytes each; a narrow one is declared as such, so
-// that places are counted in 32 bits.
-void ThreadText::resolve_sizes() {
-  auto resolved =
-      sizes_->resolve(unit_.label + (launch_ ? "." + num(static_cast<int64_t>(launch_)) : ""), kernel_.text);
+void resolve_sizes(SizeMemory& sizes, const std::string& kernel, Kernel& out) {
+  auto resolved = sizes.resolve(kernel, out.text);
   std::string declared, passed;
   for (const SizeMemory::Name& name : resolved.names) {
     const bool narrow = is_narrow(name.number) && is_narrow(-name.number);
@@ -129,9 +129,8 @@ void ThreadText::resolve_sizes() {
   }
   resolved.put(SizeMemory::kDeclaration, declared);
   resolved.put(SizeMemory::kPassed, passed);
-  kernel_.text = std::move(resolved.text);
-  kernel_.numbers = std::move(resolved.numbers);
-  measure_lines();
+  out.text = std::move(resolved.text);
+  out.numbers = std::move(resolved.numbers);
 }
 
 void ThreadText::open_kernel(const std::string& head) {

@@ -19,6 +19,9 @@ std::string memory_type(ir::DType t);
 std::string lane_type(ir::DType t);
 // A number of the host's by value, as a pointer like the others; what Kernel::by_value says.
 std::string pointer_to_value(const Argument& argument);
+// Sizes that change become parameters behind the pointers, 8 bytes each; a narrow one is declared as such, so
+// that places are counted in 32 bits. kernel: as SizeMemory::resolve has it.
+void resolve_sizes(SizeMemory& sizes, const std::string& kernel, Kernel& out);
 std::vector<int32_t> value_bytes(const std::vector<Argument>& arguments);
 // Of a reduction: where it starts, one step, the functor of the same.
 std::string start_text(const ScheduledValue& v);
@@ -210,7 +213,6 @@ class ThreadText : protected KernelText {
   std::string parameters(bool with_types, bool of_kernel = false) const;
   std::string space(const std::function<std::string(const ir::Sym&)>& number) const;
   bool counts_narrow() const;
-  void resolve_sizes();
 };
 
 }  // namespace vitrine::codegen::cuda
