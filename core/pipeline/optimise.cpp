@@ -42,15 +42,21 @@ std::string sentence(const Row& pass, int64_t count, bool disabled) {
   return std::to_string(count) + (count == 1 ? " rewrite: " : " rewrites: ") + std::string(pass.sentence);
 }
 
-// What became of a node: "gelu → mul, erf", "gelu: other arguments", "view_3 removed".
-std::string became(const ir::Node& node, const ir::Graph& before, const ir::Graph& after) {
-  std::string made;
+// By node of `before`: the names of the new nodes that stand for it, "mul, erf".
+std::unordered_map<ir::NodeId, std::string> made_of(const ir::Graph& before, const ir::Graph& after) {
+  std::unordered_map<ir::NodeId, std::string> out;
   for (const ir::Node& fresh : after.nodes()) {
-    const bool of_it =
-        std::find(fresh.origin.from.begin(), fresh.origin.from.end(), node.id) != fresh.origin.from.end();
-    if (fresh.id != node.id && of_it && !before.find(fresh.id))
+    if (before.find(fresh.id)) continue;
+    for (const ir::NodeId from : std::set(fresh.origin.from.begin(), fresh.origin.from.end())) {
+      std::string& made = out[from];
       made += (made.empty() ? "" : ", ") + fresh.name;
+    }
   }
+  return out;
+}
+
+// What became of a node: "gelu → mul, erf", "gelu: other arguments", "view_3 removed".
+std::string became(const ir::Node& node, const std::string& made, const ir::Graph& after) {
   if (const ir::Node* same = after.find(node.id); same && made.empty())
     return node.name + (same->op == node.op ? ": other arguments" : ": " + node.op + " → " + same->op);
   return made.empty() ? node.name + " removed" : node.name + " → " + made;
@@ -132,6 +138,7 @@ class Runner {
                        const std::vector<OptBisect::Rewritten>& noted,
                        const std::unordered_map<ir::NodeId, Id>& known, int64_t start) {
     std::set<ir::NodeId> told;
+    auto made = made_of(before, *graph_);
     int64_t ordinal = 0, last = start;
     auto put = [&](const ir::Node& node, const std::string& rule, int64_t at_ns) {
       const auto entity = known.find(node.id);
@@ -142,7 +149,7 @@ class Runner {
           ir::same(same->kwargs, node.kwargs))
         return;
       recorder_->writer.put(
-          session::RewriteRow{snapshot, ordinal++, entity->second, rule, became(node, before, *graph_),
+          session::RewriteRow{snapshot, ordinal++, entity->second, rule, became(node, made[node.id], *graph_),
                               at_ns ? at_ns - recorder_->start_ns : -1, at_ns ? at_ns - last : 0});
       if (at_ns) last = at_ns;
     };
