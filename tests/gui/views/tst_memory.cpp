@@ -20,7 +20,7 @@ class TestMemory : public fixture::WindowTest {
 
   void thePeaksOfBothSidesAreNamed() {
     MainWindow window;
-    MemoryView* view = open(window, training_);
+    MemoryView* view = raised<MemoryView>(window, training_, "usage");
     QVERIFY(view);
     QVERIFY2(view->subtitle().startsWith("compiled 5.12 kB, eager 12.3 kB at their peaks (0.42"),
              qPrintable(view->subtitle()));
@@ -35,7 +35,7 @@ class TestMemory : public fixture::WindowTest {
 
   void bothSidesShareOneAxis() {
     MainWindow window;
-    views::MemoryChart* chart = open(window, training_)->chart();
+    views::MemoryChart* chart = raised<MemoryView>(window, training_, "usage")->chart();
     const QRectF plot = chart->plot();
     QCOMPARE(chart->x_of(20'000), plot.right());  // eager's call is the longer one
     QCOMPARE(chart->y_of(12'288), plot.top());    // and holds most
@@ -44,7 +44,7 @@ class TestMemory : public fixture::WindowTest {
 
   void aClickLooksAtAnotherMomentAndEscapeAtThePeaksAgain() {
     MainWindow window;
-    MemoryView* view = open(window, training_);
+    MemoryView* view = raised<MemoryView>(window, training_, "usage");
     const QPoint at(static_cast<int>(view->chart()->x_of(2'000)),
                     static_cast<int>(view->chart()->plot().center().y()));
     QTest::mouseClick(view->chart(), Qt::LeftButton, {}, at);
@@ -59,7 +59,7 @@ class TestMemory : public fixture::WindowTest {
 
   void aRowLeadsToWhatMadeIt() {
     MainWindow window;
-    MemoryView* view = open(window, training_);
+    MemoryView* view = raised<MemoryView>(window, training_, "usage");
     const auto shown = view->shown();
     QVERIFY(!shown.empty());
     Q_EMIT view->table()->activate(shown[1]);
@@ -69,22 +69,12 @@ class TestMemory : public fixture::WindowTest {
 
   void whereNothingWasRecordedTheCommandIsNamed() {
     MainWindow window;
-    MemoryView* view = open(window, path_);
+    MemoryView* view = raised<MemoryView>(window, path_, "usage");
     QVERIFY2(view->why_empty().startsWith("Not recorded") && view->why_empty().contains("vitrine run"),
              qPrintable(view->why_empty()));
   }
 
  private:
-  static MemoryView* open(MainWindow& window, const QString& path) {
-    window.setAttribute(Qt::WA_DontShowOnScreen);
-    window.resize(1440, 900);
-    window.show();
-    if (window.openSync(path)) return nullptr;
-    window.docks()->raise("usage");
-    window.settle();
-    return window.findChild<MemoryView*>();
-  }
-
   QString training_;
 };
 

@@ -21,7 +21,7 @@ class TestNumericsWindow : public fixture::WindowTest {
 
   void theButtonMakesTheFirstDivergenceActiveWithItsChain() {
     MainWindow window;
-    NumericsView* view = open(window, compared_);
+    NumericsView* view = raised<NumericsView>(window, compared_, "numerics");
     QVERIFY(view);
     QCOMPARE(view->shown().size(), size_t(3));
     auto* first = qobject_cast<QToolButton*>(view->headerControls()[0]);
@@ -34,7 +34,7 @@ class TestNumericsWindow : public fixture::WindowTest {
 
   void theOtherButtonMakesTheSourceOfTheNanActive() {
     MainWindow window;
-    NumericsView* view = open(window, compared_);
+    NumericsView* view = raised<NumericsView>(window, compared_, "numerics");
     QTest::mouseClick(qobject_cast<QToolButton*>(view->headerControls()[1]), Qt::LeftButton);
     window.settle();
     QVERIFY(window.document()->selection().active != 0);
@@ -43,7 +43,7 @@ class TestNumericsWindow : public fixture::WindowTest {
 
   void whereNothingWasComparedTheRunWithNumericsIsOffered() {
     MainWindow window;
-    NumericsView* view = open(window, path_);
+    NumericsView* view = raised<NumericsView>(window, path_, "numerics");
     QVERIFY2(view->why_empty().startsWith("Not recorded"), qPrintable(view->why_empty()));
     QAction* again = (*window.actions())["run.numerics"];
     QVERIFY(again);
@@ -52,15 +52,6 @@ class TestNumericsWindow : public fixture::WindowTest {
   }
 
  private:
-  static NumericsView* open(MainWindow& window, const QString& path) {
-    window.setAttribute(Qt::WA_DontShowOnScreen);
-    window.resize(1440, 900);
-    window.show();
-    if (window.openSync(path)) return nullptr;
-    window.docks()->raise("numerics");
-    window.settle();
-    return qobject_cast<NumericsView*>(window.docks()->dock("numerics")->host()->view());
-  }
   QString compared_;
   fixture::Ids compared_ids_;
 };

@@ -23,7 +23,7 @@ class TestWhatIf : public fixture::WindowTest {
 
   void aPinOfWhatIsKeptSavesItsBytesAndCostsItsLaunch() {
     MainWindow window;
-    SavedView* view = open(window);
+    SavedView* view = raised<SavedView>(window, training_, "saved");
     QVERIFY(view && view->strip().isEmpty());
     window.document()->activate(made_.saved_joint);
     window.settle();
@@ -38,7 +38,7 @@ class TestWhatIf : public fixture::WindowTest {
 
   void aPinOfWhatIsComputedAgainKeepsIt() {
     MainWindow window;
-    SavedView* view = open(window);
+    SavedView* view = raised<SavedView>(window, training_, "saved");
     view->pin("mul", kit::PinAs::Saved);
     // One loop that reads 4096 bytes at the 4.096 GB/s of a copy.
     QCOMPARE(view->strip(),
@@ -49,7 +49,7 @@ class TestWhatIf : public fixture::WindowTest {
 
   void whatCannotBePinnedIsToldWithItsReason() {
     MainWindow window;
-    SavedView* view = open(window);
+    SavedView* view = raised<SavedView>(window, training_, "saved");
     view->pin("x", kit::PinAs::Recomputed);
     QCOMPARE(view->strip(),
              QStringLiteral("x cannot be pinned as recomputed: it is an input, which is kept anyway."));
@@ -58,7 +58,7 @@ class TestWhatIf : public fixture::WindowTest {
 
   void withoutTheFileItIsNotChecked() {
     MainWindow window;
-    SavedView* view = open(window);
+    SavedView* view = raised<SavedView>(window, training_, "saved");
     view->pin("mm", kit::PinAs::Recomputed);
     (*window.actions())["partition.check"]->trigger();
     window.settle();
@@ -75,7 +75,7 @@ class TestWhatIf : public fixture::WindowTest {
                  text.contains("its calls were not timed"),
              qPrintable(text));
     MainWindow window;
-    SavedView* view = open(window);
+    SavedView* view = raised<SavedView>(window, training_, "saved");
     view->pin("mm", kit::PinAs::Recomputed);
     view->tell(kit::Tone::Ok, text);
     QVERIFY(view->strip().contains("estimated −4.10 kB") && view->strip().contains(text));
@@ -88,22 +88,12 @@ class TestWhatIf : public fixture::WindowTest {
 
   void everyRowSaysWhatComputingItAgainTakes() {
     MainWindow window;
-    SavedView* view = open(window);
+    SavedView* view = raised<SavedView>(window, training_, "saved");
     const QString rows = view->items()->items()->lines().join('\n');
     QVERIFY2(rows.contains("5.0"), qPrintable(rows));
   }
 
  private:
-  SavedView* open(MainWindow& window) {
-    window.setAttribute(Qt::WA_DontShowOnScreen);
-    window.resize(1440, 900);
-    window.show();
-    if (window.openSync(training_)) return nullptr;
-    window.docks()->raise("saved");
-    window.settle();
-    return qobject_cast<SavedView*>(window.docks()->dock("saved")->host()->view());
-  }
-
   QString training_;
   fixture::TrainingIds made_;
 };
