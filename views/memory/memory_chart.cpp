@@ -16,15 +16,6 @@ using namespace kit;
 
 namespace {
 constexpr int kLeft = 64, kTop = 22, kBottom = 22, kGridX = 90, kGridY = 34;
-
-// The largest of 1, 2 and 5 times a power of ten that leaves no more than `most` steps.
-double step_of(double whole, double most) {
-  if (whole <= 0) return 1;
-  const double least = whole / std::max(1.0, most), power = std::pow(10, std::floor(std::log10(least)));
-  for (const double by : {1.0, 2.0, 5.0})
-    if (by * power >= least) return by * power;
-  return 10 * power;
-}
 }  // namespace
 
 MemoryChart::MemoryChart(QWidget* parent) : QWidget(parent) {
@@ -93,7 +84,7 @@ void MemoryChart::paint_axes(QPainter& p) const {
   const Theme& t = theme();
   const QRectF box = plot();
   const MeasureUnit bytes = bytesUnit(use_->most()), time = timeUnit(static_cast<double>(use_->end_ns()));
-  const double up = step_of(use_->most(), box.height() / t.px(kGridY));
+  const double up = roundStep(use_->most() / std::max(1.0, box.height() / t.px(kGridY)));
   for (double at = 0; at <= use_->most() * 1.0001; at += up) {
     hairline(p, {box.left(), y_of(at)}, {box.right(), y_of(at)}, t.line);
     MeasureUnit fine = bytes;
@@ -102,7 +93,7 @@ void MemoryChart::paint_axes(QPainter& p) const {
              at > 0 ? fine.text(at) : QStringLiteral("0"), t.mono(11), t.text3, Qt::AlignRight);
   }
   const auto whole = static_cast<double>(use_->end_ns());
-  const double right = step_of(whole, box.width() / t.px(kGridX));
+  const double right = roundStep(whole / std::max(1.0, box.width() / t.px(kGridX)));
   for (double at = 0; at <= whole; at += right) {
     const double x = x_of(static_cast<int64_t>(at));
     hairline(p, {x, box.bottom()}, {x, box.bottom() + t.px(4)}, t.ctl);

@@ -85,12 +85,7 @@ class TimelinePainter {
     QRectF row(area_.left(), area_.top(), area_.width(), kRuler);
     p_.fillRect(row, t_.bg1);
     hairline(p_, row.bottomLeft(), row.bottomRight(), t_.line);
-    double step = std::pow(10, std::floor(std::log10(90 / window_.scale)));
-    for (double factor : {1.0, 2.0, 5.0, 10.0})
-      if (step * factor * window_.scale >= 70) {
-        step *= factor;
-        break;
-      }
+    const double step = kit::roundStep(70 / window_.scale);
     MeasureUnit unit = timeUnit(std::max<double>(step, static_cast<double>(timeline_.end_ns)));
     int decimals = std::max(0, static_cast<int>(std::ceil(std::log10(unit.size / step) - 1e-9)));
     bool named = false;

@@ -66,6 +66,14 @@ void Extent::add(double value) {
   largest = std::max(largest, size);
 }
 
+double roundStep(double least) {
+  if (!std::isfinite(least) || least <= 0) return 1;
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double by : {1.0, 2.0, 5.0})
+    if (by * power >= least) return by * power;
+  return 10 * power;
+}
+
 QString fixed(double value, int decimals) {
   if (!std::isfinite(value)) return unknown();
   QString text = QString::number(std::abs(value), 'f', decimals);

@@ -22,9 +22,11 @@ QString ratioText(double ratio);             // "1.11×"
 QString percentText(double part);            // 0.5 -> "50 %", under 1 % one decimal, then "<0.1 %"
 QString signedText(const QString& text, double value);  // "+" or U+2212 before a magnitude
 QString countText(int64_t n, const char* one, const char* many = nullptr);  // "1 loop", "9 loops"
-QString fixed(double value, int decimals);                                  // with U+2212 for minus
-QString shapeText(std::string_view dtype, std::string_view shape);          // "f32[8,128,768]"
-QString spaceText(std::string_view shape);                                  // "1024 × 3072"
+// The least of 1, 2 and 5 times a power of ten that is at least so large: steps of an axis.
+double roundStep(double least);
+QString fixed(double value, int decimals);                          // with U+2212 for minus
+QString shapeText(std::string_view dtype, std::string_view shape);  // "f32[8,128,768]"
+QString spaceText(std::string_view shape);                          // "1024 × 3072"
 
 // The one unit of a column. format(x) gives digits only; the unit stands in the header. A value that would
 // be 0 in it is written with its own: "12.3 MB/s" among GB/s.
