@@ -11,6 +11,9 @@ function(vitrine_precompiled name)
   set_target_properties(${name} PROPERTIES AUTOMOC OFF)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  # What ccache reads instead of the parsed headers, which differ from build to build: they hold addresses.
+  string(SHA256 sum "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${ARG_HEADERS} ${Qt6_VERSION}")
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.gch.sum CONTENT "${sum}\n")
 endfunction()
 
 set(VITRINE_STD_HEADERS

@@ -40,7 +40,7 @@ def ctest(*choice: str):
 def sanitized():
     """Configures, builds and runs them in a folder of their own: without Python and Qt, which have leaks of their own."""
     folder = BUILD / "sanitized"
-    options = ["-DVITRINE_OPTIMIZATION=-O1", "-DVITRINE_SANITIZE=ON", "-DVITRINE_ENGINE=OFF", "-DVITRINE_APP=OFF", f"-DPython3_EXECUTABLE={sys.executable}"]
+    options = ["-DVITRINE_OPTIMIZATION=-O0", "-DVITRINE_SANITIZE=ON", "-DVITRINE_ENGINE=OFF", "-DVITRINE_APP=OFF", f"-DPython3_EXECUTABLE={sys.executable}"]
     steps = [
         ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *options],
         ["cmake", "--build", str(folder), "-j2"],
@@ -67,8 +67,8 @@ def frames_312():
     python = other_python()
     if not python:
         return ["echo", "skipped: no CPython 3.12 with headers was found; VITRINE_PYTHON312 names one"]
-    folder = BUILD / "python312"
-    options = ["-DVITRINE_OPTIMIZATION=-O1", f"-DPython3_EXECUTABLE={python}", "-DVITRINE_APP=OFF", "-DVITRINE_KERNEL_COMPILER=OFF", "-DVITRINE_TESTS=OFF"]
+    folder = BUILD.with_name(f"{BUILD.name}-python312")  # beside the other: ccache then has what does not read Python's headers
+    options = [f"-DPython3_EXECUTABLE={python}", "-DVITRINE_APP=OFF", "-DVITRINE_KERNEL_COMPILER=OFF", "-DVITRINE_TESTS=OFF"]
     run = ["env", f"PYTHONPATH={folder / 'python'}{os.pathsep}{ROOT}", python]
     steps = [
         ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *options],
