@@ -357,7 +357,7 @@ void ProgramBuilder::add_call(int u) {
   if (written_at_once_.contains(u)) return;
   const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
   const ir::Node& n = loops_.graph->node(loops_.loops[unit.loops[0]].node);
-  if (unit.kind == Loop::Kind::opaque && add_attention(u)) return;
+  if (unit.kind == Loop::Kind::opaque ? add_attention(u) : add_cpu_attention(u)) return;
   Step step;
   step.may_fail = !cannot_fail(n);
   step.kind = unit.kind == Loop::Kind::library ? Step::Kind::library : Step::Kind::opaque;
