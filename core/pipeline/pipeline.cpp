@@ -20,6 +20,7 @@
 #include "core/passes/layout/rows_innermost.h"
 #include "core/passes/library_calls/attention_mask.h"
 #include "core/passes/library_calls/convolution_relu.h"
+#include "core/passes/library_calls/fuse_attention.h"
 #include "core/passes/library_calls/known_mask.h"
 #include "core/passes/library_calls/library_gelu.h"
 #include "core/passes/library_calls/linear_activation.h"
@@ -74,7 +75,10 @@ constexpr Row kRows[] = {
     // Below this line memory is written only where somebody else can see it.
     {"functionalise", "aten", passes::functionalise, nullptr, nullptr, "passes/functionalise.txt",
      "operators that write memory of the graph itself become functional"},
-    // Masks that were written are functional by now.
+    // Masks that were written are functional by now, and softmax is whole.
+    {"fuse_attention", "decomposed", passes::fuse_attention, nullptr, nullptr, "passes/fuse_attention.txt",
+     "attention that is written out becomes PyTorch's"},
+    // Its mask may be a known one.
     {"known_mask", "decomposed", passes::known_masks, nullptr, nullptr, "passes/known_mask.txt",
      "a mask that leaves nothing out is left out, and one that leaves out what is to come is causal"},
     // The softmax that it is made of is written out below.

@@ -155,15 +155,21 @@ void Rewriter::drop(const Node& node) {
 
 Ref Rewriter::emit(const Node& from, const std::string& op, std::vector<Arg> args, Kwargs kwargs) {
   build();
+  auto types = this->types(op, args, kwargs);
+  VITRINE_CHECK(types.ok(), "%" + from.name + ": " + (types.ok() ? "" : op + ": " + types.error().what));
+  return emit(from, op, std::move(args), std::move(kwargs), types.take());
+}
+
+Ref Rewriter::emit(const Node& from, const std::string& op, std::vector<Arg> args, Kwargs kwargs,
+                   std::vector<TensorType> types) {
+  build();
   changed_ = true;
   note(from);
   ir::Origin origin = from.origin;
   origin.from = {from.id};
   origin.rule = rule_;
   if (decomposes_ && origin.op.empty()) origin.op = from.op;
-  auto types = this->types(op, args, kwargs);
-  VITRINE_CHECK(types.ok(), "%" + from.name + ": " + (types.ok() ? "" : op + ": " + types.error().what));
-  return builder_.op(op, std::move(args), types.take(), std::move(origin), std::move(kwargs));
+  return builder_.op(op, std::move(args), std::move(types), std::move(origin), std::move(kwargs));
 }
 
 GraphPtr Rewriter::finish() {

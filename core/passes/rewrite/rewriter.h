@@ -62,6 +62,9 @@ class Rewriter {
 
   // A new node that stands for `from`; values in args are of the new graph.
   Ref emit(const Node& from, const std::string& op, std::vector<Arg> args, Kwargs kwargs = {});
+  // The same of an operator without types in the table.
+  Ref emit(const Node& from, const std::string& op, std::vector<Arg> args, Kwargs kwargs,
+           std::vector<TensorType> types);
   // A new value is computed with the work of this old node in it, which nobody reads any more.
   void absorb(Ref fresh, const Node& old);
 

@@ -1,0 +1,278 @@
+#include "core/passes/library_calls/fuse_attention.h"
+
+#include <limits>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/passes/decompose/index_values.h"
+#include "core/passes/library_calls/written_attention.h"
+#include "core/passes/rewrite/rewriter.h"
+#include "core/passes/rewrite/storage.h"
+
+namespace vitrine::passes {
+
+namespace {
+
+using ir::Dims;
+using ir::DType;
+using ir::Sym;
+using HasGradient = std::function<bool(Ref)>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kFarBelow = -1e9, kLeastHalf = -65504;
+// Below so many scores a head, kernels of ours are faster.
+constexpr int64_t kFewScores = 64 * 64;
+
+// Whether every row has a place whose test is not negative.
+bool sees_in_each_row(const Linear& test, const Dims& sizes, bool where_negative) {
+  Linear t = test;
+  if (where_negative) {
+    t.start = -t.start - 1;
+    for (Sym& step : t.steps) step = -step;
+  }
+  const size_t last = t.steps.size() - 1;
+  Linear rows = t;
+  rows.steps[last] = 0;
+  int64_t least = range_of(rows, sizes).least;
+  const int64_t step = t.steps[last];
+  if (step > 0 && !sizes[last].symbolic()) least += step * (sizes[last].hint() - 1);
+  return least >= 0;
+}
+
+class AttentionFuser {
+ public:
+  AttentionFuser(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, const HasGradient* gradients)
+      : graph_(graph),
+        storages_(*graph),
+        values_([&](NodeId id) { return graph->find(id); }, [&](NodeId id) { return storages_.written(id); }),
+        gradients_(gradients),
+        out_(graph, ids, "fuse_attention") {}
+
+  GraphPtr run() {
+    const AttentionFinder finder(*graph_);
+    std::unordered_map<NodeId, WrittenAttention> found;
+    std::unordered_set<NodeId> gone;
+    for (const Node& node : graph_->nodes()) {
+      auto attention = finder.ended_by(node);
+      if (!attention || !fuses(node, *attention) || !out_.may_rewrite(node)) continue;
+      gone.insert(attention->between.begin(), attention->between.end());
+      found.emplace(node.id, std::move(*attention));
+    }
+    if (found.empty()) return graph_;
+    for (const Node& node : graph_->nodes()) {
+      const auto attention = found.find(node.id);
+      if (attention != found.end())
+        write(node, attention->second);
+      else if (gone.contains(node.id) || finder.is_unused(node))
+        out_.drop(node);
+      else
+        out_.keep(node);
+    }
+    return out_.finish();
+  }
+
+ private:
+  const TensorType& old(Ref r) const { return out_.old_type(r); }
+
+  bool fuses(const Node& product, const WrittenAttention& a) {
+    const TensorType &query = old(a.query), &key = old(a.key), &value = old(a.value);
+    if (product.type().numel() == 0 || query.numel() == 0 || key.numel() == 0) return false;
+    const size_t rank = query.sizes.size();
+    if (key.sizes.size() != rank || value.sizes.size() != rank) return false;
+    if (!query.sizes.back().same(value.sizes.back())) return false;
+    if (query.device != value.device || query.device != key.device) return false;
+    if (query.device.is_cuda() && query.dtype == DType::f64) return false;
+    if (gradients_ && query.device.is_cuda()) return false;
+    const Sym scores = a.length * a.places;
+    if (scores.hint() < kFewScores && query.device.is_cpu()) return false;
+    for (Ref r : {a.query, a.key, a.value})
+      if (storages_.written(r.node)) return false;
+    return masks_fuse(a, query);
+  }
+
+  bool masks_fuse(const WrittenAttention& a, const TensorType& query) {
+    bool finite_fill = false, added = false;
+    for (const WrittenMask& m : a.masks) {
+      const TensorType& type = old(m.tensor);
+      if (storages_.written(m.tensor.node) || !fits(a, m)) return false;
+      if (gradients_ && (*gradients_)(m.tensor)) return false;
+      if (!m.fills && !adds(type, query)) return false;
+      if (m.fills && !hides(*m.fills, query.dtype)) return false;
+      const bool finite = m.fills && *m.fills != -kInfinity;
+      if (finite && m.fills != a.masks.front().fills) return false;
+      (finite ? finite_fill : added) = true;
+    }
+    if (finite_fill && added) return false;
+    return !gradients_ || finite_fill || rows_see(a);
+  }
+
+  // The number may be added to the scores as PyTorch's attention adds it.
+  static bool adds(const TensorType& mask, const TensorType& query) {
+    if (mask.dtype == query.dtype || ir::is_integer(mask.dtype) || mask.dtype == DType::b1) return true;
+    return mask.dtype == DType::f32 && query.device.is_cpu();
+  }
+  static bool hides(double fills, DType dtype) {
+    return fills <= kFarBelow || (dtype == DType::f16 && fills == kLeastHalf);
+  }
+  // The mask can be laid along batch, heads, rows and places.
+  bool fits(const WrittenAttention& a, const WrittenMask& m) const {
+    if (m.rank == a.batch.size() + 2) return true;
+    const Dims& sizes = old(m.tensor).sizes;
+    return m.rank == 3 && a.batch.size() == 2 && (sizes.size() < 3 || sizes[0].same(1));
+  }
+
+  // The mask tells by its places that each row sees one, or it hides none.
+  bool rows_see(const WrittenAttention& a) {
+    if (a.masks.empty()) return true;
+    if (a.masks.size() > 1) return false;
+    const WrittenMask& m = a.masks.front();
+    const IndexValue value = values_.of(m.tensor);
+    const auto hidden = [&](double n) { return m.fills ? (n != 0) != m.shows : n == -kInfinity; };
+    if (const double* n = std::get_if<double>(&value)) return !hidden(*n);
+    const Choice* choice = std::get_if<Choice>(&value);
+    if (!choice || choice->test.steps.empty()) return false;
+    if (!hidden(choice->yes) && !hidden(choice->no)) return true;
+    if (hidden(choice->yes) && hidden(choice->no)) return false;
+    return sees_in_each_row(choice->test, old(m.tensor).sizes, hidden(choice->yes));
+  }
+
+  Ref op(const char* name, std::vector<Arg> args, Kwargs kwargs = {}) {
+    return out_.emit(*from_, name, std::move(args), std::move(kwargs));
+  }
+  Ref contiguous(Ref r) {
+    return out_.type(r).is_contiguous() && out_.type(r).offset.same(0)
+               ? r
+               : op("aten.clone.default", {r}, {{"memory_format", Arg(ir::Word{"torch.contiguous_format"})}});
+  }
+  Ref number(double value, DType dtype) {
+    const ir::Word device{from_->type().device.text()};
+    return op("aten.full.default", {Arg(std::vector<Arg>{}), Arg(value)},
+              {{"dtype", Arg(dtype)}, {"device", Arg(device)}});
+  }
+
+  // (batch, heads, rows, columns), from before the copies that a product of many matrices asks for.
+  Ref with_heads(const WrittenAttention& a, Ref old_value) {
+    Ref r = old_value;
+    if (a.batch.size() == 2) {
+      r = before_copies(a, r);
+      Ref fresh = out_.mapped(r).as<Ref>();
+      if (out_.type(fresh).sizes.size() == 4) return fresh;
+      const Dims& sizes = out_.type(fresh).sizes;
+      return op("aten.view.default", {fresh, Arg::ints({a.batch[0], a.batch[1], sizes[1], sizes[2]})});
+    }
+    Ref fresh = out_.mapped(r).as<Ref>();
+    while (out_.type(fresh).sizes.size() < 4)
+      fresh = op("aten.unsqueeze.default", {fresh, Arg(out_.type(fresh).sizes.size() == 3 ? 1 : 0)});
+    return fresh;
+  }
+  Ref before_copies(const WrittenAttention& a, Ref r) const {
+    const TensorType matrices = old(r);
+    Ref at = r;
+    while (true) {
+      const Node& node = graph_->node(at.node);
+      const bool moves = node.op == "aten.view.default" || node.op == "aten._unsafe_view.default" ||
+                         node.op == "aten.clone.default" || node.op == "aten.expand.default";
+      if (!moves || !node.args.at(0).is<Ref>()) return r;
+      at = node.args[0].as<Ref>();
+      const Dims& sizes = old(at).sizes;
+      const size_t n = sizes.size();
+      if (n < 3 || storages_.written(at.node) || old(at).dtype != matrices.dtype) return r;
+      if (!sizes[n - 1].same(matrices.sizes[2]) || !sizes[n - 2].same(matrices.sizes[1])) return r;
+      if (n == 4 && sizes[0].same(a.batch[0]) && sizes[1].same(a.batch[1])) r = at;
+    }
+  }
+  // PyTorch's kernels read rows of neighbours.
+  Ref with_rows(Ref r) {
+    const TensorType& type = out_.type(r);
+    return type.strides.back().same(1) ? r : contiguous(r);
+  }
+
+  Ref laid_out(const WrittenAttention& a, const WrittenMask& m) {
+    Ref mask = out_.mapped(m.tensor).as<Ref>();
+    size_t rank = out_.type(mask).sizes.size();
+    for (; rank < m.rank; ++rank) mask = op("aten.unsqueeze.default", {mask, Arg(0)});
+    const int64_t heads = a.batch.size() == 1 ? 1 : 0;
+    for (; rank < 4; ++rank) mask = op("aten.unsqueeze.default", {mask, Arg(heads)});
+    return mask;
+  }
+
+  // What is added to the scores, in a type that PyTorch's attention takes; none: there is no mask.
+  std::optional<Ref> added(const WrittenAttention& a, DType dtype) {
+    std::optional<Ref> all;
+    for (const WrittenMask& m : a.masks) {
+      Ref mask = laid_out(a, m);
+      if (m.fills) {
+        const Ref hidden = number(-kInfinity, dtype), shown = number(0, dtype);
+        mask = op("aten.where.self", {mask, m.shows ? shown : hidden, m.shows ? hidden : shown});
+      } else if (const DType given = out_.type(mask).dtype; given != dtype && given != DType::f32) {
+        mask = op("aten._to_copy.default", {mask}, {{"dtype", Arg(dtype)}});
+      }
+      all = all ? op("aten.add.Tensor", {*all, mask}) : mask;
+    }
+    return all;
+  }
+
+  void write(const Node& product, const WrittenAttention& a) {
+    from_ = &product;
+    const DType dtype = product.type().dtype;
+    const Ref query = with_rows(with_heads(a, a.query));
+    Ref key = with_heads(a, a.key);
+    key = with_rows(op("aten.transpose.int", {key, Arg(2), Arg(3)}));
+    const Ref value = with_rows(with_heads(a, a.value));
+    const std::optional<Ref> mask = added(a, dtype);
+    Ref result = attention(product, {query, key, value}, mask, a.scale);
+    for (NodeId id : a.between) out_.absorb(result, graph_->node(id));
+    if (mask && !rows_see(a)) result = mended(a, result, *mask, value);
+    result = contiguous(result);
+    out_.change(product, "aten.view.default", {Arg(result), Arg::ints(product.type().sizes)}, {});
+  }
+
+  Ref attention(const Node& product, const std::array<Ref, 3>& factors, std::optional<Ref> mask,
+                double scale) {
+    const auto& [query, key, value] = factors;
+    if (product.type().device.is_cpu()) {
+      Kwargs kwargs = {{"scale", Arg(scale)}};
+      if (mask) kwargs.emplace(kwargs.begin(), "attn_mask", Arg(*mask));
+      return op("aten._scaled_dot_product_flash_attention_for_cpu.default", {query, key, value},
+                std::move(kwargs));
+    }
+    // As all of PyTorch's kernels lay it out.
+    TensorType type = out_.type(query);
+    const Dims& n = type.sizes;
+    type.strides = {n[1] * n[2] * n[3], n[3], n[1] * n[3], 1};
+    type.offset = 0;
+    return out_.emit(product, "aten.scaled_dot_product_attention.default",
+                     {query, key, value, mask ? Arg(*mask) : Arg(), Arg(0.0), Arg(false)},
+                     {{"scale", Arg(scale)}}, {type});
+  }
+
+  // What the written form has where a row sees no place.
+  Ref mended(const WrittenAttention& a, Ref result, Ref mask, Ref value) {
+    const Ref most = op("aten.amax.default", {mask, Arg::ints({-1}), Arg(true)});
+    const Ref none = op("aten.eq.Scalar", {most, Arg(-kInfinity)});
+    const bool finite = a.masks.front().fills && *a.masks.front().fills != -kInfinity;
+    const Ref instead = finite ? op("aten.mean.dim", {value, Arg::ints({-2}), Arg(true)})
+                               : number(std::numeric_limits<double>::quiet_NaN(), out_.type(result).dtype);
+    return op("aten.where.self", {none, instead, result});
+  }
+
+  const GraphPtr& graph_;
+  const Storages storages_;
+  IndexValues values_;
+  const HasGradient* gradients_;
+  Rewriter out_;
+  const Node* from_ = nullptr;
+};
+
+}  // namespace
+
+GraphPtr fuse_attention(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  return AttentionFuser(graph, ids, nullptr).run();
+}
+
+GraphPtr fuse_attention_to_derive(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids,
+                                  const HasGradient& has_gradient) {
+  return AttentionFuser(graph, ids, &has_gradient).run();
+}
+
+}  // namespace vitrine::passes

@@ -1,0 +1,27 @@
+// softmax(q k' * scale + mask) v, written out by the program, becomes PyTorch's attention, which holds no
+// matrix of scores. It gives what the written form gives, and where it would not, the form stays or is
+// mended:
+//  - A row that sees no place: the written form has NaN, and the mean of the values where the mask fills in a
+//    finite number. PyTorch's attention has 0. Such rows are set behind it, unless the mask tells by its
+//    places that there are none. With gradients NaN reaches everything: then such masks stay written out.
+//  - A finite number that fills in hides a place only if it is far below all scores: from -1e9 down, and the
+//    least number of half precision.
+//  - Dropout draws other numbers than PyTorch's attention: it stays written out.
+// Short rows stay, which kernels of ours compute faster. Examples: tests/golden/passes/fuse_attention.txt.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/ir/graph.h"
+
+namespace vitrine::passes {
+
+ir::GraphPtr fuse_attention(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids);
+
+// The same of a program that is to be differentiated, by operators that have a gradient rule. has_gradient:
+// whether a gradient of this value is asked for.
+ir::GraphPtr fuse_attention_to_derive(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids,
+                                      const std::function<bool(ir::Ref)>& has_gradient);
+
+}  // namespace vitrine::passes
