@@ -178,7 +178,7 @@ Result<std::shared_ptr<const Joint>> make_joint(Lowering& lowering, const std::v
   const Recording::Mark mark = r.mark();
   auto out = std::make_shared<Joint>();
   JointParts parts;
-  parts.forward = r.aten_nodes();
+  parts.forward = r.aten_nodes(), parts.followed = r.followed();
   out->reentrant = std::any_of(parts.forward.begin(), parts.forward.end(),
                                [](const ir::Node& n) { return n.origin.checkpoint.reentrant; });
   Result<std::shared_ptr<const Joint>> made = Error{};
@@ -281,21 +281,25 @@ Status JointMaker::derive(Joint& out, JointParts& parts) {
   for (const auto* tensors : {&parts.outputs, &parts.wanted})
     for (PyObject* t : *tensors)
       if (has_hook(t)) return no_joint("a tensor has a hook");
+  std::vector<ir::Node> plain = fuse_attention(parts);
   autodiff::ForwardProgram program{parts.leading, parts.tangents, parts.forward, {}, {}, {}, {}, {}};
   for (size_t i = 0; i < parts.results.size(); ++i)
     if (out.results[i].requires_grad) program.results.push_back(parts.results[i]);
   for (int i : parts.input_of) program.wanted.push_back(parts.leading[static_cast<size_t>(i)].id);
-  program.followed.insert(recording_.followed().begin(), recording_.followed().end());
+  program.followed.insert(parts.followed.begin(), parts.followed.end());
   program.borrow = [this](const autodiff::BorrowCall& call) {
     auto made = borrow_operator(call);
     if (made) drop_running_statistics(made.value().nodes);
     return made;
   };
-  parts.passed = points_passed(parts, wanted_of(out), recording_.followed());
+  parts.passed = points_passed(parts, wanted_of(out), parts.followed);
   keep_passed(parts);
   for (const JointParts::Point& point : parts.points) program.points.push_back(point.value);
   auto made = autodiff::derive(program, recording_.ids());
-  if (!made) return made.error();
+  if (!made) {
+    if (!plain.empty()) parts.forward = std::move(plain), parts.followed = recording_.followed();
+    return made.error();
+  }
   for (size_t i = 0; i < parts.points.size(); ++i) {
     parts.points[i].whole = made.value().points[i];
     parts.points[i].before = made.value().before[i];
@@ -403,7 +407,7 @@ Status JointMaker::join(const std::vector<PyObject*>& results, const ViewReplay&
   if (Status error = cut(out, parts)) return no_joint(error->what);
   out.readers = out.cut.backward ? out.cut.readers : autodiff::readers_of(*out.halves.backward, ends);
   if (out.borrowed.empty() || !out.cut.backward)
-    out.conflicts = shared_saves(parts, wanted_of(out), recording_.followed(), out.borrowed.empty(),
+    out.conflicts = shared_saves(parts, wanted_of(out), parts.followed, out.borrowed.empty(),
                                  out.cut.backward != nullptr);
   return {};
 }

@@ -2,6 +2,7 @@
 // shared_saves.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "core/autodiff/derive.h"
@@ -14,6 +15,7 @@ namespace vitrine::torch_api {
 struct JointParts {
   std::vector<ir::Node> leading, forward, tangents, backward;  // leading: inputs and constants
   std::vector<ir::Ref> results, gradients;
+  std::map<ir::NodeId, std::vector<bool>> followed;  // Recording::followed(), of `forward`
   // Fake tensors: results that require grad, the gradients that they get, and the inputs that want one.
   std::vector<PyObject*> outputs, wanted;
   std::vector<PyRef> given;
@@ -56,6 +58,9 @@ class JointMaker {
   // What PyTorch's own backward (vitrine._autograd.training.Borrowed) says of the points.
   void note_points(PyObject* borrowed, Joint& out, JointParts& parts);
   Status cut(Joint& out, JointParts& parts);
+  // Attention that the program writes out becomes one operator. Returns the forward program as it was; empty:
+  // nothing changed.
+  std::vector<ir::Node> fuse_attention(JointParts& parts);
   // By the gradient rules. Errors: what they do not cover.
   Status derive(Joint& out, JointParts& parts);
   // PyTorch's backward of one operator, run over fake tensors of its own; the recording stays as it is.
