@@ -14,6 +14,7 @@ enum class Gradients : uint8_t { own, borrowed };
 struct GradientWishes {
   Gradients who = Gradients::own;
   autodiff::Pins pins;
+  bool fuses_attention = true;  // the pass of this name is not switched off
   bool operator==(const GradientWishes&) const = default;
 };
 

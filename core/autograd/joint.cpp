@@ -276,12 +276,12 @@ static bool writes_saved(const JointParts& parts) {
   return writes;
 }
 
-Status JointMaker::derive(Joint& out, JointParts& parts) {
+Status JointMaker::derive(const GradientWishes& how, Joint& out, JointParts& parts) {
   if (writes_saved(parts)) return no_joint("what an operator has saved is written to");
   for (const auto* tensors : {&parts.outputs, &parts.wanted})
     for (PyObject* t : *tensors)
       if (has_hook(t)) return no_joint("a tensor has a hook");
-  std::vector<ir::Node> plain = fuse_attention(parts);
+  std::vector<ir::Node> plain = how.fuses_attention ? fuse_attention(parts) : std::vector<ir::Node>();
   autodiff::ForwardProgram program{parts.leading, parts.tangents, parts.forward, {}, {}, {}, {}, {}};
   for (size_t i = 0; i < parts.results.size(); ++i)
     if (out.results[i].requires_grad) program.results.push_back(parts.results[i]);
@@ -379,7 +379,7 @@ Status JointMaker::join(const std::vector<PyObject*>& results, const ViewReplay&
   if (!views.as_they_are && !own.empty()) return no_joint("a result is a view, and " + own);
   Status ours = how.who != Gradients::own ? Status(Error{"borrowed gradients were asked for"})
                 : !own.empty()            ? Status(Error{own})
-                                          : derive(out, parts);
+                                          : derive(how, out, parts);
   if (ours) {
     out.borrowed = ours->what;
     find_points(results, views, parts);

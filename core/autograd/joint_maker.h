@@ -62,7 +62,7 @@ class JointMaker {
   // nothing changed.
   std::vector<ir::Node> fuse_attention(JointParts& parts);
   // By the gradient rules. Errors: what they do not cover.
-  Status derive(Joint& out, JointParts& parts);
+  Status derive(const GradientWishes& how, Joint& out, JointParts& parts);
   // PyTorch's backward of one operator, run over fake tensors of its own; the recording stays as it is.
   Result<autodiff::Borrowed> borrow_operator(const autodiff::BorrowCall& call);
   // Runs PyTorch's backward over the fake tensors, which continues the graph.

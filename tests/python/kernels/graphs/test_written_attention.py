@@ -235,3 +235,11 @@ def test_any_length():
     for length in (64, 65, 100, 130, 257, 300):
         args = inputs(length=length)
         torch.testing.assert_close(compiled(*args), triangle(*args))
+
+
+@pytest.mark.parametrize("gradients_asked_for", [False, True])
+def test_it_can_be_switched_off(gradients_asked_for, tmp_path):
+    args = inputs(requires_grad=True) if gradients_asked_for else inputs()
+    with recorded(tmp_path) as session:
+        vitrine.compile(plain, options={"disabled_passes": ["fuse_attention"]})(*args)
+    assert not any("scaled_dot_product" in (n["op"] or "") for n in session.rows("node"))
