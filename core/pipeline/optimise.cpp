@@ -62,6 +62,14 @@ std::string became(const ir::Node& node, const std::string& made, const ir::Grap
   return made.empty() ? node.name + " removed" : node.name + " → " + made;
 }
 
+// Behind the last row that has the name, or is of the stage.
+bool runs_behind(std::string_view after, const Row& row) {
+  const Row* last = nullptr;
+  for (const Row& each : rows())
+    if (each.pass && (each.name == after || each.stage == after)) last = &each;
+  return last == &row;
+}
+
 struct StageClock {
   std::string name;
   int64_t start_ns = 0;
@@ -95,6 +103,7 @@ class Runner {
       std::optional<ir::SymPlace> place;
       if (symbols_) place.emplace(*symbols_, "pass " + std::string(pass.name));
       if (auto error = step(pass)) return *error;
+      if (options_.user) user_passes(pass);
       if (options_.stop_after == pass.name) break;
     }
     end_stage();
@@ -127,14 +136,37 @@ class Runner {
       const Id snapshot = recorder_->graph(graph_, std::string(pass.name), sentence(pass, count, disabled),
                                            graph_ != before, start, duration);
       const auto noted = ids_->bisect->take_noted();
-      if (graph_ != before) record_rewrites(pass, *before, snapshot, noted, known, start);
+      if (graph_ != before) record_rewrites(pass.name, *before, snapshot, noted, known, start);
     }
     if (options_.after) options_.after(pass, graph_);
     return graph_ == before ? Status{} : verify("pass " + std::string(pass.name));
   }
 
+  // Those that the user wants behind this row. One that fails is left out, and told of.
+  void user_passes(const Row& row) {
+    for (const UserPass& pass : *options_.user) {
+      if (!runs_behind(pass.after, row)) continue;
+      const GraphPtr before = graph_;
+      const int64_t start = monotonic_ns();
+      Result<GraphPtr> made = run_user_pass(pass, before, ids_);
+      const int64_t duration = monotonic_ns() - start;
+      if (made)
+        graph_ = made.take();
+      else if (options_.user_failed)
+        options_.user_failed(made.error());
+      if (!recorder_) continue;
+      const auto known = recorder_->entities();
+      const int64_t count = graph_ == before ? 0 : std::max<int64_t>(rewrites(*before, *graph_), 1);
+      const Row as_row{pass.name, row.stage, nullptr, nullptr, nullptr, "", "a pass of your own"};
+      const std::string told = made ? sentence(as_row, count, false) : "failed: " + made.error().what;
+      const Id snapshot = recorder_->graph(graph_, pass.name, told, graph_ != before, start, duration);
+      if (graph_ != before)
+        record_rewrites(pass.name, *before, snapshot, ids_->bisect->take_noted(), known, start);
+    }
+  }
+
   // Those that the pass noted, in order, and then what it changed besides.
-  void record_rewrites(const Row& pass, const ir::Graph& before, Id snapshot,
+  void record_rewrites(std::string_view pass, const ir::Graph& before, Id snapshot,
                        const std::vector<OptBisect::Rewritten>& noted,
                        const std::unordered_map<ir::NodeId, Id>& known, int64_t start) {
     std::set<ir::NodeId> told;
@@ -155,7 +187,7 @@ class Runner {
     };
     for (const OptBisect::Rewritten& one : noted)
       if (const ir::Node* node = before.find(one.node)) put(*node, one.rule, one.at_ns);
-    for (const ir::Node& node : before.nodes()) put(node, std::string(pass.name), 0);
+    for (const ir::Node& node : before.nodes()) put(node, std::string(pass), 0);
   }
 
   // A pass that asks for each of its rewrites is not asked for as a whole.
@@ -180,6 +212,7 @@ class Runner {
 
   void begin_stage(const std::string& name) { stage_ = {name, monotonic_ns()}; }
   void end_stage() {
+    if (options_.stage_done) options_.stage_done(graph_);
     if (!recorder_) return;
     recorder_->stage(stage_.name, "ok", static_cast<int64_t>(graph_->operators()), stage_.start_ns,
                      monotonic_ns() - stage_.start_ns);

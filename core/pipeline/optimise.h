@@ -8,6 +8,7 @@
 #include "core/base/result.h"
 #include "core/ir/recorder.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/user_pass.h"
 
 namespace vitrine::pipeline {
 
@@ -20,6 +21,10 @@ struct PassOptions {
   std::shared_ptr<const codegen::Faults> faults;  // may be null
   std::function<bool()> cancelled;                // polled before each pass
   std::function<void(const Row&, const ir::GraphPtr&)> after;  // sees each pass's result; may be empty
+  std::shared_ptr<const UserPasses> user;                      // may be null
+  // Hears what was wrong with a pass of the user's; the graph goes on without it. May be empty.
+  std::function<void(const Error&)> user_failed;
+  std::function<void(const ir::GraphPtr&)> stage_done;  // sees the last graph of each stage; may be empty
 };
 
 // Records every snapshot, the ATen graph first, and a row a stage. Errors: cancelled; a broken law or an

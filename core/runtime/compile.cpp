@@ -78,6 +78,10 @@ class Compilation {
     problem.reproducer = write_graph_reproducer(options_.cache_dir, *aten_, problem.text);
     problems_.push_back(std::move(problem));
   }
+  void user_failed(const Error& error) {
+    const std::string place = error.where.empty() ? "" : " It is at " + error.where + ".";
+    problems_.push_back({error.what, "The graph is compiled without it." + place, "", ""});
+  }
   static Error cancelled_error() { return Error{"the compilation was cancelled"}; }
 
   // Nothing: cancelled, or a pass failed and problems_ say so.
@@ -88,6 +92,9 @@ class Compilation {
     how.cancelled = cancelled_;
     how.bisect = options_.bisect;
     how.faults = options_.faults;
+    how.user = options_.user_passes;
+    how.user_failed = [this](const Error& error) { user_failed(error); };
+    if (options_.stages) how.stage_done = *options_.stages;
     aten_recorded_ = true;
     auto graph = pipeline::optimise(aten_, how, recorder_);
     if (graph) return graph.take();
@@ -445,8 +452,8 @@ std::shared_ptr<SizedPlans> compile_sized(const ir::GraphPtr& aten, const ir::Sy
                                           const CompileOptions& options,
                                           const std::function<bool()>& cancelled,
                                           std::vector<Problem>& problems) {
-  if (!options.fuse || options.watched)
-    return nullptr;  // whose values are asked for is compiled for its sizes
+  // Whose values are asked for is compiled for its sizes; so is what passes of the user's see.
+  if (!options.fuse || options.watched || options.user_passes || options.stages) return nullptr;
   Compilation compilation(aten, options, nullptr, cancelled);
   auto plans = compilation.run_sized(table);
   problems = compilation.problems();

@@ -14,6 +14,7 @@
 #include "core/codegen/schedule/fault.h"
 #include "core/ir/graph.h"
 #include "core/ir/recorder.h"
+#include "core/pipeline/user_pass.h"
 #include "core/runtime/problem.h"
 #include "core/session/rows.h"
 
@@ -34,6 +35,9 @@ struct KeptPrograms {
 
 class ArenaPool;  // core/runtime/arena_pool.h
 std::shared_ptr<ArenaPool> new_arena_pool();
+
+// The graph of a stage is made: its last one.
+using StageObserver = std::function<void(const ir::GraphPtr& graph)>;
 
 class Plan;
 // A plan is about to run for the first time. graph: what it was compiled from; inputs: borrowed.
@@ -77,7 +81,9 @@ struct CompileOptions {
   std::shared_ptr<const codegen::Faults> faults;       // for tests; may be null
   bool watched = false;                                // the plan can tell the value of each buffer
   std::shared_ptr<const PlanObserver>
-      observer;        // of a plan that is watched: sees the first run of each plan; may be null
+      observer;  // of a plan that is watched: sees the first run of each plan; may be null
+  std::shared_ptr<const pipeline::UserPasses> user_passes;  // may be null: none
+  std::shared_ptr<const StageObserver> stages;              // may be null
   std::string target;  // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
   std::string place;   // whose graph it is, for people: "Model.forward, backward"
   std::shared_ptr<KeptPrograms> kept;  // counts; may be null

@@ -80,9 +80,11 @@ void add_options(KeyLines& out, const CompileOptions& options) {
   // graphs, disabled_passes: with what they become. versions: counted anew. The others say where things lie.
   const auto& [mode, fuse, verify, disabled_passes, products, freezing, lanes, cache_dir, threads, sizes,
                kernel_compiler, nvrtc, nvdisasm, graphs, kept_results, is_backward, versions, trains, arenas,
-               tuning_seconds, tuning_ns, edited, bisect, faults, watched, observer, target, place, kept,
-               tell_kept] = options;
+               tuning_seconds, tuning_ns, edited, bisect, faults, watched, observer, user_passes, stages,
+               target, place, kept, tell_kept] = options;
   out.add("mode", mode).add("products", products).add("freezing", freezing).add("graphs", graphs);
+  for (const pipeline::UserPass& pass : user_passes ? *user_passes : pipeline::UserPasses())
+    out.add("user_pass", pass.name + " after " + pass.after + ", " + sha256_hex(pass.key).substr(0, 16));
   out.add("kept_results", kept_results).add("is_backward", is_backward).add("trains", trains);
 }
 
@@ -142,6 +144,9 @@ std::string why_not_kept(const ir::Graph& aten, const CompileOptions& options) {
   if (options.verify) return "the graph is verified after each pass";
   if (options.edited) return "kernels are edited";
   if (options.bisect || options.faults) return "the compiler is being looked into";
+  if (options.stages) return "its stages are looked at";
+  for (const pipeline::UserPass& pass : options.user_passes ? *options.user_passes : pipeline::UserPasses())
+    if (pass.key.empty()) return "the pass " + pass.name + " of the user's has no key";
   if (!options.target.empty()) return "it is compiled for a GPU";
   for (const ir::Node& node : aten.nodes())
     for (const ir::TensorType& type : node.outputs)

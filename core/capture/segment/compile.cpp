@@ -282,6 +282,10 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
     return;
   }
   ir::Recorder* recorder = record ? record->recorder.get() : nullptr;
+  if (options.stages && instance.joint) {
+    if (instance.graphs.aten) (*options.stages)(instance.graphs.aten);
+    (*options.stages)(instance.joint->whole().joint);
+  }
   bool interrupted = false;  // by a signal while the compilers are at work
   auto cancelled = [&] {
     interrupted = interrupted || SignalsAside::handle();

@@ -119,6 +119,8 @@ runtime::CompileOptions Engine::compile_options(const CallSettings& settings) co
   options.faults = config.faults;
   options.observer = config.observer;
   options.watched = config.observer != nullptr;
+  options.user_passes = config.user_passes;
+  options.stages = config.stages;
   options.nvrtc = config.nvrtc;
   options.nvdisasm = config.nvdisasm;
   options.disabled_passes = settings.disabled_passes;

@@ -64,7 +64,9 @@ struct Config {
   std::shared_ptr<const codegen::EditedTexts> edited;  // kernels that a person has written anew; may be null
   std::shared_ptr<OptBisect> bisect;                   // what may be applied; null: all
   std::shared_ptr<const codegen::Faults> faults;       // for tests; may be null
-  std::shared_ptr<const runtime::PlanObserver> observer;  // sees the first run of each plan; may be null
+  std::shared_ptr<const runtime::PlanObserver> observer;    // sees the first run of each plan; may be null
+  std::shared_ptr<const pipeline::UserPasses> user_passes;  // may be null: none
+  std::shared_ptr<const runtime::StageObserver> stages;     // sees the graph of each stage; may be null
   bool check = false;  // compare every compiled graph with eager at each call
 };
 

@@ -29,6 +29,7 @@ if "numpy" in sys.modules:
 
 from vitrine import config  # noqa: E402
 from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
+from vitrine._graphs import graph, register_pass
 from vitrine._engine import __version__ as __version__  # noqa: E402
 from vitrine._errors import ConstraintViolationError, GraphBreakError, RecompileLimitError, VitrineWarning  # noqa: E402
 from vitrine._module import OptimizedModule  # noqa: E402
@@ -44,13 +45,23 @@ __all__ = [
     "config",
     "disable",
     "explain",
+    "graph",
     "is_compiling",
     "mark_dynamic",
     "mark_static",
     "mark_unbacked",
     "maybe_mark_dynamic",
+    "register_pass",
     "reset",
 ]
+
+
+def load_ipython_extension(shell) -> None:
+    """``%load_ext vitrine`` in a notebook: the cell magic ``%%vitrine``."""
+    from vitrine import _notebook
+
+    _notebook.load(shell)
+
 
 from vitrine import _trace as _trace  # noqa: E402 (all that it records with is there by now)
 
