@@ -7,6 +7,7 @@
 
 #include "app/cli/run_command.h"
 #include "app/importing/importing.h"
+#include "core/base/runnable.h"
 #include "core/base/sha256.h"
 
 namespace vitrine::cli {
@@ -50,7 +51,7 @@ int import_command(const std::string& path, const std::string& output) {
 
 std::string session_for(const std::string& path) {
   std::error_code ignored;
-  if (path.ends_with(".vitrine") || path.ends_with(".py") || !fs::exists(path, ignored) ||
+  if (path.ends_with(".vitrine") || is_runnable(path) || !fs::exists(path, ignored) ||
       !importing::can_import(path))
     return path;
   const std::string full = fs::absolute(path, ignored).lexically_normal().string();

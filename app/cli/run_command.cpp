@@ -16,6 +16,7 @@
 #include "app/cli/python_process.h"
 #include "app/cli/show.h"
 #include "core/base/last_words.h"
+#include "core/base/runnable.h"
 #include "core/base/visible.h"
 #include "core/session/abandoned.h"
 #include "core/session/recording_place.h"
@@ -291,7 +292,7 @@ int trust_command(const std::string& session) {
 
 int explain_command(const RunArguments& a) {
   std::string session = a.file;
-  const bool python = a.file.ends_with(".py");
+  const bool python = is_runnable(a.file);
   if (python) {
     session =
         (fs::temp_directory_path() / ("vitrine-explain-" + std::to_string(getpid()) + ".vitrine")).string();

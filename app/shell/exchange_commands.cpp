@@ -11,6 +11,7 @@
 #include "app/importing/importing.h"
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
+#include "core/base/runnable.h"
 #include "core/session/query/query.h"
 
 namespace vitrine::app {
@@ -142,7 +143,7 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
     if (!url.isLocalFile()) continue;
     dragged_is_none_ = false;
     const QString path = url.toLocalFile();
-    if (!path.endsWith(".py") && !path.endsWith(".vitrine")) lookAtDragged(path);
+    if (!is_runnable(path.toStdString()) && !path.endsWith(".vitrine")) lookAtDragged(path);
     return event->acceptProposedAction();
   }
 }
@@ -156,7 +157,7 @@ void MainWindow::dragMoveEvent(QDragMoveEvent* event) {
 
 void MainWindow::dropEvent(QDropEvent* event) {
   for (const QUrl& url : event->mimeData()->urls())
-    if (const QString path = url.toLocalFile(); url.isLocalFile() && path.endsWith(".py"))
+    if (const QString path = url.toLocalFile(); url.isLocalFile() && is_runnable(path.toStdString()))
       return void(openRunDialog(path));
     else if (url.isLocalFile())
       return openFile(path);

@@ -9,6 +9,7 @@
 #include "app/shell/document/settings.h"
 #include "app/shell/panes/layouts.h"
 #include "app/shell/run/reproducers.h"
+#include "core/base/runnable.h"
 #include "views/kit/session/missing.h"
 #include "views/registry.h"
 
@@ -262,7 +263,7 @@ void MainWindow::openFile(const QString& path) {
     return;
   }
   AppSettings::addRecent(path);
-  if (path.endsWith(".py"))
+  if (is_runnable(path.toStdString()))
     run_->start(path);
   else if (path.endsWith(".vitrine"))
     document_->open(path);

@@ -11,6 +11,7 @@
 #include "app/shell/compare/compare_window.h"
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
+#include "core/base/runnable.h"
 #include "views/kit/keys.h"
 
 namespace vitrine::app {
@@ -313,9 +314,9 @@ ViewHost* MainWindow::host() const {
 }
 
 void MainWindow::chooseFile() {
-  const QString path =
-      QFileDialog::getOpenFileName(this, "Open", {}, "Python files and sessions (*.py *.vitrine)");
-  if (path.endsWith(".py"))
+  const QString path = QFileDialog::getOpenFileName(
+      this, "Open", {}, "Python, notebooks, exported programs, sessions (*.py *.ipynb *.pt2 *.vitrine)");
+  if (is_runnable(path.toStdString()))
     openRunDialog(path);
   else if (!path.isEmpty())
     openFile(path);

@@ -94,6 +94,11 @@ constexpr Pausing kPausing[] = {
     {"/torch/autograd/functional.py", "jvp"},
     {"/torch/autograd/functional.py", "vhp"},
     {"/torch/autograd/functional.py", "vjp"},
+    // A notebook shows what a cell prints.
+    {"/ipykernel/iostream.py", "write"},
+    {"/ipykernel/iostream.py", "flush"},
+    {"/IPython/core/display_functions.py", "display"},
+    {"/IPython/core/interactiveshell.py", "write"},
 };
 
 bool pauses_capture(PyCodeObject* code) {
@@ -114,7 +119,7 @@ bool judge(FrameHandler& handler, CodeEntry& entry, PyObject* code) {
   const PauseCapture pause;  // a verdict may need Python code, whose frames would ask for verdicts again
   entry.judged_by = handler.policy;
   entry.pauses = pauses_capture(reinterpret_cast<PyCodeObject*>(code));
-  entry.wanted = plain && !entry.skip && handler.wants(code);
+  entry.wanted = plain && !entry.skip && !entry.pauses && handler.wants(code);
   return entry.wanted;
 }
 

@@ -412,8 +412,9 @@ void RunDialog::refresh() {
 }
 
 void RunDialog::chooseFile() {
-  const QString path = QFileDialog::getOpenFileName(this, QStringLiteral("Python file"), file_->text(),
-                                                    QStringLiteral("Python files (*.py)"));
+  const QString path = QFileDialog::getOpenFileName(
+      this, QStringLiteral("Python file"), file_->text(),
+      QStringLiteral("Python, notebooks, exported programs (*.py *.ipynb *.pt2)"));
   if (path.isEmpty()) return;
   file_->setText(path);
   readFile();

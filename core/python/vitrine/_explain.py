@@ -97,6 +97,12 @@ class Explanation:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from vitrine._notebook import explanation_page
+
+        return explanation_page(self)
+
 
 def as_pytorch_says(explanation: Explanation, graphs: list):
     """The same as what ``torch._dynamo.explain`` returns; ``graphs`` are its graphs as modules of ``torch.fx``."""

@@ -118,7 +118,15 @@ def entries_of(tree: ast.Module) -> dict:
     }
 
 
+# What runs whole, by the file's ending: what that is called, and whether it runs as a script.
+WHOLE = {".ipynb": ("the cells of the notebook", True), ".pt2": ("the exported program and its example inputs", False)}
+
+
 def read(path: str) -> dict:
+    for ending, (text, script) in WHOLE.items():
+        if path.endswith(ending):
+            row = {"name": "", "text": text, "parameters": [], "problem": ""}
+            return {"entries": [row], "script": script, "half": "", "torch_compile": script, "problem": ""}
     try:
         with tokenize.open(path) as file:
             tree = ast.parse(file.read(), path)

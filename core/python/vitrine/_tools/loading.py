@@ -270,6 +270,12 @@ def named_entry(module, path: str, name: str, specs: list[str]) -> Entry:
 def check_arguments(path: str, entry: str | None, specs: list[str]) -> None:
     """Before anything of the file runs. Raises UsageError if the arguments do not fit each other or the file, and
     LoadError if that is none."""
+    from vitrine._tools.files import exported_program, notebook
+
+    if exported_program.is_program(path):
+        return exported_program.check_arguments(path, entry, specs)
+    if notebook.is_notebook(path) and (entry or specs):
+        raise UsageError(f"--entry and --input do not go with {path}: a notebook runs as a script.", "Leave them out.")
     if not specs or entry:
         return
     if defines_inputs(module_names(parse(path))):
@@ -293,7 +299,13 @@ def defined(module, path: str, name: str):
 
 def load(path: str, entry: str | None, specs: list[str]) -> Entry | None:
     """The entry of a file; None: the file is a script, to be run as __main__. Raises LoadError."""
+    from vitrine._tools.files import exported_program, notebook
+
     check_arguments(path, entry, specs)
+    if exported_program.is_program(path):
+        return exported_program.load(path)
+    if notebook.is_notebook(path):
+        return None
     names = module_names(parse(path))
     if entry:
         return named_entry(import_file(path), path, entry, specs)

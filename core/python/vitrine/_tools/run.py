@@ -10,7 +10,6 @@ import contextlib
 import faulthandler
 import json
 import os
-import runpy
 import signal
 import sqlite3
 import sys
@@ -181,13 +180,14 @@ def run_script(options, recording) -> int:
     from vitrine import _engine
     from vitrine._tools.eager_too.record import beside, record_eager_side
     from vitrine._tools.evidence import Watch
-    from vitrine._tools.loading import LoadError, parse, raised
+    from vitrine._tools.loading import LoadError, raised
     from vitrine._tools.measuring import record_differences
+    from vitrine._tools.files.notebook import check_script, run_as_main
     from vitrine._tools.ranges import Ranges
     from vitrine.take_over import torch_compile_taken_over
     from vitrine._tools.timeline import record_script_timeline
 
-    parse(options.file)  # what cannot run at all is told as for any other file
+    check_script(options.file)  # what cannot run at all is told as for any other file
     refuse_of_a_script(options)
     run = recording.start_run(Path(options.file).name, "script", "", options.mode)
     sys.argv = [options.file, *options.script_args]
@@ -199,7 +199,7 @@ def run_script(options, recording) -> int:
     watch, ranges = Watch(), Ranges()
     try:
         with beside(options.eager_too) as noted, torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
-            runpy.run_path(options.file, run_name="__main__")
+            run_as_main(options.file, recording.report.note)
     except SystemExit as stop:
         if stop.code not in (None, 0):
             code = f"with exit status {stop.code}" if isinstance(stop.code, int) else f"saying: {stop.code}"
@@ -208,6 +208,8 @@ def run_script(options, recording) -> int:
     except KeyboardInterrupt:
         recording.end_run(run, "cancelled")
         raise
+    except LoadError as error:  # of a notebook, which says in which cell
+        failure = error
     except BaseException as error:
         failure = raised(error)
     evidence, entries = watch.evidence(), _engine.profile_take()
@@ -260,10 +262,11 @@ def nothing_compiled(path):
     """The LoadError of a script that compiled nothing, with what it may have meant."""
     from vitrine._tools.entries import half_an_entry, module_names
     from vitrine._tools.loading import LoadError, parse
+    from vitrine._tools.files.notebook import is_notebook
 
     if why := switched_off():
         return LoadError(f"Nothing was compiled: {why}.", "Unset it.")
-    half = half_an_entry(module_names(parse(path)))
+    half = "" if is_notebook(path) else half_an_entry(module_names(parse(path)))
     why = f"{half}, and" if half else "the file names no entry, and"
     return LoadError(f"Nothing was compiled: {why} as a script it called no function of vitrine.compile.", NOTHING_COMPILED)
 

@@ -4,12 +4,12 @@ what is run and where its report goes. `vitrine run --eager-too` starts it; what
 import contextlib
 import ctypes
 import json
-import runpy
 import signal
 import sys
 from pathlib import Path
 
 from vitrine._tools.evidence import Watch
+from vitrine._tools.files.notebook import run_as_main
 from vitrine._tools.ranges import Ranges
 from vitrine._tools.eager_too.modules import Modules, backward_of
 from vitrine._tools.eager_too.steps import Calls
@@ -82,7 +82,7 @@ def main() -> None:
     ended = False
     try:
         with torch_compile_taken_over() if asked["take_over"] else contextlib.nullcontext():
-            runpy.run_path(asked["file"], run_name="__main__")
+            run_as_main(asked["file"])
         ended = True
     except SystemExit as stop:
         ended = stop.code in (None, 0)

@@ -3,14 +3,14 @@
 import argparse
 import contextlib
 import os
-import runpy
 import sys
 import tempfile
 from pathlib import Path
 
 import torch
 
-from vitrine._tools.loading import LoadError, UsageError, check_arguments, load, parse, raised
+from vitrine._tools.loading import LoadError, UsageError, check_arguments, load, raised
+from vitrine._tools.files.notebook import check_script, run_as_main
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,15 +55,17 @@ def run(options) -> str:
 def run_script(options) -> None:
     from vitrine.take_over import torch_compile_taken_over
 
-    parse(options.file)
+    check_script(options.file)
     sys.argv = [options.file, *getattr(options, "script", [])]
     sys.path.insert(0, str(Path(options.file).resolve().parent))
     with torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
         try:
-            runpy.run_path(options.file, run_name="__main__")
+            run_as_main(options.file)
         except SystemExit as stop:
             if stop.code not in (None, 0):
                 raise LoadError(f"Your script ended with {stop.code}.", "It has to run to its end.") from stop
+        except LoadError:  # of a notebook
+            raise
         except Exception as error:
             raise raised(error) from error
 

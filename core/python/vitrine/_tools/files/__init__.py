@@ -1,0 +1,1 @@
+"""Files that a run takes besides Python's: notebooks, exported programs."""
