@@ -174,9 +174,23 @@ PyObject* deepcopy(PyObject* self, PyObject*) {
   return Py_NewRef(self);
 }
 
-// What inspect asks of a function, for whether it is a coroutine's or a generator's.
+// What inspect asks of a function, for whether it is a coroutine's or a generator's; of a module, what
+// torch.export asks of its forward.
 PyObject* of_wrapped(PyObject* self, void* name) {
-  return PyObject_GetAttrString(as_callable(self)->wrapped, static_cast<const char*>(name));
+  PyObject* wrapped = as_callable(self)->wrapped;
+  const char* const asked = static_cast<const char*>(name);
+  PyObject* found = PyObject_GetAttrString(wrapped, asked);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  const capture::PyRef forward(PyObject_GetAttrString(wrapped, "forward"));
+  found = forward ? PyObject_GetAttrString(forward.get(), asked) : nullptr;
+  PyErr_Clear();
+  if (!found) return PyErr_Restore(type, value, trace), nullptr;
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  return found;
 }
 
 // What wraps a function, or a method, is one to inspect, as what torch.compile returns is.

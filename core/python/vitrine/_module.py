@@ -9,6 +9,9 @@ import torch
 from vitrine import _engine
 
 
+_read_by_dynamo = torch.compiler.is_dynamo_compiling
+
+
 def leads_on(wrapper, compiled):
     """Leaves on a wrapper what torch.compile leaves on its own: by it PyTorch goes on to what was compiled, where it is asked to
     disable or compile the wrapper."""
@@ -41,6 +44,8 @@ class OptimizedModule(torch.nn.Module):
 
     def __call__(self, *args, **kwargs):
         own = self.__dict__
+        if _read_by_dynamo():  # torch.export, say: to it this module is the one that was compiled
+            return self._orig_mod(*args, **kwargs)
         if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]:
             return super().__call__(*args, **kwargs)
         return own["_compiled_call"](*args, **kwargs)
