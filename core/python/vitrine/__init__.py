@@ -29,7 +29,7 @@ if "numpy" in sys.modules:
 
 from vitrine import config  # noqa: E402
 from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
-from vitrine._graphs import graph, register_pass
+from vitrine._graphs import graph, register_pass  # noqa: E402
 from vitrine._engine import __version__ as __version__  # noqa: E402
 from vitrine._errors import ConstraintViolationError, GraphBreakError, RecompileLimitError, VitrineWarning  # noqa: E402
 from vitrine._module import OptimizedModule  # noqa: E402

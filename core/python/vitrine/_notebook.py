@@ -5,11 +5,9 @@ import contextlib
 import html
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 STYLE = "border-collapse:collapse;margin:4px 0"
 MOST_GUARDS = 200
@@ -44,16 +42,6 @@ def _break_row(number: int, reason) -> str:
 
 def _folded(title: str, text: str, is_open: bool = False) -> str:
     return f'<details{" open" if is_open else ""}><summary>{title}</summary><pre style="overflow-x:auto">{html.escape(text)}</pre></details>'
-
-
-def program(name: str) -> str | None:
-    """A program of Vitrine: of the installed package, or of the build that this package is in; else on the PATH."""
-    here = Path(__file__).resolve().parent
-    built = Path(os.environ.get("VITRINE_BUILD_DIR") or Path(sys.modules["vitrine._engine"].__file__).resolve().parents[2])
-    for folder in (here / "bin", built / "bin"):
-        if (folder / name).is_file():
-            return str(folder / name)
-    return shutil.which(name)
 
 
 def magic(line: str, cell: str, shell) -> None:
@@ -122,7 +110,9 @@ def record(path: str, run, keep: bool) -> int:
 
 def show(path: str, view: str, folder: str) -> None:
     """The summary as text, and a picture where the application is there to paint it."""
-    cli = program("vitrine")
+    from vitrine._tools.doctor import own_program
+
+    cli = own_program("vitrine")
     if cli is None:
         return print("vitrine: the command line is not installed, so there is no summary.", file=sys.stderr)
     told = subprocess.run([cli, "show", path], capture_output=True, text=True)
