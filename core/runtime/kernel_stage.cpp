@@ -69,7 +69,7 @@ class ObjectStage {
     }
     if (!lacks_.empty())
       missing_ = {"kernels cannot be compiled here: " + lacks_ + ": they run through PyTorch instead",
-                  "Look at the limits of this process (ulimit -a).", "", cause_of(lacks_)};
+                  lacks_hint_, "", cause_of(lacks_)};
     if (!missing_.text.empty() && !without_compiler(kernels, out)) out.problems.push_back(missing_);
     tell_deaths_once();
     for (ObjectWork& w : work_)
@@ -147,6 +147,7 @@ class ObjectStage {
     KernelAnswer answer = w.ticket.answer.get();
     if (answer.of_machine) {
       lacks_ = answer.error;
+      if (!answer.hint.empty()) lacks_hint_ = answer.hint;
       return;
     }
     if (answer.kind != KernelAnswer::Kind::compiled) return refuse(w, answer);
@@ -210,6 +211,7 @@ class ObjectStage {
   Status no_place_;     // of the machine: said once, not once a kernel
   Problem missing_;     // the same
   std::string lacks_;   // what the machine lacks for any kernel; the same
+  std::string lacks_hint_ = "Look at the limits of this process (ulimit -a).";
   std::shared_ptr<ObjectCache> cache_;
   std::vector<ObjectWork> work_;
   std::unordered_map<std::string, size_t> place_;  // text -> work

@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{20};  // how often a waiting thread looks at `cancelled`
 
+constexpr int kNotLoaded = 127;  // how a process ends whose libraries the loader does not find
+
 std::string describe(const siginfo_t& info) {
   if (info.si_code == CLD_EXITED) return "ended with status " + std::to_string(info.si_status);
   if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
@@ -89,7 +91,7 @@ void HelperProcess::stop() {
 }
 
 // The other end is closed, so it is ending by itself: why?
-std::string HelperProcess::reason() const {
+std::string HelperProcess::reason() {
   siginfo_t info{};
   for (int i = 0; i < 100; ++i) {
     int failed =
@@ -97,6 +99,7 @@ std::string HelperProcess::reason() const {
     if (failed != 0 || info.si_pid != 0) break;
     usleep(1000);
   }
+  lacks_library_ = info.si_pid != 0 && info.si_code == CLD_EXITED && info.si_status == kNotLoaded;
   return info.si_pid != 0 ? describe(info) : "stopped answering";
 }
 

@@ -29,17 +29,19 @@ class HelperProcess {
   Outcome ask(const std::string& frame, std::chrono::milliseconds timeout, const std::atomic<bool>& cancelled,
               std::string& answer);
   const std::string& how_it_ended() const { return how_it_ended_; }
-  void stop();  // at once
+  bool lacks_library() const { return lacks_library_; }  // it ended because a shared library is missing
+  void stop();                                           // at once
 
  private:
   Outcome wait_for(size_t bytes, Clock::time_point deadline, const std::atomic<bool>& cancelled,
                    std::string& buffer);
 
-  std::string reason() const;
+  std::string reason();
 
   pid_t pid_ = -1;
   int socket_ = -1, pidfd_ = -1;
   std::string how_it_ended_;
+  bool lacks_library_ = false;
 };
 
 }  // namespace vitrine::runtime

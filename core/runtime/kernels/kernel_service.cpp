@@ -161,6 +161,13 @@ KernelAnswer KernelService::compile(HelperProcess& helper, Job& job, size_t work
                      job.request.label;
       return answer;
     }
+    if (outcome == HelperOutcome::died && helper.lacks_library()) {
+      answer.error =
+          "vitrine-cc, the kernel compiler, does not start, since a shared library that it needs is missing";
+      answer.hint = "`vitrine doctor` names it; install the libraries of Clang and LLVM 19.";
+      answer.of_machine = true;
+      return answer;
+    }
     if (outcome == HelperOutcome::died) {
       answer.error = "vitrine-cc " + helper.how_it_ended() + " while it compiled " + job.request.label;
       continue;

@@ -29,6 +29,7 @@ struct KernelAnswer {
   Kind kind = Kind::failed;
   std::string error;        // one sentence, unless compiled
   bool of_machine = false;  // not compiled, and any other kernel would fare the same here
+  std::string hint;         // what to do about what is of the machine; may be empty
   kernel_compiler::Response response;
   int64_t wall_ns = 0;  // in the queue and in the helper
 };

@@ -162,3 +162,13 @@ def test_several_numbers_need_one(tmp_path):
     t = torch.tensor([7.0, 8.0])
     _engine.plan_run(plan, [torch.tensor(3.0), t, torch.tensor(0.01, dtype=torch.float64)])
     assert t.tolist() == [8, 9]
+
+
+def test_a_compiler_whose_libraries_are_missing_is_told_of_once(tmp_path):
+    compiler = tmp_path / "vitrine-cc"
+    compiler.write_text("#!/bin/sh\nexit 127\n")  # as the loader ends a program
+    compiler.chmod(0o755)
+    plan = _engine.plan_compile(TWO, True, "", str(compiler))
+    (problem,) = _engine.plan_facts(plan)["problems"]
+    assert "does not start, since a shared library that it needs is missing" in str(problem)
+    check_two(plan)
