@@ -167,6 +167,28 @@ class TestRunDialog : public fixture::WindowTest {
     QVERIFY(readAll(folder_.filePath("asked")).contains("--entry=Block"));
   }
 
+  void notebooksAndExportedProgramsRunWhole() {
+    for (const auto& [name, text] : {std::pair("book.ipynb", "the cells of the notebook"),
+                                     std::pair("model.pt2", "the exported program and its example inputs")}) {
+      const QString path = folder_.filePath(name);
+      QVERIFY(write(path, "{}"));
+      MainWindow window;
+      window.show();
+      drop(window, path);
+      RunDialog* dialog = window.findChild<RunDialog*>();
+      QVERIFY(dialog);
+      read(*dialog);
+      auto* entries = field<QComboBox>(*dialog, "Entry");
+      QCOMPARE(entries->count(), 1);
+      QCOMPARE(entries->itemText(0), QString(text));
+      QCOMPARE(dialog->problem(), QString());
+      dialog->reject();
+      window.openFile(path);
+      QTRY_VERIFY(!window.runs()->running() && window.document()->session());
+      QVERIFY(readAll(folder_.filePath("asked")).startsWith(path));
+    }
+  }
+
   void aDroppedPythonFileOpensTheDialogAndASessionItsWindow() {
     MainWindow window;
     window.show();
