@@ -71,6 +71,19 @@ def test_keyword_and_nested_arguments_keep_their_structure():
     torch.testing.assert_close(graph(*given[0], **given[1]), f(*given[0], **given[1]))
 
 
+def test_one_tensor_that_is_given_twice_is_two_inputs():
+    x, y = torch.randn(3), torch.randn(3)
+    graph = vitrine.graph(lambda a, b: a - b * 2, x, x)
+    torch.testing.assert_close(graph(x, y), x - y * 2)
+
+
+def test_what_is_handed_through_is_returned():
+    x, y = torch.randn(3), torch.randn(3)
+    graph = vitrine.graph(lambda a: (a + 1, a, "text"), x)
+    torch.testing.assert_close(graph(y)[0], y + 1)
+    assert graph(y)[1] is y and graph(y)[2] == "text"
+
+
 def test_operators_carry_their_values_types_and_lines():
     def f(x):
         return torch.relu(x) + 1

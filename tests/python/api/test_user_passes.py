@@ -1,5 +1,6 @@
 """``vitrine.register_pass``: passes of the user's own, in the pipeline, checked, told of, and part of what a program is kept by."""
 
+import operator
 import re
 import subprocess
 import sys
@@ -96,6 +97,40 @@ def test_results_of_operators_with_several_can_be_read():
         compiled, told = called_with(vitrine.compile(g), x)
     assert not told
     torch.testing.assert_close(compiled, torch.cos(x[:8]) * x[8:])
+
+
+def through_an_alias(module):
+    """Gives each operator its first input by another node, so that all types are made anew."""
+    for node in [n for n in module.graph.nodes if n.op == "call_function" and n.all_input_nodes and n.target is not operator.getitem]:
+        given = node.all_input_nodes[0]
+        with module.graph.inserting_before(node):
+            node.replace_input_with(given, module.graph.call_function(aten.alias.default, (given,)))
+
+
+@pytest.mark.parametrize("after", ("aten", "decompose", "optimised"))
+def test_types_of_a_whole_training_step_are_made_anew(after):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.GELU(), torch.nn.Flatten(), torch.nn.Linear(144, 8), torch.nn.LayerNorm(8))
+    x = torch.randn(2, 3, 8, 8)
+    model(x).square().sum().backward()
+    wanted = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+
+    def step():
+        vitrine.compile(model)(x).square().sum().backward()
+
+    with vitrine.register_pass(through_an_alias, after=after):
+        _, told = called_with(step)
+    assert not told
+    torch.testing.assert_close([p.grad for p in model.parameters()], wanted, atol=1e-4, rtol=1e-4)
+
+
+def test_a_pass_sees_graphs_for_a_gpu_that_is_not_here():
+    devices = set()
+    look = lambda module: devices.update(n.meta["val"].device.type for n in module.graph.nodes if isinstance(n.meta.get("val"), torch.Tensor))
+    with vitrine.register_pass(look, after="decompose", name="look"):
+        _, told = called_with(vitrine.compile(f, options={"target": "sm_90"}), torch.randn(16))
+    assert devices == {"cuda"} and not [text for text in told if "look" in text]
 
 
 def raises(module):

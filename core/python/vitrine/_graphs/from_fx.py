@@ -137,10 +137,18 @@ class Reading:
     def _tensors(self, node: fx.Node, value) -> list[torch.Tensor]:
         if not node.target._schema.returns:
             return [v for arg in node.args for v in (self._values.get(arg) if isinstance(arg, fx.Node) else None,) if isinstance(v, torch.Tensor)]
-        found = [item for item in (value if isinstance(value, (tuple, list)) else (value,)) if isinstance(item, torch.Tensor)]
+        found = [item for item in self._results(node, value) if isinstance(item, torch.Tensor)]
         if not found:
             raise NotAGraph(f"leaves {node.format_node()}, which computes no tensor: sizes are plain numbers here")
         return found
+
+    def _results(self, node: fx.Node, value) -> list:
+        """What it computes, one a tensor: the compiler's own are all that a kept node has."""
+        kinds = [str(kind.type) for kind in node.target._schema.returns]
+        if not isinstance(value, (tuple, list)) or len(kinds) == 1 or (self._is_kept(node) and value is self._given(node)):
+            return list(value) if isinstance(value, (tuple, list)) else [value]
+        with self.built.mode:  # what is not computed is an empty tensor
+            return [torch.empty(0) if item is None else item for item, kind in zip(value, kinds) if kind == "Tensor"]
 
     def _argument(self, value) -> str:
         match value:

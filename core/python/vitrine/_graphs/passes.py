@@ -37,16 +37,21 @@ class RegisteredPass:
 
     def _run(self, facts: dict):
         """What the engine asks for: None, (text, origins), or (what went wrong, where)."""
+        from vitrine._graphs.to_fx import Built
+
         try:
-            return self._made(facts)
+            built = Built(facts)
+        except Exception as error:
+            return f"was not run: torch.fx has no form of this graph: {type(error).__name__}: {error}", ""
+        try:
+            return self._made(built)
         except Exception as error:
             return self._told(error), self._where(error)
 
-    def _made(self, facts: dict):
+    def _made(self, built):
         from vitrine._graphs.from_fx import Reading
-        from vitrine._graphs.to_fx import Built
 
-        built, replaced = Built(facts), {}
+        replaced = {}
 
         def note(old, new, user):  # `new` is a name
             replaced.setdefault(new, set()).add(old.meta.get("vitrine", {}).get("name"))

@@ -22,9 +22,11 @@ class Call:
     """One call of the model: what it was given, leaf by leaf, and what it gave."""
 
     def __init__(self, model, args, kwargs):
-        self.model, self.args, self.kwargs = model, args, kwargs
+        self.model = model
         with_paths, self.spec = pytree.tree_flatten_with_path((args, kwargs))
-        self.leaves = [leaf for _, leaf in with_paths]
+        # Capture takes one tensor that is given twice for one input; the graph shall take two.
+        self.leaves = _each_its_own([leaf for _, leaf in with_paths])
+        self.args, self.kwargs = pytree.tree_unflatten(self.leaves, self.spec)
         by_place = _parameter_names(model, len(args))
         self.names = _leaf_names(by_place, [path for path, _ in with_paths])
         self.parameters = [*by_place, *kwargs]
@@ -34,6 +36,15 @@ class Call:
 
     def place_of(self, tensor) -> int | None:
         return next((i for i, leaf in enumerate(self.leaves) if leaf is tensor), None)
+
+
+def _each_its_own(leaves: list) -> list:
+    seen, out = set(), []
+    for leaf in leaves:
+        again = isinstance(leaf, torch.Tensor) and id(leaf) in seen
+        out.append(leaf.detach().clone().requires_grad_(leaf.requires_grad) if again else leaf)
+        seen.add(id(leaf))
+    return out
 
 
 def _attributes(module: torch.nn.Module) -> dict[int, str]:
@@ -69,17 +80,26 @@ def _leaf_names(by_place: list[str], paths) -> list[str]:
 
 
 class Structure:
-    """How what the model returned is made of what its graph returned; unknown where something in it came from elsewhere."""
+    """How what the model returned is made of what its graph returned and of what it was given; unknown where something in it
+    came from elsewhere."""
 
-    def __init__(self, result, results: list):
+    def __init__(self, result, results: list, call: Call):
         leaves, self.spec = pytree.tree_flatten(result)
         places = {id(value): i for i, value in reversed(list(enumerate(results)))}
-        self.leaves = [(True, places[id(leaf)]) if id(leaf) in places else (False, leaf) for leaf in leaves]
-        self.known = all(found or not isinstance(leaf, torch.Tensor) for found, leaf in self.leaves)
-        self.count = len(results)
+        self.count, self.known, self.leaves = len(results), True, []
+        for leaf in leaves:
+            if id(leaf) in places:
+                self.leaves.append(("result", places[id(leaf)]))
+            elif isinstance(leaf, torch.Tensor):
+                place = call.place_of(leaf)
+                self.leaves.append(("input", place))
+                self.known = self.known and place is not None
+            else:
+                self.leaves.append(("value", leaf))
 
-    def of(self, values):
-        return [values[value] if found else value for found, value in self.leaves]
+    def of(self, results, inputs) -> list:
+        by_kind = {"result": results, "input": inputs}
+        return [by_kind[kind][what] if kind in by_kind else what for kind, what in self.leaves]
 
 
 def bind(graph: fx.Graph, tensors: list, call: Call, structure: Structure | None, name: str, root: dict) -> fx.GraphModule:
@@ -106,7 +126,7 @@ def bind(graph: fx.Graph, tensors: list, call: Call, structure: Structure | None
             by[node] = out.node_copy(node, by.__getitem__)
     whole = structure and structure.known and structure.count == len(results) and None not in tensors
     spec = structure.spec if whole else None
-    flat = structure.of(results) if whole else results
+    flat = structure.of(results, outer) if whole else results
     if not whole or (call.is_flat and _is_plain(spec)):
         out.output(pytree.tree_unflatten(flat, spec) if whole else flat)
     else:
@@ -161,7 +181,7 @@ def captured(call: Call):
         raise ValueError("vitrine.graph: the call computes nothing with tensors, so it has no graph")
     module, inputs, results = seen[-1]
     _describe_anew(module.graph)
-    return module, inputs, Structure(explained.result, results)
+    return module, inputs, Structure(explained.result, results, call)
 
 
 def _describe_anew(graph: fx.Graph) -> None:
