@@ -112,6 +112,8 @@ def register_pass(function: Callable, *, after: str, key: str | None = None, nam
     operator must fit what it is given. A pass that raises, or leaves something else, is left out of that graph, with a
     :class:`VitrineWarning` that names it. Sizes are plain numbers in it: with a pass registered, each new size is compiled by itself.
 
+    A call that is differentiated has two graphs, forward and backward; the pass sees each by itself.
+
     What was compiled before is compiled again. Returns a :class:`RegisteredPass`, whose ``remove()`` undoes all of it.
     """
     if not callable(function):
