@@ -84,6 +84,15 @@ def test_what_is_handed_through_is_returned():
     assert graph(y)[1] is y and graph(y)[2] == "text"
 
 
+def test_results_beside_an_object_of_the_program_s_are_a_tuple():
+    class Thing:
+        pass
+
+    x = torch.randn(3)
+    (made,) = vitrine.graph(lambda a, thing=Thing(): (a + 1, thing), x)(x)  # noqa: B008
+    torch.testing.assert_close(made, x + 1)
+
+
 def test_operators_carry_their_values_types_and_lines():
     def f(x):
         return torch.relu(x) + 1

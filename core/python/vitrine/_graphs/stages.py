@@ -15,6 +15,8 @@ from vitrine import _engine
 
 # Those of the session that are graphs of operators. The halves of a training step go through the later ones each.
 STAGES = ("captured", "aten", "joint", "forward", "backward", "decomposed", "optimised", "backward.decomposed", "backward.optimised")
+# What the code of a module of torch.fx can spell.
+_SPELT = (type(None), bool, int, float, complex, str, torch.dtype, torch.device)
 DERIVED = ("joint", "forward", "backward", "backward.decomposed", "backward.optimised")
 
 
@@ -85,6 +87,7 @@ class Structure:
 
     def __init__(self, result, results: list, call: Call):
         leaves, self.spec = pytree.tree_flatten(result)
+        self.is_plain = _is_plain(result)
         places = {id(value): i for i, value in reversed(list(enumerate(results)))}
         self.count, self.known, self.leaves = len(results), True, []
         for leaf in leaves:
@@ -96,6 +99,7 @@ class Structure:
                 self.known = self.known and place is not None
             else:
                 self.leaves.append(("value", leaf))
+                self.known = self.known and type(leaf) in _SPELT
 
     def of(self, results, inputs) -> list:
         by_kind = {"result": results, "input": inputs}
@@ -127,7 +131,7 @@ def bind(graph: fx.Graph, tensors: list, call: Call, structure: Structure | None
     whole = structure and structure.known and structure.count == len(results) and None not in tensors
     spec = structure.spec if whole else None
     flat = structure.of(results, outer) if whole else results
-    if not whole or (call.is_flat and _is_plain(spec)):
+    if not whole or (call.is_flat and structure.is_plain):
         out.output(pytree.tree_unflatten(flat, spec) if whole else flat)
     else:
         out.output(flat)
@@ -135,8 +139,13 @@ def bind(graph: fx.Graph, tensors: list, call: Call, structure: Structure | None
     return fx.GraphModule(root, out, class_name=name)
 
 
-def _is_plain(spec) -> bool:
-    return spec.is_leaf() or (spec.type in (tuple, list, dict) and all(map(_is_plain, spec.children())))
+def _is_plain(result) -> bool:
+    """Whether a graph can return it as it is: nothing but tuples, lists and dicts around what is in it."""
+    if type(result) is dict:
+        return all(map(_is_plain, result.values()))
+    if type(result) in (tuple, list):
+        return all(map(_is_plain, result))
+    return pytree.tree_structure(result) == pytree.tree_structure(0)
 
 
 def _attribute(root: dict, tensor, node: fx.Node, call: Call) -> str:

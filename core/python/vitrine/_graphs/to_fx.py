@@ -10,6 +10,7 @@ import operator
 import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.passes.shape_prop import _extract_tensor_metadata
 
 
 def overload(name: str):
@@ -95,7 +96,7 @@ class Built:
             made.meta["val"] = tuple(values)
         self.values[node["name"]] = made.meta["val"]
         if isinstance(made.meta["val"], torch.Tensor):
-            made.meta["tensor_meta"] = fx.passes.shape_prop._extract_tensor_metadata(made.meta["val"])
+            made.meta["tensor_meta"] = _extract_tensor_metadata(made.meta["val"])
         if node["file"]:
             text = linecache.getline(node["file"], node["line"]).strip()
             made.meta["stack_trace"] = f'  File "{node["file"]}", line {node["line"]}' + (f"\n    {text}" if text else "")
