@@ -1,4 +1,4 @@
-// vitrine-app [FILE.vitrine | FILE.py ...]; vitrine-app --shot SESSION VIEW OUT.png.
+// vitrine-app [FILE.vitrine | FILE.py | ...]; vitrine-app --shot SESSION VIEW OUT.png.
 #include <signal.h>
 
 #include <QApplication>
@@ -53,8 +53,9 @@ int main(int argc, char** argv) {
     return std::puts("vitrine-app " VITRINE_VERSION), 0;
   if (argc > 1 && std::string_view(argv[1]) == "--shot") return shoot(argc, argv);
   if (argc > 1 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h"))
-    return std::printf("vitrine-app [--compare A B | FILE.vitrine | FILE.py ...]\n%s\n",
-                       vitrine::app::shotUsage().c_str()),
+    return std::printf(
+               "vitrine-app [--compare A B | FILE.vitrine | FILE.py | FILE.ipynb | FILE.pt2 ...]\n%s\n",
+               vitrine::app::shotUsage().c_str()),
            0;
   QApplication app(argc, argv);
   vitrine::app::applyThemeSetting();

@@ -126,7 +126,7 @@ struct CommandLine {
 void add_run(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand(
       "run", "Record a model or script: capture, compile, run, check against eager, measure");
-  c->add_option("file", t.run.file, "Python file")->required();
+  c->add_option("file", t.run.file, "Python file, notebook (.ipynb) or exported program (.pt2)")->required();
   c->add_option("-o,--output", t.run.session, "session file (default: FILE's name with .vitrine)");
   c->add_flag("--redact", t.run.redact, "keep only what can be shared: see `vitrine share`");
   c->add_flag("--watch", t.run.watch,
@@ -136,7 +136,7 @@ void add_run(CLI::App& app, CommandLine& t) {
   c->footer(
       "What stands behind -- is the script's own.\n"
       "FILE defines model and inputs, or get_model() and get_inputs(), or what --entry names; else it is a "
-      "script.\n"
+      "script. A notebook runs as a script, cell by cell; an exported program with its example inputs.\n"
       "Exit status: 0; 1 the file or the environment is at fault; 2 wrong arguments; 3 compiled and eager "
       "outputs\n"
       "differ; 130 cancelled; 128 + N when signal N ended the engine. A script that ends with a status of "
