@@ -31,8 +31,7 @@ MainWindow::MainWindow(QWidget* parent, JobRunner::Mode jobs)
   connectCommands();
   connectRun();
   addCommands();
-  actions_->fill(row_->menus);
-  Actions::addToMenu(row_->menus, "View", "Docks", docks_->toggles());
+  addMenus();
   sessionChanged();
 }
 
@@ -115,6 +114,7 @@ void MainWindow::connectParts() {
     strip_->setShown(a ? a->stage() : "", b ? b->stage() : "");
   });
   connect(palette_, &Palette::openIn, this, &MainWindow::openIn);
+  connect(palette_, &Palette::namedWanted, this, &MainWindow::showNamed);
   connect(palette_, &Palette::findWanted, this, [this](const QString& text) {
     if (host()) host()->openFind(text);
   });
@@ -231,8 +231,9 @@ void MainWindow::refreshEnabled() {
   enable("go.forward", document_->canGoForward());
   enable("file.close", open);
   enable("file.compare", open);
-  for (const char* id : {"view.query", "export.html", "export.perfetto", "export.fx", "export.kernels",
-                         "export.dot", "export.svg", "export.csv"})
+  of_session_->setEnabled(open);
+  for (const char* id : {"export.html", "export.perfetto", "export.fx", "export.kernels", "export.dot",
+                         "export.svg", "export.csv"})
     enable(id, open);
   enable("file.share", open);
   enable("run.start", run_->canRun() && !run_->running());

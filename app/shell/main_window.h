@@ -2,6 +2,7 @@
 // each other; what each does is in its own file.
 #pragma once
 
+#include <QActionGroup>
 #include <QMainWindow>
 #include <QStackedWidget>
 #include <QTimer>
@@ -83,6 +84,11 @@ class MainWindow : public QMainWindow {
   void connectParts();
   void connectCommands();
   void connectRun();
+  void addMenus();
+  void addViewMenus(QMenu* menu);
+  void showNamed(const QString& what, bool other);
+  void addFilmMenu(QMenu* menu);
+  void addLayoutMenu(QMenu* menu);
   void addCommands();
   void addStepCommands();
   void addViewCommands();
@@ -125,6 +131,7 @@ class MainWindow : public QMainWindow {
   JobRunner* jobs_;
   Document* document_;
   Actions* actions_;
+  QActionGroup* of_session_;  // entries of menus that need an open one
   MenuRow* row_;
   StageStrip* strip_;
   FilmBar* film_;

@@ -130,7 +130,6 @@ void MainWindow::addStepCommands() {
 
 void MainWindow::addViewCommands() {
   Actions& on = *actions_;
-  on.on("view.query", [this] { docks_->raise("query"); });
   auto copy = [this](CopyAs as) {
     const QString text = host() ? host()->view()->copy(as) : QString();
     if (!text.isEmpty()) QApplication::clipboard()->setText(text);

@@ -45,6 +45,16 @@ std::string naturalView(const kit::SessionData& session, Id id) {
   }
 }
 
+// What a pane is told to show a view: the stage that was asked for, else the last of the stages it can show
+// that every run has.
+std::string placeOf(const kit::ViewInfo& view, const std::string& what) {
+  if (views::viewForStage(what) == &view) return what;
+  const std::string_view stages = view.stages;
+  if (stages.find("optimised") != std::string_view::npos) return "optimised";
+  if (!stages.empty()) return std::string(stages.substr(0, stages.find(' ')));
+  return std::string("view:") + view.id;
+}
+
 }  // namespace
 
 bool MainWindow::chooseLayout(const QString& name) {
@@ -191,12 +201,15 @@ void MainWindow::showStage(const std::string& stage, bool other) {
   centre_->showStage(stage, other);
 }
 
-// In a pane that shows such a view already, else in pane B (A for the other).
+// In a pane that shows such a view already, else in pane B (A for the other). view: "" = the natural next
+// one; a stage; "view:<id>" where a stage has the same name.
 void MainWindow::openIn(Id id, const QString& view, bool other) {
   if (!document_->session()) return;
   if (id) document_->activate(id);
-  const std::string what = view.isEmpty() ? naturalView(*document_->session(), id) : view.toStdString();
-  const kit::ViewInfo* wanted = views::viewForStage(what);
+  std::string what = view.isEmpty() ? naturalView(*document_->session(), id) : view.toStdString();
+  const bool named = what.starts_with("view:");
+  if (named) what = what.substr(5);
+  const kit::ViewInfo* wanted = named ? nullptr : views::viewForStage(what);
   if (!wanted) wanted = views::viewInfo(what);
   if (!wanted) return;
   if (views::viewInfo(what) && wanted->place != kit::ViewPlace::Pane)
@@ -208,9 +221,13 @@ void MainWindow::openIn(Id id, const QString& view, bool other) {
   if (!target) {
     target = centre_->pane(other ? 'A' : 'B');
     if (!target) target = centre_->current();
-    if (target) target->show(views::viewForStage(what) ? what : "view:" + what);
+    if (target) target->show(placeOf(*wanted, what));
   }
-  if (id && target && target->host()) target->host()->view()->reveal(id);
+  if (!target) return;
+  centre_->raise(target);
+  if (!target->host()) return;
+  if (id) target->host()->view()->reveal(id);
+  if (!id) target->host()->view()->setFocus(Qt::OtherFocusReason);
 }
 
 }  // namespace vitrine::app

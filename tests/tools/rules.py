@@ -82,7 +82,7 @@ ALLOWED = {
     "app/shell/panes": [*WINDOW, "app/shell/document", "app/shell/bars"],
     "app/shell/compare": [*WINDOW, "app/shell/document", "app/shell/panes"],
     "app/shell/run": [*WINDOW, "app/shell/document", "app/bridge"],
-    "app/shell/commands": [*WINDOW, "app/shell/document"],
+    "app/shell/commands": [*WINDOW, "app/shell/document", "app/shell/panes/layouts.h"],
     "app/shell/welcome": [*WINDOW, "app/shell/document"],
     "app/shell": [*WINDOW, "app/bridge", "app/importing", "app/shell"],
     "app/importing": [*RECORDED],

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "profiler/analysis/fusion_price.h"
 #include "views/kit/selection/link_letters.h"
@@ -179,6 +180,88 @@ QString decision_subtitle(const TableScope& s) {
   return rows.empty() ? QString() : QStringLiteral("%1 considered, %2 fused").arg(rows.size()).arg(fused);
 }
 
+// What stands apart, dearest first: pairs alike are one row.
+struct Missed {
+  std::vector<Alike> rows;
+  FusionRates rates;
+};
+Missed missed_of(const TableScope& s) {
+  Missed out{alike_of(s), rates_of(s)};
+  std::erase_if(out.rows, [](const Alike& rows) { return rows[0]->verdict == "fused"; });
+  auto price = [&](const Alike& rows) {
+    const DecisionSum sum = sum_of(rows, out.rates);
+    return std::tuple(-sum.est_ns, sum.bytes, sum.launches);
+  };
+  std::stable_sort(out.rows.begin(), out.rows.end(),
+                   [&](const Alike& a, const Alike& b) { return price(a) > price(b); });
+  return out;
+}
+
+std::vector<Column> missed_columns(const TableScope& s) {
+  const Missed missed = missed_of(s);
+  const ColumnScale scale = scale_of(missed.rows, missed.rates);
+  return {{"#", 36, true},
+          {"pair", 170, false, true},
+          {"why not", 180, false, false, true},
+          {"would change it", 220, false, false, true},
+          {"source", 70, false, true},
+          {unit_title("traffic", scale.bytes), 150, true, false, false, true},
+          {"launches", 66, true},
+          {unit_title("would save, est.", scale.time), 128, true}};
+}
+
+Item missed_item(const TableScope& s, const Alike& rows, const ColumnScale& scale, int64_t rank) {
+  const Item known = decision_item(s, rows, scale);
+  const DecisionSum sum = sum_of(rows, scale.rates);
+  const QString change = q(what_would_change(*rows[0]));
+  Item item;
+  item.id = known.id;
+  Cell why = known.cells[4];
+  why.tooltip.clear();
+  Cell saved = known.cells[7];
+  saved.hollow = false;
+  item.cells = {number(rank),
+                known.cells[1],
+                why,
+                {change.isEmpty() ? unknown() : change},
+                known.cells[6],
+                saved,
+                known.cells[8],
+                {sum.est_ns != 0 ? scale.time.format(std::abs(sum.est_ns)) : unknown(), -sum.est_ns}};
+  if (rows.size() > 1)
+    for (const DecisionRow* row : rows) item.children.push_back(missed_item(s, {row}, scale, rank));
+  return item;
+}
+
+std::vector<Item> missed_rows(const TableScope& s) {
+  const Missed missed = missed_of(s);
+  const ColumnScale scale = scale_of(missed.rows, missed.rates);
+  std::vector<Item> out;
+  for (const Alike& rows : missed.rows)
+    out.push_back(missed_item(s, rows, scale, static_cast<int64_t>(out.size()) + 1));
+  return out;
+}
+
+size_t missed_count(const SessionData& data, Id compilation) {
+  auto rows = data.decisions.of(compilation);
+  return static_cast<size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const DecisionRow& d) { return d.verdict != "fused"; }));
+}
+
+QString missed_subtitle(const TableScope& s) {
+  DecisionSum sum;
+  for (const FusionRates rates = rates_of(s); const DecisionRow& row : s.data.decisions.of(s.compilation))
+    if (row.verdict != "fused") {
+      const DecisionSum one = sum_of({&row}, rates);
+      sum.bytes += one.bytes, sum.launches += one.launches, sum.est_ns += one.est_ns;
+    }
+  const size_t count = missed_count(s.data, s.compilation);
+  if (!count) return {};
+  QString out = QStringLiteral("%1 pairs, %2").arg(count).arg(bytesText(sum.bytes));
+  if (sum.est_ns < 0) out += QStringLiteral(", %1 est.").arg(timeText(-sum.est_ns));
+  return out;
+}
+
 size_t decision_count(const SessionData& data, Id compilation) {
   return data.decisions.of(compilation).size();
 }
@@ -195,5 +278,17 @@ const TableSpec kDecisionsTable{.id = "decisions",
                                 .stage = "fused",
                                 .split = 3,
                                 .count = decision_count};
+
+const TableSpec kMissedTable{
+    .id = "missed",
+    .title = "Missed fusions",
+    .columns = missed_columns,
+    .rows = missed_rows,
+    .subtitle = missed_subtitle,
+    .empty = "No missed fusions: every pair that was considered in this compilation is one kernel.",
+    .sort = 0,
+    .order = Qt::AscendingOrder,
+    .stage = "fused",
+    .count = missed_count};
 
 }  // namespace vitrine::views

@@ -7,7 +7,7 @@ namespace vitrine::views {
 
 extern const TableSpec kBreaksTable, kGuardsTable, kRecompilationsTable;  // capture_tables.cpp
 extern const TableSpec kKernelsTable, kChoicesTable;                      // kernel_table.cpp
-extern const TableSpec kDecisionsTable;                                   // decision_table.cpp
+extern const TableSpec kDecisionsTable, kMissedTable;                     // decision_table.cpp
 extern const TableSpec kLaunchesTable, kMemoryTable, kBecameTable;        // program_tables.cpp
 extern const TableSpec kSavedTable;                                       // training_tables.cpp
 extern const TableSpec kNotesTable;                                       // notes_table.cpp

@@ -81,18 +81,9 @@ void Actions::on(const QString& id, std::function<void()> act) {
   connect(action, &QAction::triggered, this, [act = std::move(act)] { act(); });
 }
 
-void Actions::addToMenu(QMenuBar* bar, const QString& menu, const QString& title,
-                        const QList<QAction*>& actions) {
-  for (QAction* action : bar->actions())
-    if (action->text() == menu && action->menu()) {
-      action->menu()->addSeparator();
-      action->menu()->addMenu(title)->addActions(actions);
-    }
-}
-
-void Actions::fill(QMenuBar* bar) const {
+void Actions::fill(QMenuBar* bar, const QHash<QString, std::function<void(QMenu*)>>& at) const {
   QHash<QString, QMenu*> menus;
-  for (const char* name : {"File", "Edit", "View", "Step", "Run", "Window", "Help"})
+  for (const char* name : {"File", "Edit", "View", "Film", "Run", "Window", "Help"})
     menus.insert(QString::fromLatin1(name), bar->addMenu(QString::fromLatin1(name)));
   for (const kit::CommandInfo& info : kit::commands()) {
     for (const QString& name : QString::fromLatin1(info.menu).split(' ', Qt::SkipEmptyParts)) {
@@ -102,6 +93,8 @@ void Actions::fill(QMenuBar* bar) const {
       if (!menu) continue;
       if (*info.id)
         menu->addAction(actions_.value(QString::fromLatin1(info.id)));
+      else if (const auto place = at.find(QString::fromLatin1(info.title)); place != at.end())
+        (*place)(menu);
       else
         menu->addSeparator();
     }

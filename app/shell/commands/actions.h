@@ -14,10 +14,8 @@ class Actions : public QObject {
   explicit Actions(QWidget* window);
   QAction* operator[](const QString& id) const { return actions_.value(id); }
   void on(const QString& id, std::function<void()> act);
-  void fill(QMenuBar* bar) const;  // every command that has a menu
-  // Below the menu of that name, a menu of its own.
-  static void addToMenu(QMenuBar* bar, const QString& menu, const QString& title,
-                        const QList<QAction*>& actions);
+  // Every command that has a menu. at: what fills the places of the table that have rows elsewhere.
+  void fill(QMenuBar* bar, const QHash<QString, std::function<void(QMenu*)>>& at) const;
   const QHash<QString, QAction*>& all() const { return actions_; }
 
   // Keys that the user gave are kept by Settings. ownerOf: the command that has the key, "" = none.

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "app/shell/commands/own_keys.h"
+#include "app/shell/panes/layouts.h"
+#include "core/session/stages.h"
 #include "views/kit/keys.h"
 #include "views/kit/painting/icons.h"
 #include "views/kit/painting/paint.h"
@@ -29,21 +31,46 @@ QString textOf(const QString& typed) {
 
 // From here on a match is what was meant: at the beginning of a word.
 constexpr int kMeant = 55;
+constexpr int kOfMenu = 50;  // the score of a command whose menu is named
 // What is put first of equal matches, in steps that no bonus of an entity reaches.
 constexpr int kFirst = 500, kLast = -10'000;
 
-// Views stand first: a person who types "memory" wants to see it.
-void addViews(std::vector<std::pair<int, PaletteRow>>& out, const QString& text) {
-  for (const kit::ViewInfo& info : views::registry()) {
-    if (std::string_view(info.id) == "skeleton") continue;
-    PaletteRow row;
-    row.icon = QString::fromLatin1(info.icon);
-    row.name = QString::fromUtf8(info.title);
-    row.context = "view";
-    row.view = QString::fromLatin1(info.id);
-    const int score = std::max(matchScore(text, row.name), matchScore(text, row.view));
-    if (score) out.emplace_back(score * 10 + (score >= kMeant ? kFirst : 0), row);
+// How well a text names what is called so, or one of the other words for it: their beginnings only.
+int namedScore(const QString& text, const QString& name, const char* words) {
+  int score = matchScore(text, name);
+  for (const QString& word : QString::fromUtf8(words).split(QStringLiteral(", "), Qt::SkipEmptyParts))
+    if (const int other = matchScore(text, word); other >= kMeant) score = std::max(score, other - 5);
+  return score;
+}
+
+// Views, stages and layouts stand first: a person who types "memory" wants to see it.
+void addNamed(std::vector<std::pair<int, PaletteRow>>& out, const QString& text) {
+  auto add = [&](int score, const QString& icon, const QString& name, const QString& context,
+                 const QString& named, int less) {
+    if (!score) return;
+    PaletteRow row{icon, name, context, {}, true, 0, {}, {}, named};
+    out.emplace_back(score * 10 + (score >= kMeant ? kFirst - less : 0), row);
+  };
+  auto words = [](std::string_view view) {
+    return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size()));
+  };
+  for (const views::ViewRow& row : views::registry()) {
+    if (!*row.menu) continue;
+    const QString title = QString::fromUtf8(row.title), id = QString::fromLatin1(row.id);
+    add(std::max(namedScore(text, title, row.words), matchScore(text, id)), QString::fromLatin1(row.icon),
+        title, QString::fromUtf8(row.about), "view:" + id, 0);
   }
+  for (const LayoutInfo& layout : layouts())
+    add(matchScore(text, layout.name), "layers", layout.name, "layout: " + layout.about,
+        "layout:" + layout.name, 1);
+  auto isView = [](std::string_view title) {
+    const auto all = views::registry();
+    return std::any_of(all.begin(), all.end(), [&](const auto& row) { return title == row.title; });
+  };
+  for (const session::StageInfo& stage : session::kStages)
+    if (!isView(stage.title))
+      add(matchScore(text, words(stage.title)), "graph", words(stage.title), "stage: " + words(stage.about),
+          "stage:" + words(stage.name), 2);
 }
 
 // Below what was not found: what was looked at.
@@ -69,14 +96,14 @@ void addCommands(std::vector<std::pair<int, PaletteRow>>& out, const Actions& ac
     QAction* action = *info.id ? actions[QString::fromLatin1(info.id)] : nullptr;
     if (!action) continue;
     const QString title = QString(action->text()).remove(QChar(0x2026));
-    const int score = matchScore(text, title);
+    // By its menu too: "film" finds what the film can do.
+    const QString menu = QString::fromLatin1(info.menu).section(' ', 0, 0).section('/', -1);
+    const int score = std::max(matchScore(text, title), matchScore(text, menu) == 100 ? kOfMenu : 0);
     if (!score) continue;
     PaletteRow row;
     row.icon = "chevron-right";
     row.name = title;
-    row.context = !action->isEnabled() ? "not available now"
-                  : explain            ? QString::fromUtf8(info.about)
-                                       : QString::fromLatin1(info.menu).section(' ', 0, 0);
+    row.context = !action->isEnabled() ? "not available now" : explain ? QString::fromUtf8(info.about) : menu;
     row.key = QString::fromLatin1(info.keys).section(' ', 0, 0);
     row.enabled = action->isEnabled();
     row.command = QString::fromLatin1(info.id);
@@ -118,7 +145,7 @@ std::vector<PaletteRow> paletteRowsOf(const kit::SessionData* session, const Act
              0,
              {},
              QStringLiteral("/%1/").arg(text)}};
-  if (session && sign.isNull() && !text.isEmpty()) addViews(found, text);
+  if (session && sign.isNull() && !text.isEmpty()) addNamed(found, text);
   for (const FoundEntity& f : things) {
     const int last = kind_of(f.id) == Kind::Guard ? kLast : 0;
     found.emplace_back(f.score + last, PaletteRow{f.icon, f.label, f.context, {}, true, f.id, {}});
@@ -202,8 +229,8 @@ void Palette::take(size_t row, bool other) {
   leave();
   if (!chosen.find.isEmpty())
     Q_EMIT findWanted(chosen.find);
-  else if (!chosen.view.isEmpty())
-    Q_EMIT openIn(0, chosen.view, other);
+  else if (!chosen.named.isEmpty())
+    Q_EMIT namedWanted(chosen.named, other);
   else if (chosen.id && other)
     Q_EMIT openIn(chosen.id, {}, true);
   else if (chosen.id)

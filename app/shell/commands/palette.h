@@ -20,7 +20,7 @@ struct PaletteRow {
   Id id = 0;        // a thing of the session, or
   QString command;  // a command, or
   QString find;     // what is looked for in the view, or
-  QString view;     // a view
+  QString named;    // "view:kernels", "stage:aten", "layout:Fusion"
 };
 
 // The rows for a text, best first. A pure function of its arguments, for tests.
@@ -43,7 +43,8 @@ class Palette : public QFrame {
   const std::vector<PaletteRow>& rows() const { return rows_; }
 
  Q_SIGNALS:
-  void openIn(vitrine::Id id, const QString& view, bool other);  // id 0: the view itself
+  void openIn(vitrine::Id id, const QString& view, bool other);
+  void namedWanted(const QString& named, bool other);
   void findWanted(const QString& text);
 
  protected:

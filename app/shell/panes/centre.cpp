@@ -147,10 +147,15 @@ void Centre::swap() {
   b->show(what);
 }
 
+void Centre::raise(Pane* pane) {
+  for (int i = 0; narrow_ && i < row_->count(); ++i)
+    if (row_->widget(i)->isAncestorOf(pane)) column_ = i;
+  refreshTabs();
+}
+
 void Centre::showStage(const std::string& stage, bool other) {
   if (Pane* pane = this->pane(other ? 'B' : 'A')) {
-    for (int i = 0; narrow_ && i < row_->count(); ++i)
-      if (row_->widget(i)->isAncestorOf(pane)) column_ = i;
+    raise(pane);
     pane->show(stage);
   } else if (!panes_.empty()) {
     panes_.front()->show(stage);

@@ -26,6 +26,7 @@ class Centre : public QWidget {
   void split();                             // the current pane, once downwards; again: undoes it
   void swap();                              // what A and B show
   void setNarrow(bool narrow);              // one column at a time, the others behind tabs
+  void raise(Pane* pane);                   // its column, where one is shown at a time
   // Shows the stage where it can be seen: in the pane with the letter.
   void showStage(const std::string& stage, bool other);
 

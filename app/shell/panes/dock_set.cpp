@@ -106,6 +106,13 @@ QList<Dock*> DockSet::visible() const {
 void DockSet::raise(const QString& view) {
   Dock* dock = docks_.value(view);
   if (!dock) return;
+  // One that the layout does not have becomes a tab of those at its edge.
+  if (dock->isHidden() && !dock->isFloating() && window_->tabifiedDockWidgets(dock).isEmpty())
+    for (Dock* other : shown())
+      if (window_->dockWidgetArea(other) == window_->dockWidgetArea(dock) && !other->isFloating()) {
+        window_->tabifyDockWidget(other, dock);
+        break;
+      }
   dock->show();
   dock->raise();
   dock->host()->view()->setFocus();

@@ -74,7 +74,7 @@ std::span<const LayoutInfo> layouts() {
        "before and after fusion, a verdict on every pair",
        {{1, {{"loops", 'A', 1}}}, {1, {{"fused", 'B', 1}}}},
        FilmUnit::Decision,
-       {"inspector", "decisions", "kernels", "choices", "timeline", "problems", "log"}},
+       {"inspector", "decisions", "missed", "kernels", "choices", "timeline", "problems", "log"}},
       {"Breaks",
        "graph breaks, guards and recompilations",
        {{1, {{"view:breaks", 0, 1}, {"view:guards", 0, 1}}},

@@ -37,6 +37,7 @@ class TestTables : public QObject {
     row(views::kRecompilationsTable, true, 1, "0/1 | 13 | L['x'].size(1) == 128 | 128 | 96 | 61.0");
     row(views::kDecisionsTable, false, 13,
         "2 | l6 → l7 | vertical | fused | same iteration space, one reader | K2 | 32:12 | 25.2 | 1 | −380");
+    row(views::kMissedTable, false, 7, "");
     row(views::kKernelsTable, false, 9, "");
     row(views::kLaunchesTable, false, 9, "");
     row(views::kMemoryTable, false, -1, "");

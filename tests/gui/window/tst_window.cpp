@@ -395,7 +395,7 @@ class TestWindow : public fixture::WindowTest {
     const auto* session = window.document()->session().get();
     auto rows = app::paletteRows(session, window.actions(), "memory", "", 12);
     QVERIFY(!rows.empty());
-    QCOMPARE(rows[0].view, QStringLiteral("memory"));
+    QCOMPARE(rows[0].named, QStringLiteral("view:memory"));
     rows = app::paletteRows(session, window.actions(), "settings", "", 12);
     QVERIFY(!rows.empty() && rows[0].command.contains("settings"));
     rows = app::paletteRows(session, window.actions(), "x", "", 100);
@@ -409,18 +409,6 @@ class TestWindow : public fixture::WindowTest {
     QCOMPARE(rows.size(), 1U);
     QVERIFY(!rows[0].enabled && rows[0].name.contains("no such thing"));
     QVERIFY(!rows[0].context.isEmpty());
-  }
-
-  void everyDockIsInTheViewMenu() {
-    MainWindow window;
-    openIn(window);
-    QStringList titles;
-    for (QAction* menu : window.findChild<QMenuBar*>()->actions())
-      for (QAction* below : menu->menu()->actions())
-        if (below->menu() && below->text() == "Docks")
-          for (QAction* one : below->menu()->actions()) titles << one->text();
-    QVERIFY2(titles.contains("Memory") && titles.contains("Symbols") && titles.contains("Runs"),
-             qPrintable(titles.join(", ")));
   }
 
   // All keys are on a low screen as well, below each other or by scrolling, and Close with them.
