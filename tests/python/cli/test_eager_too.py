@@ -59,11 +59,11 @@ def test_steps_of_both_runs_are_matched_and_what_the_second_prints_is_not_shown(
     result, session = run(tmp_path, train("print('environment', os.environ.get('PYTHONHASHSEED'))"), "--", "--epochs", "1")
     assert result.returncode == 0, said(result)
     assert said(result).count("step 7: loss") == 1 and said(result).count("hash ") == 1
-    # Of seven whole steps one compiles and one is profiled.
-    assert steps(session) == {"eager": 5, "compiled": 5}
+    # Of seven whole steps one compiles, one is profiled, and of one the memory is noted.
+    assert steps(session) == {"eager": 4, "compiled": 4}
     assert "8 printed losses agree" in rows(session, "SELECT text FROM message")[0][0]
     for shown in (result.stdout, vitrine("show", session).stdout):
-        assert "A step: eager " in shown and ", 5 steps each: " in shown and "The script ran twice" in shown, shown
+        assert "A step: eager " in shown and ", 4 steps each: " in shown and "The script ran twice" in shown, shown
         assert "Times were not measured" not in shown
     assert rows(session, "SELECT eager_ns, compiled_ns FROM run") == [(0.0, 0.0)]  # which are of calls
 
@@ -119,7 +119,7 @@ def test_a_second_run_that_fails_is_said_with_what_it_printed_and_nothing_is_cla
 def test_a_script_that_exits_by_itself_is_measured_like_another(tmp_path, end):
     result, session = run(tmp_path, train("", end))
     assert result.returncode == 0, said(result)
-    assert steps(session) == {"eager": 5, "compiled": 5}
+    assert steps(session) == {"eager": 4, "compiled": 4}
 
 
 def test_a_script_that_ends_with_a_status_of_its_own_is_not_run_again(tmp_path):
@@ -159,7 +159,7 @@ def test_both_runs_have_the_same_hashes_and_begin_in_the_same_folder(tmp_path):
 def test_torch_compile_is_taken_over_in_both(tmp_path):
     result, session = run(tmp_path, train().replace("vitrine.compile(", "torch.compile("), "--take-over")
     assert result.returncode == 0, said(result)
-    assert steps(session) == {"eager": 5, "compiled": 5}
+    assert steps(session) == {"eager": 4, "compiled": 4}
 
 
 def test_it_does_not_go_with_what_makes_steps_longer(tmp_path):
@@ -196,3 +196,37 @@ def test_cancelling_ends_the_second_run_too(tmp_path):
         process.kill()
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def held(session):
+    return dict(rows(session, "SELECT side, sum(bytes) FROM allocation GROUP BY side"))
+
+
+def test_what_a_step_holds_of_memory_is_recorded_on_both_sides(tmp_path):
+    result, session = run(tmp_path, train())
+    assert result.returncode == 0, said(result)
+    found = held(session)
+    # The hidden layer's values, at least, and every gradient.
+    assert set(found) == {"eager", "compiled"} and min(found.values()) >= 64 * 32 * 4, found
+    for side in found:
+        (ns,) = rows(session, f"SELECT value FROM meta WHERE key = 'memory_{side}_ns'")[0]
+        assert rows(session, f"SELECT max(start_ns) FROM allocation WHERE side = '{side}'")[0][0] <= int(ns)
+    assert rows(session, "SELECT 1 FROM allocation JOIN node ON node.id = entity WHERE side = 'eager'")
+
+
+def test_without_an_eager_run_the_compiled_step_is_recorded(tmp_path):
+    session = tmp_path / "s.vitrine"
+    write(tmp_path, "train.py", train())
+    result = vitrine("run", "train.py", "-o", session, cwd=tmp_path)
+    assert result.returncode == 0 and set(held(session)) == {"compiled"}, said(result)
+    assert rows(session, "SELECT 1 FROM ceiling WHERE kind = 'copy'")  # by which what is kept for backward has a price
+
+
+def test_a_profile_of_the_scripts_own_comes_first(tmp_path):
+    text = train().replace("    loss.backward()", "    with torch.profiler.profile() as prof:\n        loss.backward()\n    print('events', len(prof.events()) > 5)")
+    session = tmp_path / "s.vitrine"
+    write(tmp_path, "train.py", text)
+    result = vitrine("run", "train.py", "-o", session, cwd=tmp_path)
+    assert result.returncode == 0 and said(result).count("events True") == 8, said(result)
+    assert held(session) == {}
+    assert "the script begins a profile of its own in that step" in "".join(text for (text,) in rows(session, "SELECT text FROM message"))

@@ -241,3 +241,11 @@ def measure(entry: Entry, options, recording, report, run, compiled) -> None:
         recording.commit()
         with quiet():
             record_counters(recording, run, compiled, args, kwargs, ours, options.counters)
+
+
+def record_ceilings(recording, run, device: torch.device) -> None:
+    """What kernels of a script are measured against, and what computing a saved tensor again is priced by."""
+    roofs = ceilings.Ceilings(device)
+    roofs.measure()
+    for row in roofs.rows(vitrine.config.cache_dir):
+        recording.put("ceiling", run=run["id"], **row)

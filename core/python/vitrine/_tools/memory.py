@@ -108,23 +108,30 @@ def planned(graph: Graph, entries: list[tuple], begin: int) -> list[dict]:
     return out
 
 
-def allocated(measured, slices: list[Slice]) -> list[dict]:
-    """What came from PyTorch's allocator."""
+def blocks_of(measured) -> list[tuple]:
+    """What came from PyTorch's allocator: (start, end or -1, bytes, name of the operator)."""
     prof, marks, begin, end = measured
     offset = clock_offset(prof.kineto_results.events(), marks)
+    blocks = Blocks(prof.kineto_results.experimental_event_tree(), begin + offset, end + offset)
+    return [(start, freed, size, name) for start, freed, size, name, _ in blocks.rows]
+
+
+def owned(blocks: list[tuple], slices: list[Slice]) -> list[dict]:
+    """The blocks with what made them."""
     owners = Owners(slices)
     out = []
-    for start, freed, size, name, _ in Blocks(prof.kineto_results.experimental_event_tree(), begin + offset, end + offset).rows:
+    for start, freed, size, name in blocks:
         owner = owners.at(start)
         text = owner.name if owner else name.removeprefix("aten::")
         out.append({"start_ns": start, "freed_ns": freed, "bytes": size, "op": "" if text == MARK else text, "entity": owner.entity if owner else 0})
     return out
 
 
-def put(recording, run, side: str, measured, rows: list[dict]) -> None:
+def put(recording, run, side: str, ns: int, rows: list[dict]) -> None:
+    """ns: what the call took that these rows are of."""
     for ordinal, row in enumerate(sorted(rows, key=lambda r: r["start_ns"])):
         recording.put("allocation", run=run["id"], side=side, ordinal=ordinal, **row)
-    recording.put("meta", key=f"memory_{side}_ns", value=str(measured[3] - measured[2]))
+    recording.put("meta", key=f"memory_{side}_ns", value=str(ns))
 
 
 def record_memory(recording, run, function, compiled, args, kwargs) -> None:
@@ -143,7 +150,12 @@ def record_memory(recording, run, function, compiled, args, kwargs) -> None:
     prof, marks, begin, end = eager_side
     operators = operators_of(prof, marks, begin, end)
     relate(operators, graph, begun(entries) or list(graph.nodes))
-    put(recording, run, "eager", eager_side, allocated(eager_side, operators))
-    ours_began = compiled_side[2]
-    rows = allocated(compiled_side, launch_slices(entries, ours_began, graph))
-    put(recording, run, "compiled", compiled_side, rows if on_gpu else rows + planned(graph, entries, ours_began))
+    put(recording, run, "eager", end - begin, owned(blocks_of(eager_side), operators))
+    put_compiled(recording, run, compiled_side, entries, graph, on_gpu)
+
+
+def put_compiled(recording, run, measured, entries: list[tuple], graph: Graph, on_gpu: bool) -> None:
+    """entries: of that call, as _engine.profile_take gives them."""
+    _, _, begin, end = measured
+    rows = owned(blocks_of(measured), launch_slices(entries, begin, graph))
+    put(recording, run, "compiled", end - begin, rows if on_gpu else rows + planned(graph, entries, begin))

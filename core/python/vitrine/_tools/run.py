@@ -184,6 +184,7 @@ def run_script(options, recording) -> int:
     from vitrine._tools.measuring import record_differences
     from vitrine._tools.files.notebook import check_script, run_as_main
     from vitrine._tools.ranges import Ranges
+    from vitrine._tools.step_memory import WeighedCalls, record_compiled_step, record_prices
     from vitrine.take_over import torch_compile_taken_over
     from vitrine._tools.timeline import record_script_timeline
 
@@ -196,9 +197,9 @@ def run_script(options, recording) -> int:
     recording.report.tell(script=True)  # a status that it ends the process with is its own
     recording.report.progress(f"run {Path(options.file).name}")
     _engine.profile(_engine.CALLS_RECORDED)
-    watch, ranges = Watch(), Ranges()
+    watch, ranges, calls = Watch(), Ranges(), WeighedCalls(finishes=options.eager_too)
     try:
-        with beside(options.eager_too) as noted, torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
+        with beside(options.eager_too, calls) as noted, torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
             run_as_main(options.file, recording.report.note)
     except SystemExit as stop:
         if stop.code not in (None, 0):
@@ -212,12 +213,16 @@ def run_script(options, recording) -> int:
         failure = error
     except BaseException as error:
         failure = raised(error)
+    finally:
+        found = calls.take()
     evidence, entries = watch.evidence(), _engine.profile_take()
     recording.put("measurement", run=run["id"], kind="script", side="compiled", **evidence)
     timeline = record_script_timeline(recording, run, entries, ranges.take())
+    record_compiled_step(recording, run, timeline, entries, calls.memory, found)
     if noted and not failure:
         noted.evidence = evidence
         record_eager_side(options, recording, run, noted, timeline, entries)
+    record_prices(recording, run, timeline)
     del timeline  # it reads the session, which a traceback would keep open
     nothing = not failure and not recording.compilations()
     if nothing and not options.take_over:

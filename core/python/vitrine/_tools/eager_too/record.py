@@ -15,6 +15,7 @@ from vitrine import _engine
 from vitrine._tools.eager_too import losses
 from vitrine._tools.evidence import spread
 from vitrine._tools.eager_too.steps import Calls, Steps, steps_of
+from vitrine._tools.step_memory import STEP, compiling, overlaps, record_eager_step
 
 TAIL = 4_000  # characters of what a run that failed printed
 FEWEST = 2  # steady steps
@@ -40,20 +41,17 @@ class NoEagerSide(Exception):
 
 
 @contextlib.contextmanager
-def beside(wanted: bool):
+def beside(wanted: bool, calls: Calls):
     """While the script runs compiled: notes what its eager run is compared with. None where none is wanted."""
     if not wanted:
         yield None
         return
-    noted = Beside(Calls())
-    try:
-        with losses.printed() as text:
-            try:
-                yield noted
-            finally:
-                noted.printed = text()
-    finally:
-        noted.calls.take()
+    noted = Beside(calls)
+    with losses.printed() as text:
+        try:
+            yield noted
+        finally:
+            noted.printed = text()
 
 
 def record_eager_side(options, recording, run, noted: Beside, timeline, entries) -> None:
@@ -70,6 +68,8 @@ def record_eager_side(options, recording, run, noted: Beside, timeline, entries)
         report, text = run_eagerly(options, noted, ours.anchor, shown, recording.report)
         theirs = steps_of(report["calls"])
         put_lanes(recording, run, graph, zero, entries, ours, shown, report)
+        if len(ours.ns) > STEP:
+            record_eager_step(recording, run, graph, entries, *ours.within(STEP), report["memory"])
         put_times(recording, run, ours, theirs, [i for i in steady if i != shown], noted, report, text)
     except NoEagerSide as why:
         said = f"There is no speed-up of a step: {why}."
@@ -78,15 +78,9 @@ def record_eager_side(options, recording, run, noted: Beside, timeline, entries)
 
 
 def steady_of(steps: Steps, graph) -> list[int]:
-    """The steps in which nothing was compiled."""
-    started = _engine.session_started()
-    compiling = [(started + start, started + start + ns) for start, ns in graph.db.execute("SELECT start_ns, duration_ns FROM compilation")]
-
-    def compiles(step: int) -> bool:
-        begin, end = steps.within(step)
-        return any(start < end and until > begin for start, until in compiling)
-
-    steady = [i for i in range(len(steps.ns)) if not compiles(i)]
+    """The steps in which nothing was compiled, and no memory was noted."""
+    times = compiling(graph)
+    steady = [i for i in range(len(steps.ns)) if i != STEP and not overlaps(times, *steps.within(i))]
     if len(steady) < FEWEST:
         raise NoEagerSide(f"the compiled run has {len(steps.ns)} whole steps, of which {len(steady)} compile nothing")
     return steady

@@ -12,7 +12,7 @@ from vitrine._tools.evidence import Watch
 from vitrine._tools.files.notebook import run_as_main
 from vitrine._tools.ranges import Ranges
 from vitrine._tools.eager_too.modules import Modules, backward_of
-from vitrine._tools.eager_too.steps import Calls
+from vitrine._tools.step_memory import WeighedCalls, eager_report
 from vitrine._tools.timeline import MARK, clock_offset, operators_of, quiet_profile, set_marks
 from vitrine.take_over import torch_compile_taken_over
 
@@ -20,8 +20,8 @@ from vitrine.take_over import torch_compile_taken_over
 PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 
 
-class ProfiledCalls(Calls):
-    """Has one step profiled: the `wanted`-th, from 0, of those that `anchor` begins."""
+class ProfiledCalls(WeighedCalls):
+    """Has one step profiled: the `wanted`-th, from 0, of those that `anchor` begins. It is none whose memory is noted."""
 
     def __init__(self, anchor: int, wanted: int):
         self.anchor, self.wanted, self.met = anchor, wanted, 0
@@ -32,12 +32,13 @@ class ProfiledCalls(Calls):
         super().__init__(eager=True)
 
     def between(self, rank: int) -> None:
+        if rank == self.anchor and self.met == self.wanted + 1:
+            self.open.close()
+        super().between(rank)
         if rank != self.anchor:
             return
         if self.met == self.wanted:
             self.begin()
-        elif self.met == self.wanted + 1:
-            self.open.close()
         self.met += 1
 
     def begin(self) -> None:
@@ -90,7 +91,7 @@ def main() -> None:
     finally:
         if ended:
             evidence, found = watch.evidence(), calls.take()
-            report = {"calls": found, "ranges": ranges.take(), "operators": calls.operators(), "modules": calls.module_ranges(), "problem": calls.problem, "evidence": evidence}
+            report = {"calls": found, "ranges": ranges.take(), "operators": calls.operators(), "modules": calls.module_ranges(), "problem": calls.problem, "evidence": evidence, "memory": eager_report(calls.memory, found)}
             Path(asked["report"]).write_text(json.dumps(report))
 
 

@@ -19,9 +19,11 @@ def finish() -> None:
 
 
 class Calls:
-    """Notes when this thread calls what was compiled, until `take`. eager: it runs as eager does."""
+    """Notes when this thread calls what was compiled, until `take`. eager: it runs as eager does; finishes: what a GPU still
+    has to do is waited for before each call."""
 
-    def __init__(self, eager: bool = False):
+    def __init__(self, eager: bool = False, finishes: bool = True):
+        self.finishes = finishes
         self.found: list[tuple[int, int, int]] = []  # which callable, by its first call; when it was called; when it began
         self.ranks: dict[int, int] = {}
         self.thread = threading.get_ident()
@@ -30,7 +32,8 @@ class Calls:
     def before(self, number: int) -> None:
         if threading.get_ident() != self.thread or len(self.found) >= MOST:
             return
-        finish()
+        if self.finishes:
+            finish()
         now = time.monotonic_ns()
         rank = self.ranks.setdefault(number, len(self.ranks))
         self.between(rank)
