@@ -8,6 +8,7 @@ from vitrine import _engine
 from vitrine._tools import distances
 from vitrine._tools.numerics import graph_text
 from vitrine._tools.numerics import programs as numerics_programs
+from vitrine._tools.numerics.budget import Budget
 from vitrine._tools.numerics.programs import Judge, Program, chunks, watching
 from vitrine._tools.numerics.rows import ULP_STEPS, numerics_rows
 
@@ -299,3 +300,27 @@ def test_an_operator_of_which_nothing_is_known_has_values_of_its_own():
     rows = rows_of(layer, torch.randn(2, 4, 32))
     assert [(row["source"] != "none", row["verdict"] in ("equal", "close")) for row in rows.values()] == [(True, True)], rows
     assert not graph_text.may_view("aten.mm.default") and graph_text.may_view("aten.t.default") and graph_text.may_view("aten.reshape.default")
+
+
+def test_where_the_time_is_over_results_are_compared_and_the_rest_says_so(monkeypatch):
+    monkeypatch.setattr(numerics_programs, "MOST_HELD", 1)  # each value is a part of its own
+    monkeypatch.setattr(numerics_programs.chunks, "__defaults__", (1,))
+    (program,) = seen(gelu_sum, *two())
+    budget = Budget(60)
+    budget.until = 0  # which is over
+    rows = numerics_rows(program, budget)
+    compared = [row["name"] for row in rows if row["verdict"] != "unknown"]
+    assert compared == [program.graph.returned()[0]], compared
+    late = [row for row in rows if row.get("skipped")]
+    assert len(late) == len(rows) - 1 and "60 seconds were over" in late[0]["message"]
+    assert not any(row.get("first") or row.get("makes") for row in rows)
+
+
+def test_parts_of_a_large_program_give_the_rows_of_a_small_one(monkeypatch):
+    (program,) = seen(gelu_sum, *two())
+    whole = {row["name"]: row for row in numerics_rows(program)}
+    monkeypatch.setattr(numerics_programs.chunks, "__defaults__", (1,))
+    parts = {row["name"]: row for row in numerics_rows(program)}
+    assert list(parts) == list(whole)
+    assert {row["verdict"] for row in parts.values()} <= {"equal", "close"}, parts
+    assert not any(row.get("skipped") for row in parts.values())

@@ -184,7 +184,7 @@ def run_script(options, recording) -> int:
     from vitrine._tools.measuring import record_differences
     from vitrine._tools.files.notebook import check_script, run_as_main
     from vitrine._tools.ranges import Ranges
-    from vitrine._tools.step_memory import WeighedCalls, record_compiled_step, record_prices
+    from vitrine._tools.eager_too.step_memory import WeighedCalls, record_compiled_step, record_prices
     from vitrine.take_over import torch_compile_taken_over
     from vitrine._tools.timeline import record_script_timeline
 

@@ -15,7 +15,7 @@ from vitrine import _engine
 from vitrine._tools.eager_too import losses
 from vitrine._tools.evidence import spread
 from vitrine._tools.eager_too.steps import Calls, Steps, steps_of
-from vitrine._tools.step_memory import STEP, compiling, overlaps, record_eager_step
+from vitrine._tools.eager_too.step_memory import STEP, compiling, overlaps, record_eager_step
 
 TAIL = 4_000  # characters of what a run that failed printed
 FEWEST = 2  # steady steps

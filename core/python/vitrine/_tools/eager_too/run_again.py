@@ -12,7 +12,7 @@ from vitrine._tools.evidence import Watch
 from vitrine._tools.files.notebook import run_as_main
 from vitrine._tools.ranges import Ranges
 from vitrine._tools.eager_too.modules import Modules, backward_of
-from vitrine._tools.step_memory import WeighedCalls, eager_report
+from vitrine._tools.eager_too.step_memory import WeighedCalls, eager_report
 from vitrine._tools.timeline import MARK, clock_offset, operators_of, quiet_profile, set_marks
 from vitrine.take_over import torch_compile_taken_over
 

@@ -11,6 +11,7 @@ import math
 import sys
 
 from vitrine._tools.numerics import entry
+from vitrine._tools.numerics.budget import SECONDS, Budget
 from vitrine._tools.numerics.programs import watching
 
 
@@ -18,11 +19,14 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="vitrine check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     entry.add_arguments(parser)
     parser.add_argument("-o", "--output", help="keep the session there, with its table numerics")
+    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="N", help=f"how long values are compared (default {SECONDS:g}; 0: all of them)")
     parser.add_argument("--json", action="store_true", help="the rows as JSON")
     parser.add_argument("--all", action="store_true", help="every value, not those alone that differ most")
     own, script = entry.split_script(argv)
     options = parser.parse_args(own)
     options.script = script
+    if not 0 <= options.seconds < math.inf:
+        parser.error("argument --seconds: a number from 0 is needed")
     return options
 
 
@@ -47,7 +51,7 @@ def checked(options) -> int:
             with watching() as programs:
                 name = entry.run(options)
             gc.collect()  # what the script had
-            found = record_numerics(recording, programs)
+            found = record_numerics(recording, programs, Budget(options.seconds, told=True))
             status = "finished"
         finally:
             recording.end_run(run, status)
@@ -79,15 +83,19 @@ def report(name: str, found, everything: bool) -> str:
     lines = [name]
     for program, rows in found:
         lines.append(f"\n{program.name or 'graph'} ({program.graph.stage}): {len(rows)} values" + (f", {ways(rows)}" if rows else ""))
-        lines += summary(rows)
+        if late := sum(bool(row.get("skipped")) for row in rows):
+            lines.append(f"  {len(rows) - late} of {len(rows)} values were compared, its results first; then the time was over (--seconds 0: all)")
+            rows = [row for row in rows if not row.get("skipped")]
+        lines += summary(rows) if rows or not late else []
         shown = rows if everything else worst(rows)
-        lines += table(shown)
+        lines += table(shown) if shown else []
         if len(shown) < len(rows):
             lines.append(f"  … and {len(rows) - len(shown)} more that differ less (--all)")
     return "\n".join(lines)
 
 
 def ways(rows: list[dict]) -> str:
+    rows = [row for row in rows if not row.get("skipped")]
     words = {"buffer": "from the program's own memory", "output": "compiled again as further results", "alone": "compiled again alone", "none": "not got"}
     counts = {source: sum(row["source"] == source for row in rows) for source in words}
     return ", ".join(f"{count} {words[source]}" for source, count in counts.items() if count)

@@ -2,20 +2,22 @@
 
 import contextlib
 
+from vitrine._tools.numerics.budget import SECONDS, Budget
 from vitrine._tools.numerics.programs import Program, watching
 from vitrine._tools.numerics.rows import numerics_rows
 from vitrine._tools.session_file import read_own
 
-_NO_COLUMNS = ("place", "reads")
+_NO_COLUMNS = ("place", "reads", "skipped")
 
 
-def record_numerics(recording, programs: list[Program]) -> list[tuple[Program, list[dict]]]:
+def record_numerics(recording, programs: list[Program], budget: Budget | None = None) -> list[tuple[Program, list[dict]]]:
     """Compares the programs, one after the other; those that are recorded get their rows. A program's inputs go afterwards."""
-    out = []
+    out, budget = [], budget or Budget()
     recording.commit()
     with contextlib.closing(read_own(recording.path)) as db:
-        for program in programs:
-            rows = numerics_rows(program)
+        for at, program in enumerate(programs):
+            budget.share(program.name, len(programs) - at)
+            rows = numerics_rows(program, budget)
             if program.compilation:
                 ids = node_ids(db, program)
                 for row in rows:
@@ -36,7 +38,10 @@ def numerics_of(options, recording):
     with watching() as programs:
         yield
     recording.report.progress("numerics")
-    record_numerics(recording, programs)
+    found = record_numerics(recording, programs, Budget(SECONDS))
+    if skipped := sum(bool(row.get("skipped")) for _, rows in found for row in rows):
+        text = f"{skipped} of {sum(len(rows) for _, rows in found)} values were not compared: {SECONDS:g} seconds were over."
+        recording.message("info", "environment", text, "`vitrine check FILE --seconds 0 -o SESSION` compares all.")
 
 
 def node_ids(db, program: Program) -> dict[str, int]:

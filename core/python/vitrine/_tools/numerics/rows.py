@@ -12,6 +12,7 @@ from vitrine import _engine
 from vitrine._tools.accuracy import compare_leaf, judge, judge_by_draws, type_text, WIDER, TF32
 from vitrine._tools.distances import absolute, errors, histogram
 from vitrine._tools.numerics import programs
+from vitrine._tools.numerics.budget import Budget
 from vitrine._tools.numerics.programs import Program, asking, bytes_of, chunks
 
 # kUlpSteps of core/session/rows.h.
@@ -19,29 +20,70 @@ ULP_STEPS = (0, 1, 2, 4, 8, 16, 64, 256, 4096, 65536)
 _UNKNOWN = dict(max_abs=-1.0, mean_abs=-1.0, eager_error=-1.0, eager_mean=-1.0, compiled_error=-1.0, compiled_mean=-1.0)
 
 
-def numerics_rows(program: Program) -> list[dict]:
-    """One row a value, in order of the graph. "place" and "reads" are no columns."""
-    graph = program.graph
+def numerics_rows(program: Program, budget: Budget | None = None) -> list[dict]:
+    """One row a value, in order of the graph. "place" and "reads" are no columns. What the budget has no time for is unknown."""
+    graph, budget = program.graph, budget or Budget()
     wanted = [value for node in graph.operators if not node.is_view and not node.is_uninitialised for value in node.values]
-    rows = []
-    for chunk in chunks(graph, wanted):
-        held, steps = buffers(program, chunk)
-        eager, exact = program.eager(chunk), program.exact(chunk)
-        if eager is None:
-            why = f"it does not run through PyTorch operator by operator: {program.why}"
-            rows += [unknown(graph, value, why) for value in chunk]
-            continue
-        again = recompiled(program, [value for value in chunk if value not in held])
-        found = [compared(program, value, eager[i], exact[i] if exact else None, held.get(value, again.get(value))) for i, value in enumerate(chunk)]
-        for row, value in zip(found, chunk):
-            row.update(source="buffer" if value in held else "output" if value in again else "none", step=steps.get(value, ""))
-        draw_again(program, chunk, found, eager, exact, [held.get(v, again.get(v)) for v in chunk])
-        rows += found
-    for ordinal, row in enumerate(rows):
+    parts = chunks(graph, wanted)
+    rows: dict[str, dict] = {}
+    if len(parts) < 2:
+        for part in parts:
+            rows.update(compared_part(program, part))
+    else:
+        in_parts(program, wanted, rows, budget)
+    late = f"not compared: the {budget.seconds:g} seconds were over"
+    out = [rows.get(value) or {**unknown(graph, value, late), "skipped": True} for value in wanted]
+    for ordinal, row in enumerate(out):
         row["ordinal"] = ordinal
-    mark_makers(program, rows)
-    mark_first(program, rows)
-    return rows
+    mark_makers(program, out)
+    mark_first(program, out)
+    return out
+
+
+def in_parts(program: Program, wanted: list[str], rows: dict[str, dict], budget: Budget) -> None:
+    """Of a large program: its results first, then what it holds in memory, last what was fused away, for which it is compiled
+    again. Parts are taken from all over the graph, so that what there is no time for is spread as well."""
+    graph, known = program.graph, set(wanted)
+    results = [value for value in dict.fromkeys(graph.returned()) if value in known]
+    others = [value for value in wanted if value not in set(results)]
+    fused: list[str] = []
+    for part in [*chunks(graph, results), *spread(chunks(graph, others))]:
+        if rows and budget.over():
+            return
+        rows.update(compared_part(program, part, fused))
+        budget.tell(len(rows), len(wanted))
+    for part in spread(chunks(graph, fused)):
+        if budget.over():
+            return
+        rows.update(compared_part(program, part))
+        budget.tell(len(rows), len(wanted))
+
+
+def compared_part(program: Program, part: list[str], fused: list[str] | None = None) -> dict[str, dict]:
+    """By value. fused: where those go that the program does not hold in memory; None: they are compared, too."""
+    graph = program.graph
+    held, steps = buffers(program, part)
+    if fused is not None:
+        fused += [value for value in part if value not in held]
+        part = [value for value in part if value in held]
+    if not part:
+        return {}
+    eager, exact = program.eager(part), program.exact(part)
+    if eager is None:
+        why = f"it does not run through PyTorch operator by operator: {program.why}"
+        return {value: unknown(graph, value, why) for value in part}
+    again = recompiled(program, [value for value in part if value not in held])
+    found = [compared(program, value, eager[i], exact[i] if exact else None, held.get(value, again.get(value))) for i, value in enumerate(part)]
+    for row, value in zip(found, part):
+        row.update(source="buffer" if value in held else "output" if value in again else "none", step=steps.get(value, ""))
+    draw_again(program, part, found, eager, exact, [held.get(v, again.get(v)) for v in part])
+    return dict(zip(part, found))
+
+
+def spread(parts: list) -> list:
+    """From all over: the first, that in the middle, those at the quarters."""
+    digits = max(1, (len(parts) - 1).bit_length())
+    return [parts[i] for i in sorted(range(len(parts)), key=lambda i: f"{i:0{digits}b}"[::-1])]
 
 
 def buffers(program: Program, wanted: list[str]) -> tuple[dict, dict]:
@@ -167,7 +209,7 @@ def mark_makers(program: Program, rows: list[dict]) -> None:
         reads_bad = any(bad.get(value, False) for value in node.reads)
         for value in node.values:
             row = by_value.get(value)
-            if row is None:
+            if row is None or row.get("skipped"):
                 bad[value] = reads_bad
                 continue
             bad[value] = bool(row["nan"] + row["inf"] + row["eager_nan"] + row["eager_inf"])
