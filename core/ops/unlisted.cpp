@@ -105,6 +105,7 @@ constexpr std::array<std::string_view, 3> kChecks = {"aten._linalg_check_errors.
 constexpr std::pair<std::string_view, std::string_view> kHiddenViews[] = {
     {"aten.unsafe_split.Tensor", "aten.split.Tensor"},
     {"aten.unsafe_split_with_sizes.default", "aten.split_with_sizes.default"}};
+constexpr std::string_view kUnsafeView = "aten._unsafe_view.default";  // it has a row
 constexpr std::array<std::string_view, 1> kHiddenShapes = {"aten._pack_padded_sequence.default"};
 constexpr std::array<std::string_view, 14> kRandomSigns = {
     "rand",        "bernoulli", "dropout", "multinomial", "normal", "uniform",   "cauchy",
@@ -255,6 +256,9 @@ bool only_raises(std::string_view op) {
 }
 bool is_view(std::string_view op) {
   return view_like(op) != nullptr;
+}
+bool is_hidden_view(std::string_view op) {
+  return op == kUnsafeView || is_view(op);
 }
 const OpRow* view_like(std::string_view op) {
   for (const auto& [hidden, like] : kHiddenViews)

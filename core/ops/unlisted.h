@@ -50,6 +50,7 @@ bool rejects_zeros(std::string_view op);
 bool only_raises(std::string_view op);
 // Views by what they do, though the schema does not say so: they promise that nobody writes to both.
 bool is_view(std::string_view op);
+bool is_hidden_view(std::string_view op);     // shares memory, and autograd is not told
 const OpRow* view_like(std::string_view op);  // which has the types of its results; nullptr: no view
 // The result's shape depends on data, though no tag says so.
 bool shape_follows_data(std::string_view op);

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/ops/node.h"
+#include "core/ops/unlisted.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/bridge.h"
 
@@ -47,9 +48,11 @@ class ViewChainFinder {
     for (const ir::Node* n = node(ref); n && hands_back(*n); n = node(ref)) ref = n->args[0].as<ir::Ref>();
     return ref;
   }
-  ViewChain chain(ir::Ref ref) const {
+  // written: to this memory the program has written. Autograd then follows what views it, and no other name.
+  ViewChain chain(ir::Ref ref, bool written) const {
     ViewChain out{first_name(ref), first_name(ref), {}};
     for (const ir::Node* n = node(out.root); n && is_view(*n); n = node(out.root)) {
+      if (written && ops::unlisted::is_hidden_view(n->op)) break;
       out.steps.push_back(n);
       out.root = first_name(ops::aliased(*n)[0]);
     }
@@ -76,7 +79,6 @@ class ViewChainFinder {
     auto it = nodes_.find(ref.node);
     return it == nodes_.end() ? nullptr : it->second;
   }
-  // By its schema: _unsafe_view shares memory, too, but gives no view.
   static bool is_view(const ir::Node& n) {
     size_t refs = 0;
     ir::each_ref(n, [&](ir::Ref) { ++refs; });
@@ -159,7 +161,7 @@ Result<ViewReplay> view_replay(Recording& r, const std::vector<PyObject*>& resul
   for (PyObject* o : results) {
     const int index = r.find(o), number = r.at(index).storage;
     const TracedStorage& storage = r.storage_of_tensor(index);
-    const ViewChain chain = finder.chain(r.at(index).aten);
+    const ViewChain chain = finder.chain(r.at(index).aten, storage.writes > 0);
     PyObject* root = finder.fake_tensor(storage, chain.root);
     const bool data = data_calls.contains(r.at(index).captured.node);
     const bool fits = root && r.find_exact(o) >= 0 && (!chain.steps.empty() || o == root) &&

@@ -142,3 +142,36 @@ def test_a_model_that_hands_out_views_trains_compiled():
     for p, q in zip(eager.parameters(), mine.parameters()):
         torch.testing.assert_close(q.grad, p.grad, rtol=1e-4, atol=1e-5)
     assert "PyTorch's autograd" not in str(vitrine.explain(mine)(torch.randn(2, 5, 8)))
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 3), (2, 3, 3), (2, 2, 3, 3)], ids=str)
+def test_a_write_to_a_view_of_a_product_is_differentiated(shape):
+    """The product of stacked matrices is a view of which autograd is not told: what is written goes to it alone."""
+
+    def f(x, y):
+        t = x @ x
+        v = t.unsqueeze(2)
+        v.sub_(y.sum(), alpha=2)
+        t[..., 0].mul_(y[0])
+        return v, t, t.reshape(-1, 3)
+
+    compiled, found = vitrine.compile(f), []
+    for run in (f, compiled):
+        x, y = leaf(*shape), leaf(4)
+        results = run(x, y)
+        found.append((results, torch.autograd.grad([r.sin().sum() for r in results], [x, y])))
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_parts_that_autograd_does_not_connect_are_written():
+    def f(x, y):
+        a, b = torch.unsafe_chunk(x * 2, 2)
+        a.add_(y)
+        return a, b, a[0]
+
+    found = []
+    for run in (f, vitrine.compile(f)):
+        x, y = leaf(4, 3), leaf(3)
+        results = run(x, y)
+        found.append((results, torch.autograd.grad([r.sin().sum() for r in results], [x, y])))
+    torch.testing.assert_close(found[1], found[0])
