@@ -128,6 +128,28 @@ Value* init_group(T& t, const A& a, const char* name) {
   return call_function(t, t.look(t.pinned(function)), a);
 }
 
+// A flag among the keywords of an optimizer's own function.
+bool has_flag(T& t, const A& a, const char* name) {
+  Value* flag = a.find(name);
+  return flag && truth(t, flag);
+}
+
+// A step that asks for numbers of tensors, as Vitrine writes it: of plain parameters on the CPU. There each
+// number has eager's precision.
+Value* step_of(T& t, const A& a, const char* name, const char* polyfill) {
+  bool plain = !a.positional.empty();
+  for (const char* flag : {"capturable", "differentiable", "has_complex"})
+    plain = plain && !has_flag(t, a, flag);
+  for (Value* each : plain ? unpack(t, a.positional[0]) : Values{}) {
+    const Value* param = t.look(each);
+    if (!param->is(ValueKind::Tensor)) return call_function(t, t.look(t.pinned(find_unwrapped(name))), a);
+    const ir::TensorType type = torch_api::type_of(param->obj);
+    plain = plain && type.device.is_cpu() && (type.dtype == ir::DType::f32 || type.dtype == ir::DType::f64);
+  }
+  PyObject* function = plain ? find_object(polyfill) : find_unwrapped(name);
+  return plain ? call(t, t.pinned(function), a) : call_function(t, t.look(t.pinned(function)), a);
+}
+
 bool is_list(Value* v) {
   return v->is(ValueKind::List) || v->is(ValueKind::Tuple);
 }
@@ -225,7 +247,13 @@ Value* for_each(T& t, const A& a, const std::string& name) {
   X("torch.optim.sgd.SGD._init_group")           X("torch.optim.adamax.Adamax._init_group")     \
   X("torch.optim.rmsprop.RMSprop._init_group")   X("torch.optim.radam.RAdam._init_group")       \
   X("torch.optim.adadelta.Adadelta._init_group") X("torch.optim.rprop.Rprop._init_group")       \
-  X("torch.optim._muon.Muon._init_group")
+  X("torch.optim._muon.Muon._init_group")        X("torch.optim.asgd.ASGD._init_group")         \
+  X("torch.optim._adafactor.Adafactor._init_group")
+
+#define VITRINE_STEPS(X)                                     \
+  X("torch.optim.radam._single_tensor_radam", "radam")       \
+  X("torch.optim.asgd._single_tensor_asgd", "asgd")          \
+  X("torch.optim._adafactor._single_tensor_adafactor", "adafactor")
 // clang-format on
 
 constexpr BuiltinRow kRows[] = {
@@ -246,7 +274,11 @@ constexpr BuiltinRow kRows[] = {
 #define X(name) {name, [](T& t, const A& a) { return init_group(t, a, name); }},
     VITRINE_LAZY_STATE(X)
 #undef X
-        {"torch._C._group_tensors_by_device_and_dtype", grouped},
+#define X(name, own) \
+  {name, [](T& t, const A& a) { return step_of(t, a, name, "vitrine._polyfills.optimizer_steps." own); }},
+        VITRINE_STEPS(X)
+#undef X
+            {"torch._C._group_tensors_by_device_and_dtype", grouped},
     {"torch.optim.optimizer._get_value", step_count},
     {"torch.optim.optimizer._stack_if_compiling", as_given},
 };

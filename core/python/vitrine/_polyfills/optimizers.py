@@ -71,7 +71,7 @@ def prepare(function, optimizer, group, params, alike):
 
 def of_gradients(optimizer):
     """Whether an optimizer makes its state after the gradients rather than after the parameters."""
-    return isinstance(optimizer, tuple(getattr(torch.optim, name, ()) for name in ("SGD", "Rprop", "Muon")))
+    return isinstance(optimizer, tuple(getattr(torch.optim, name, ()) for name in ("SGD", "Rprop", "Muon", "Adafactor")))
 
 
 def of_one_element(p):

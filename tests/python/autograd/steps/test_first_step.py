@@ -86,13 +86,16 @@ SAME_FROM_THE_FIRST_ON = {
     "adamax": {"optimizer": torch.optim.Adamax},
     "adadelta": {"optimizer": torch.optim.Adadelta},
     "rprop": {"optimizer": torch.optim.Rprop},
+    "radam": {"optimizer": torch.optim.RAdam},
+    "radam, decayed": {"optimizer": torch.optim.RAdam, "weight_decay": 0.1, "decoupled_weight_decay": True},
+    "asgd": {"optimizer": torch.optim.ASGD, "t0": 1, "weight_decay": 0.1},
+    "adafactor": {"optimizer": torch.optim.Adafactor, "weight_decay": 0.1},
 }
 CASES = {
     **SAME_FROM_THE_FIRST_ON,
     "zeros": {"to_none": False},
     "zeros by the model": {"to_none": False, "by_model": True},
     "dampened": {"optimizer": torch.optim.SGD, "momentum": 0.9, "dampening": 0.1},
-    "radam": {"optimizer": torch.optim.RAdam},
 }
 
 
@@ -101,7 +104,7 @@ def test_steps_are_as_eager_from_the_first_on(case):
     model, optimizer, step = make(**CASES[case])
     model2, optimizer2, step2 = make(**CASES[case])
     compiled = vitrine.compile(step2)
-    for _ in range(4):
+    for _ in range(8):
         torch.testing.assert_close(compiled(X), step(X))
         compare(state_of(model2, optimizer2), state_of(model, optimizer))
 
