@@ -27,6 +27,7 @@
 #include "core/capture/interpreter/library/cached_calls.h"
 #include "core/capture/interpreter/library/known_functions.h"
 #include "core/capture/interpreter/symbolic/data_sizes.h"
+#include "core/capture/interpreter/symbolic/read_floats.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/trace/break_kinds.h"
 
@@ -162,6 +163,14 @@ std::optional<NextAttempt> without_checkpoints(const Tracer& tracer, const Trace
   return NextAttempt{Retry::CheckpointsForReal, -1, why};
 }
 
+// A graph that does nothing but read numbers is left to Python. Nothing: there is more in it.
+std::optional<NextAttempt> without_reads(const Tracer& tracer, TraceAttempt& a) {
+  const int64_t begin = a.options.fullgraph ? -1 : begin_of_reads_alone(tracer);
+  if (begin < 0) return {};
+  a.broke = BreakInfo{"scalar_read", "nothing is computed but a number that is read from a tensor", "", {}};
+  return NextAttempt{Retry::BeforeValue, begin};
+}
+
 // The interpretation has come to where it was to stop, or to the program's end.
 Ending ending_of_complete(Tracer& tracer, TraceAttempt& a) {
   if (!tracer.returned() && tracer.frames.latest_end() >= 0)
@@ -172,6 +181,7 @@ Ending ending_of_complete(Tracer& tracer, TraceAttempt& a) {
     if (auto again = by_pytorch ? before_gradients(tracer, a) : std::nullopt) return *again;
     if (auto again = without_checkpoints(tracer, *trace, a)) return *again;
     if (trace->stands_in && !why_no_stand_ins(tracer, *trace).empty()) return NextAttempt{Retry::NoStandIns};
+    if (auto again = without_reads(tracer, a)) return *again;
     return trace;
   } catch (const AutogradSignal& signal) {
     VITRINE_CHECK(a.options.backward_for_real.empty(), "a backward pass was recorded against all options");

@@ -2,6 +2,9 @@
 // runs, which has them for inputs. To the trace they are symbolic floats (floats.cpp) that nothing leads to;
 // where the program looks at one, the segment ends in front of the draw.
 #include "core/capture/interpreter/library/rng.h"
+
+#include <algorithm>
+
 #include "core/capture/interpreter/library/torch_calls.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/interpreter/types/tensors/tensor_members.h"
@@ -49,14 +52,21 @@ Value* draw(Tracer& t, Value* generator, const std::string& method, const Argume
   return v;
 }
 
-// drawn: a symbolic float; one that nothing leads to is known only when the program runs.
+// drawn: a symbolic float; one that nothing leads to is known only when the program runs. It may also be one
+// that is read from a tensor (symbolic/read_floats.cpp).
 void refuse_to_look(Tracer& t, const Value* drawn) {
-  for (const auto& [value, began] : t.effects.draws)
-    if (value == drawn) {
-      t.frames.ends_by = began;
-      stop("side_effect", "a random number is drawn that the program itself looks at",
-           "Draw it outside the compiled function, or as a tensor: torch.rand(()).");
-    }
+  const auto& draws = t.effects.draws;
+  for (size_t i = 0; i < draws.size(); ++i) {
+    if (draws[i].first != drawn) continue;
+    t.frames.ends_by = draws[i].second;
+    const auto draws_it = [&](const Source* input) {
+      return input && input->kind == SourceKind::Drawn && input->index == static_cast<int32_t>(i);
+    };
+    if (std::none_of(t.graph.inputs.begin(), t.graph.inputs.end(), draws_it))
+      stop("scalar_read", "the program looks at a number that it reads from a tensor");
+    stop("side_effect", "a random number is drawn that the program itself looks at",
+         "Draw it outside the compiled function, or as a tensor: torch.rand(()).");
+  }
 }
 
 }  // namespace vitrine::capture

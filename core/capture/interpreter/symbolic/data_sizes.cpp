@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/capture/interpreter/symbolic/read_floats.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/types/tensors/tensor_members.h"
 #include "core/capture/objects/torch_names.h"
@@ -80,7 +81,9 @@ Value* data_number(Tracer& t, Value* tensor, std::string_view method) {
 
 Value* read_number(Tracer& t, Value* tensor, const char* method) {
   Value* known = known_number(t, tensor, method);
-  return known ? known : data_number(t, tensor, method);
+  if (known) return known;
+  Value* read = read_float(t, tensor, method);
+  return read ? read : data_number(t, tensor, method);
 }
 
 void note_stand_ins(Tracer& t, int64_t last) {

@@ -8,7 +8,9 @@
 #include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/symbolic/derived_floats.h"
 #include "core/capture/interpreter/symbolic/floats.h"
+#include "core/capture/interpreter/symbolic/read_floats.h"
 #include "core/capture/interpreter/symbolic/size_floats.h"
+#include "core/capture/interpreter/symbolic/speculated_branches.h"
 #include "core/capture/interpreter/symbolic/symbolic_numbers.h"
 #include "core/capture/interpreter/trace_guards.h"
 #include "core/capture/interpreter/tracer.h"
@@ -120,6 +122,7 @@ static bool is_not_zero(Tracer& t, Value* v) {
     return v->items_if_any()[0]->obj == reinterpret_cast<PyObject*>(&PyFloat_Type) &&
            truth(t, compare(t, Py_NE, v->items_if_any()[1], t.integer(0)));
   if (PyFloat_AS_DOUBLE(v->obj) == 0.0) return false;
+  if (is_read(t, v)) return speculate(t, t.look(v->as<FloatValue>().tensor), true);
   Value* answer = float_compare(t, Py_NE, v, t.constant(t.keep(PyFloat_FromDouble(0.0))));
   return answer && truth(t, answer);
 }

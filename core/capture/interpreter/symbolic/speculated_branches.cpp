@@ -14,8 +14,6 @@
 
 namespace vitrine::capture {
 
-static bool speculate(Tracer& t, Value* tensor, bool expected);
-
 namespace {
 
 constexpr size_t kMostInstructions = 200;
@@ -66,15 +64,19 @@ bool always_raises(const Bytecode& bytecode, int first) {
   return true;
 }
 
+bool may_speculate(Tracer& t) {
+  return t.options.speculates && t.pure.since < 0 &&
+         (t.options.checks_behind_writes || !t.lowering().effects().writes_inputs);
+}
+
 }  // namespace
 
 // Whether v is true, where the instruction jumps if that is `jumps_if`.
 bool branches(Tracer& t, VirtualFrame& f, const Instruction& in, Value* v, bool jumps_if) {
   const Value* tensor = resolve(v);
   if (tensor->is(ValueKind::Lazy) && torch_api::is_tensor(tensor->obj)) tensor = t.look(v);
-  const bool may = tensor->is(ValueKind::Tensor) && t.options.speculates && t.pure.since < 0 &&
-                   (t.options.checks_behind_writes || !t.lowering().effects().writes_inputs);
-  if (!may || known_number(t, t.look(v), "__bool__")) return truth(t, v);
+  if (!tensor->is(ValueKind::Tensor) || !may_speculate(t) || known_number(t, t.look(v), "__bool__"))
+    return truth(t, v);
   const bool raises_there = always_raises(*f.bytecode, f.bytecode->index_of(in.target));
   const bool raises_here = always_raises(*f.bytecode, f.position + 1);
   if (raises_there == raises_here) return truth(t, v);
@@ -82,10 +84,10 @@ bool branches(Tracer& t, VirtualFrame& f, const Instruction& in, Value* v, bool 
   return speculate(t, t.look(v), expected) ? expected : truth(t, v);
 }
 
-// false: it has no place in a graph.
 bool speculate(Tracer& t, Value* tensor, bool expected) {
   const ir::TensorType type = torch_api::type_of(tensor->obj);
-  if (!may_check(t, type) || type.numel() != 1 || ir::is_complex(type.dtype)) return false;
+  if (!may_speculate(t) || !may_check(t, type) || type.numel() != 1 || ir::is_complex(type.dtype))
+    return false;
   Value* holds = type.dtype == ir::DType::b1 ? tensor : t.look(compare(t, Py_NE, tensor, t.integer(0)));
   if (!expected) holds = t.look(tensor_method(t, holds, "logical_not", nullptr, {}));
   if (!type.sizes.empty()) holds = t.look(tensor_method(t, holds, "all", nullptr, {}));

@@ -143,6 +143,12 @@ def leaky_relu(input, negative_slope):
     return torch.where(input > 0, input, input * negative_slope)
 
 
+def number_of(tensor, at=None):
+    """tensor.item() or tensor[at].item(), as a tensor of f64 that computes as Python's floats do."""
+    one = tensor.detach().reshape(()) if at is None else tensor.detach()[at]
+    return one.to(torch.float64, copy=True)
+
+
 def data_of(tensor):
     """tensor.data: the same memory, with a count of writes of its own. A recording knows it as detach()."""
     if torch._C._len_torch_dispatch_stack():

@@ -49,7 +49,7 @@ def branching(x):
 
 def reading(x):
     y = x + 1
-    n = y.sum().item()  # here
+    n = round(y.sum().item())  # here
     return y * n
 
 

@@ -31,7 +31,9 @@ Value* number(Tracer& t, const Arguments& a, const char* type) {
   const bool is_int = std::string(type) == "int" && a.positional.size() == 1 && a.keyword.empty();
   if (Value* open = is_int ? symbolic(t, a.positional[0]) : nullptr) return open;
   if (Value* open = is_int ? size_integer(t, type, a.positional[0]) : nullptr) return open;
-  if (std::string(type) == "float" && a.positional.size() == 1 && a.keyword.empty())
+  const bool is_float = std::string(type) == "float" && a.positional.size() == 1 && a.keyword.empty();
+  if (Value* open = is_float ? symbolic_float(t, a.positional[0]) : nullptr) return open;
+  if (is_float)
     if (Value* open = pythons_float(t, reinterpret_cast<PyObject*>(&PyFloat_Type), a.positional)) return open;
   if (!a.positional.empty()) {
     Value* v = t.look(a.positional[0]);
