@@ -130,8 +130,8 @@ def minimise(tree, fails):
     return tree
 
 
-def main(description, generate, failure, folder):
-    """generate(seed) -> Tree; failure(tree, seed) -> why it fails, or ""."""
+def main(description, generate, failure, folder, covered=lambda: ""):
+    """generate(seed) -> Tree; failure(tree, seed) -> why it fails, or ""; covered() -> what the programs have been."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=150)
@@ -162,5 +162,5 @@ def main(description, generate, failure, folder):
         if options.keep:
             (KEPT / folder).mkdir(exist_ok=True)
             (KEPT / folder / f"seed_{seed}.py").write_text(source)
-    print(f"\n{tried} programs in {time.monotonic() - start:.0f} s, {len(failed)} failed: {failed}")
+    print(f"\n{tried} programs in {time.monotonic() - start:.0f} s, {len(failed)} failed: {failed}", covered())
     return bool(failed)

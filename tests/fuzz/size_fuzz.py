@@ -15,4 +15,4 @@ tensor_fuzz.SETS = 9
 tensor_fuzz.CALLS = (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 3, 4, 1, 0)
 
 if __name__ == "__main__":
-    sys.exit(main(__doc__, tensor_fuzz.generate, tensor_fuzz.failure, "tensors"))
+    sys.exit(main(__doc__, tensor_fuzz.generate, tensor_fuzz.failure, "tensors", tensor_fuzz.what_was_covered))

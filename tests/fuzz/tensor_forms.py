@@ -10,7 +10,36 @@ SIZES = @SIZES@
 
 def floats(draw, shape, kind, dtype=torch.float32):
     t = torch.randn(shape, generator=draw) if kind != "whole" else torch.randint(-3, 4, shape, generator=draw).float()
-    return (t * 0.5 if kind == "small" else t).to(dtype)
+    return change((t * 0.5 if kind == "small" else t).to(dtype))
+
+
+def change(t):  # who judges a program puts another one here
+    return t
+
+
+def viewed(t, how, *sizes):
+    """Another name for the same memory, or for a part of it; t itself where that does not fit."""
+    n = min(max(sizes[0], 1), max(t.numel(), 1))
+    try:
+        return {
+            "same": lambda: t,
+            "detached": lambda: t.detach(),
+            "behind": lambda: t[1:],
+            "before": lambda: t[:-1],
+            "turned": lambda: t.transpose(0, -1),
+            "flat": lambda: t.view(-1),
+            "strided": lambda: t[..., ::2],
+            "column": lambda: t[..., -1],
+            "row": lambda: t[0],
+            "windows": lambda: t.unfold(-1, 2, 1),
+            "repeated": lambda: t.expand(2, *t.shape),
+            "diagonal": lambda: t.diagonal(),
+            "overlapping": lambda: t.as_strided((n, max(t.numel() - n, 0)), (1, 1)),
+            "by_size": lambda: t.as_strided((max(t.numel() // n, 1), 1), (n, 1)),
+            "apart": lambda: t.clone(),
+        }[how]()
+    except (RuntimeError, IndexError):
+        return t
 
 
 def laid_out(t, how):
@@ -196,6 +225,9 @@ torch.full_like({t}, {k})
 torch.zeros({t}.shape[0], 3, dtype={t}.dtype)
 torch.eye(3, dtype={t}.dtype)
 {t} * {t}.shape[0]
+{t} * {u}.detach().mean().item()
+{t} / (float({u}.detach().abs().sum()) + 1)
+{t} + torch.full(({t}.dim(),), {u}.sum().item(), dtype={t}.dtype).sum()
 {t} / max({t}.shape[0], 1)
 {t}.argmax({d}).to({t}.dtype)
 {t}.argsort({d}, stable=True).to({t}.dtype)

@@ -19,9 +19,18 @@ SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 130)
 CALLS = (0, 0, 1, 2, 0)
 SETS = 3
 MOST_ELEMENTS = 200_000
+ALIASES = 0  # how often an input is a view of another one
 LARGEST = 1e4
+VIEWS = "same detached behind before turned flat strided column row windows repeated diagonal overlapping by_size apart".split()
 LAYOUTS = ["plain"] * 5 + ["turned", "holes", "shifted", "channels_last", "expanded"]
 ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 3e-2, torch.float16: 4e-3}
+
+
+covered = {"calls": 0, "views": 0, "shapes": set(), "errors": 0}
+
+
+def what_was_covered():
+    return f"{covered['calls']} calls, {covered['errors']} of them errors, {len(covered['shapes'])} shapes and strides of inputs, {covered['views']} inputs that share memory"
 
 
 class Maker:
@@ -114,6 +123,9 @@ def inputs(rng, grad):
         dtype = ", torch." + rng.choice(["bfloat16", "float16", "float64"]) if rng.random() < 0.08 else ""
         needs = ".requires_grad_()" if grad and rng.random() < 0.7 else ""
         lines.append(f'x{k} = laid_out(floats(draw, {shape}, "{kind}"{dtype}), "{how}"){needs}')
+        if ALIASES and k and rng.random() < ALIASES:
+            hows = [rng.choice(VIEWS) for _ in range(rng.choice([1, 1, 2, 3]))]
+            lines[-1] = f"x{k} = viewed(x{rng.randrange(k)}, {hows}[call % {len(hows)}], {rng.choice('ABC')})"
         names.append(f"x{k}")
         if rng.random() < 0.6:
             shape = shape_of(rng, rng.choice([0, 1, 2, 2, 3, dims]))
@@ -131,15 +143,12 @@ def sizes(rng):
 
 
 def run(scope, call, change=None):
-    """(results, gradients) of f, or the exception. change(t) is applied to the inputs' numbers."""
+    """(results, gradients) of f, or the exception. change(t) is applied to the numbers that inputs are made of."""
+    own = scope.get("change")
+    scope["change"] = change or own
     args = list(scope["make_args"](call))
-    leaves = []
-    for i, t in enumerate(args):
-        if change and t.is_floating_point():
-            moved = torch.empty_strided(t.shape, t.stride(), dtype=change(t.detach()).dtype).copy_(change(t.detach())) if _separate(t) else change(t.detach())
-            args[i] = moved.requires_grad_(t.requires_grad)
-        if args[i].requires_grad:
-            leaves.append(args[i])
+    scope["change"] = own
+    leaves = [t for t in args if t.requires_grad]
     torch.manual_seed(call)
     try:
         results = scope["f"](*args)
@@ -155,11 +164,6 @@ def run(scope, call, change=None):
     roots = [r.untyped_storage().data_ptr() if r.numel() else None for r in [*results, *args]]
     facts = [[(str(r.dtype), tuple(r.shape), r.requires_grad, _steps(r)) for r in results], [[a is not None and a == b for b in roots] for a in roots]]
     return [*before, *(t.detach().clone() for t in args), *grads], facts
-
-
-def _separate(t):
-    """No two elements at one address."""
-    return all(step or size == 1 for step, size in zip(t.stride(), t.size()))
 
 
 def _steps(t):
@@ -181,6 +185,7 @@ def difference(source):
     eager, compiled = scope_of(source), scope_of(source, vitrine.compile)
     for call in range(len(CALLS)):
         a, b = run(eager, call), run(compiled, call)
+        cover(eager["make_args"](call), a)
         if isinstance(a, Exception) or isinstance(b, Exception):
             if type(a) is not type(b) or str(a).split("\n")[0] != str(b).split("\n")[0]:
                 return f"call {call}: eager {_text(a)}, compiled {_text(b)}"
@@ -197,6 +202,13 @@ def difference(source):
                 if text:
                     return f"call {call}, tensor {k} of {len(a[1][0])} results: {text}"
     return ""
+
+
+def cover(args, outcome):
+    covered["calls"] += 1
+    covered["errors"] += isinstance(outcome, Exception)
+    covered["shapes"].update((t.shape, t.stride()) for t in args)
+    covered["views"] += len(args) - len({t.untyped_storage().data_ptr() for t in args})
 
 
 def _text(outcome):
@@ -321,4 +333,4 @@ def failure(program, seed, rest=False):
 
 
 if __name__ == "__main__":
-    sys.exit(main(__doc__, generate, failure, "tensors"))
+    sys.exit(main(__doc__, generate, failure, "tensors", what_was_covered))
