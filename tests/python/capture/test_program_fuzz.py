@@ -21,6 +21,7 @@ RUNS = {
     "sizes": ["program_fuzz", "--sizes", "--first", "5022", "--count", "30"],
     "python": ["python_fuzz", "--count", "60"],
     "tensors": ["tensor_fuzz", "--count", "12"],
+    "aliases": ["alias_fuzz", "--count", "10"],
     "training": ["training_fuzz", "--first", "6", "--count", "15"],
 }
 
