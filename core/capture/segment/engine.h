@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/capture/guards/lifeline.h"
-#include "core/capture/segment/controls.h"
+#include "core/capture/segment/controls/controls.h"
 #include "core/capture/segment/recording.h"
 #include "core/capture/segment/settings.h"
 #include "core/runtime/compile.h"

@@ -5,6 +5,7 @@
 #include "core/capture/objects/torch_names.h"
 #include "core/capture/objects/values.h"
 #include "core/capture/segment/code_rows.h"
+#include "core/capture/segment/controls/refusals.h"
 #include "core/capture/segment/observer.h"
 #include "core/capture/signals_aside.h"
 #include "core/capture/trace/break_kinds.h"
@@ -12,12 +13,6 @@
 namespace vitrine::capture {
 
 namespace {
-
-std::string place_text(Frame& frame) {
-  const auto* code = reinterpret_cast<PyCodeObject*>(frame.code());
-  const int line = PyCode_Addr2Line(const_cast<PyCodeObject*>(code), frame.pc());
-  return text_of(code->co_qualname) + " (" + text_of(code->co_filename) + ":" + std::to_string(line) + ")";
-}
 
 // "file:line" of the user's code that called the frame that runs now, through whatever of PyTorch's stands
 // between;
@@ -33,25 +28,6 @@ std::string call_site() {
     at = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
   }
   return "";
-}
-
-// A class of vitrine._errors, which an `except` for PyTorch's own catches, too.
-PyRef error_type(Name name) {
-  const PyRef type = find(name);
-  return type ? call(Name::caught_as_pytorchs, "O", type.get()) : PyRef();
-}
-
-void raise_graph_break(const BreakInfo& broke) {
-  PyRef type = error_type(Name::GraphBreakError);
-  PyRef stack(PyList_New(0));
-  if (!type || !stack) return;
-  for (const auto& [text, line] : broke.stack) {
-    PyRef row(Py_BuildValue("(si)", text.c_str(), line));
-    if (!row || PyList_Append(stack.get(), row.get()) != 0) return;
-  }
-  PyRef error(PyObject_CallFunction(type.get(), "sssO", broke.kind.c_str(), broke.reason.c_str(),
-                                    broke.hint.c_str(), stack.get()));
-  if (error) PyErr_SetObject(type.get(), error.get());
 }
 
 bool holds_tensor(PyObject* o, int depth) {
@@ -74,17 +50,6 @@ bool holds_tensors(const Frame& frame) {
   for (int slot = 0; slot < frame.local_count(); ++slot)
     if (holds_tensor(frame.local(slot), kDepth)) return true;
   return false;
-}
-
-// As torch.compile's stance "fail_on_recompile" has it.
-void raise_recompile(Frame& frame, const std::string& failed) {
-  auto* code = reinterpret_cast<PyCodeObject*>(frame.code());
-  const std::string reason =
-      failed.empty() ? "" : "\n    triggered by the following guard failure(s):\n    - " + failed;
-  PyErr_Format(PyExc_RuntimeError,
-               "Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '%U', "
-               "function name: '%U', line number: %d%s",
-               code->co_filename, code->co_name, PyCode_Addr2Line(code, frame.pc()), reason.c_str());
 }
 
 }  // namespace
@@ -284,9 +249,7 @@ bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place,
   const std::string hint =
       why + " vitrine.config." + std::string(here ? "recompile_limit." : "accumulated_recompile_limit.");
   if (settings_->fullgraph) {
-    PyRef type = error_type(Name::RecompileLimitError);
-    PyRef error(type ? PyObject_CallFunction(type.get(), "ss", text.c_str(), hint.c_str()) : nullptr);
-    if (error) PyErr_SetObject(type.get(), error.get());
+    raise_recompile_limit(text, hint);
   } else {
     engine_.warn(text + "; new cases run eagerly.", hint, "", 0);
   }

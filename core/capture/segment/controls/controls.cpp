@@ -1,4 +1,4 @@
-#include "core/capture/segment/controls.h"
+#include "core/capture/segment/controls/controls.h"
 
 #include "core/capture/hook.h"
 #include "core/capture/objects/values.h"
