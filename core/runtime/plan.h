@@ -143,6 +143,7 @@ class ProgramPlan : public Plan {
   bool host_numbers(_object* const* inputs, std::vector<void*>& numbers);
   bool run_in(CallState& state, std::vector<_object*>& outputs, std::vector<LaunchTime>* times);
   bool run_steps(CallState& state, std::vector<LaunchTime>* times);
+  bool run_profiled(size_t step, CallState& state);
   bool begin_draws(CallState& state, int segment);  // false: a Python error is set
   void roll_back(CallState& state);
   bool run_step(const Step& step, CallState& state);

@@ -12,6 +12,7 @@
 #include "core/runtime/plan.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/errors_aside.h"
+#include "core/torch_api/profiled_range.h"
 
 namespace vitrine::runtime {
 
@@ -266,12 +267,28 @@ bool ProgramPlan::begin_draws(CallState& state, int segment) {
   return segment == 0 || program_.draws[s] == 0 || generator_->skip(program_.draws[s]);
 }
 
+// As an operator of PyTorch's is seen; those of the other steps are some.
+bool ProgramPlan::run_profiled(size_t s, CallState& state) {
+  const codegen::Step& step = program_.steps[s];
+  if (step.kernel < 0 || step.kind != StepKind::kernel) return run_step(steps_[s], state);
+  const codegen::Kernel& kernel = program_.kernels[static_cast<size_t>(step.kernel)];
+  std::vector<bridge::Handle> given;
+  for (const int32_t b : step.buffers) {
+    const codegen::Buffer::Kind kind = table_.rows[static_cast<size_t>(b)].kind;
+    const bool of_caller = kind == codegen::Buffer::Kind::input || kind == codegen::Buffer::Kind::constant;
+    if (const bridge::Handle h = of_caller ? state.handle(b) : nullptr) given.push_back(h);
+  }
+  const bridge::ProfiledRange range("vitrine::" + (kernel.name.empty() ? kernel.label : kernel.name), given);
+  return run_step(steps_[s], state);
+}
+
 bool ProgramPlan::run_steps(CallState& state, std::vector<LaunchTime>* times) {
   if (!begin_draws(state, 0)) return false;
+  const bool profiled = bridge::is_profiled();
   for (size_t s = 0; s < steps_.size(); ++s) {
     if (state.recording && steps_[s].on_host) continue;  // it runs before each replay
     int64_t start = times ? monotonic_ns() : 0;
-    if (!run_step(steps_[s], state)) return false;
+    if (!(profiled ? run_profiled(s, state) : run_step(steps_[s], state))) return false;
     if (seen_ && !note_values(s, state)) return false;
     if (times) times->push_back({static_cast<int32_t>(s), start, monotonic_ns()});
   }

@@ -81,6 +81,12 @@ using ParallelFn = void (*)(int64_t, int64_t, void*);
   X(saved_hooks, cpu, true, "_ZN2at23SavedTensorDefaultHooks13get_tls_stateEv", void** (*)())                \
   X(operators_observed, cpu, false, "_ZN2at23isRecordFunctionEnabledEv", bool (*)())                         \
   X(observe_operators, cpu, false, "_ZN2at20enableRecordFunctionEb", void (*)(bool))                         \
+  X(operators_watched, cpu, false, "_ZN2at12hasCallbacksEv", bool (*)())                                     \
+  X(range_begins, cpu, false, "aoti_record_function_start",                                                  \
+    int (*)(const char*, void*, void* const*, uint64_t, void**))                                             \
+  X(range_ends, cpu, false, "aoti_record_function_end", int (*)(void*))                                      \
+  X(tensor_to_value, cpu, false, "aoti_torch_tensor_to_ivalue", int (*)(void*, void**))                      \
+  X(delete_value, cpu, false, "aoti_torch_delete_c10_value_object", int (*)(void*))                          \
   X(jit_tracing, cpu, false, "_ZN5torch3jit6tracer15getTracingStateEv", void** (*)())                        \
   X(anomaly, cpu, true, "_ZN5torch8autograd11AnomalyMode8_enabledE", bool*)
 

@@ -1,0 +1,27 @@
+// What torch.profiler, torch.autograd.profiler.emit_nvtx and others who watch operators see of compiled code:
+// ranges by name, as PyTorch's own operators are seen.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/torch_api/bridge.h"
+
+namespace vitrine::torch_api {
+
+// Whether somebody watches this thread: a few loads.
+bool is_profiled();
+
+// A range that lasts as long as it lives. inputs: whose sizes are told with it.
+class ProfiledRange {
+ public:
+  explicit ProfiledRange(const std::string& name, std::span<const Handle> inputs = {});
+  ~ProfiledRange();
+  ProfiledRange(const ProfiledRange&) = delete;
+  ProfiledRange& operator=(const ProfiledRange&) = delete;
+
+ private:
+  void* range_ = nullptr;
+};
+
+}  // namespace vitrine::torch_api
