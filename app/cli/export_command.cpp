@@ -224,16 +224,21 @@ std::optional<Error> export_fx(const Exporting& e) {
   return std::nullopt;
 }
 
+std::optional<Error> export_debug_folder(const Exporting& e) {
+  return debug_folder(e.session, e.output, e.arguments.compilation);
+}
+
 struct ExportFormat {
   const char *name, *ending;
   std::optional<Error> (*write)(const Exporting&);
 };
-constexpr std::array<ExportFormat, 6> kFormats = {{{"html", ".html", export_html},
+constexpr std::array<ExportFormat, 7> kFormats = {{{"html", ".html", export_html},
                                                    {"fx", ".fx", export_fx},
                                                    {"perfetto", ".trace.json", export_trace},
                                                    {"dot", ".dot", export_dot},
                                                    {"svg", ".svg", export_svg},
-                                                   {"kernels", ".kernels", export_kernels}}};
+                                                   {"kernels", ".kernels", export_kernels},
+                                                   {"debug-folder", ".debug", export_debug_folder}}};
 
 }  // namespace
 
@@ -241,10 +246,11 @@ int export_command(const ExportArguments& a) {
   const auto format =
       std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& f) { return a.format == f.name; });
   if (format == kFormats.end())
-    return fail(Error{"There is no format \"" + a.format + "\"." +
-                          did_you_mean(a.format, {"html", "fx", "perfetto", "dot", "svg", "kernels"}),
-                      "Formats: html, fx, perfetto, dot, svg, kernels.", ""},
-                2);
+    return fail(
+        Error{"There is no format \"" + a.format + "\"." +
+                  did_you_mean(a.format, {"html", "fx", "perfetto", "dot", "svg", "kernels", "debug-folder"}),
+              "Formats: html, fx, perfetto, dot, svg, kernels, debug-folder.", ""},
+        2);
   close_if_abandoned(a.session);
   auto opened = Reader::open(a.session);
   if (!opened) return fail(opened.error());

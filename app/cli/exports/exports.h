@@ -1,6 +1,7 @@
 // What `vitrine export` writes that takes more than a few lines to make.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,10 @@ std::string html_page(const session::Reader& session);
 // ("" = all).
 std::vector<std::pair<std::string, std::string>> fx_files(const session::Reader& session,
                                                           const std::string& compilation);
+
+// A folder of files about each compilation; compilation: only this one ("" = all).
+std::optional<Error> debug_folder(const session::Reader& session, const std::string& path,
+                                  const std::string& compilation);
 
 // Letters and digits of a text, for a file's name.
 std::string file_word(const std::string& text);

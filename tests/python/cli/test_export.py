@@ -137,3 +137,17 @@ def test_graphs_of_a_block_run_as_python(tmp_path):
     assert ran.returncode == 0 and ran.stdout == "torch.float32 (8, 128, 768)\n", said(ran)
     as_fx = subprocess.run([sys.executable, "-c", f"import runpy; print(len(runpy.run_path({str(file)!r})['graph_module']().graph.nodes))"], capture_output=True, text=True)
     assert int(as_fx.stdout) > 30, said(as_fx)
+
+
+def test_a_debug_folder_has_a_folder_a_compilation(session, tmp_path):
+    folder = export(session, tmp_path, "debug-folder")
+    (compilation,) = [path for path in folder.iterdir() if path.is_dir() and path.name != "fx"]
+    graphs = sorted(path.name for path in (compilation / "graphs").iterdir())
+    assert graphs[0] == "00_captured.txt" and any(name.endswith("_fused.txt") for name in graphs)
+    assert "vitrine_kernel" in next((compilation / "kernels").glob("*.cpp")).read_text()
+    assert {"guards.txt", "launches.txt"} <= {path.name for path in compilation.iterdir()}
+    assert {"README.txt", "fx"} <= {path.name for path in folder.iterdir()}
+    named = export(session, tmp_path, "debug-folder", "-o", "here", "--compilation", "0/0")
+    assert named.name == "here" and (named / compilation.name).is_dir()
+    result = vitrine("export", session, "--to", "debug-folder", "-o", "nowhere", "--compilation", "9/9", cwd=tmp_path)
+    assert result.returncode == 1 and "no compilation" in said(result)
