@@ -14,9 +14,10 @@ _OWNER = "VITRINE_TRACE_PROCESS"
 def start() -> None:
     """Opens the session that the environment names. One that cannot be written is one warning, and the script goes on."""
     name = os.environ.get("VITRINE_TRACE")
-    if not name or _is_own_tool() or ("%p" not in name and _is_another_s()):
+    rank = os.environ.get("RANK", "0")  # torchrun's, of all nodes
+    if not name or _is_own_tool() or ("%p" not in name and _is_another_s(rank if "%r" in name else "")):
         return
-    path = os.path.abspath(name.replace("%p", str(os.getpid())))
+    path = os.path.abspath(name.replace("%p", str(os.getpid())).replace("%r", rank))
     try:
         _record(path)
     except (OSError, RuntimeError) as error:
@@ -29,8 +30,10 @@ def _is_own_tool() -> bool:
     return as_module or os.path.dirname(os.path.abspath(sys.argv[0])) == os.path.join(os.path.dirname(__file__), "_tools")
 
 
-def _is_another_s() -> bool:
-    return os.environ.setdefault(_OWNER, str(os.getpid())) != str(os.getpid())
+def _is_another_s(rank: str) -> bool:
+    """Whether a parent of this process records into the file already; of a file a rank, a parent of the same rank."""
+    variable = _OWNER + (f"_{rank}" if rank else "")
+    return os.environ.setdefault(variable, str(os.getpid())) != str(os.getpid())
 
 
 def _lost(path: str, error: Exception) -> None:

@@ -61,6 +61,21 @@ def test_each_process_has_a_file_where_the_name_says_so(tmp_path):
     assert len(found) == 2 and all(vitrine("show", path).returncode == 0 for path in found)
 
 
+def test_each_rank_has_a_file_where_the_name_says_so(tmp_path):
+    script = write(tmp_path, "s.py", SCRIPT + SPAWNS)  # the child is no rank of its own
+    for rank in ("0", "1"):
+        assert python(script, VITRINE_TRACE=str(tmp_path / "s-%r.vitrine"), RANK=rank).returncode == 0
+    found = sorted(path.name for path in tmp_path.glob("s-*.vitrine"))
+    assert found == ["s-0.vitrine", "s-1.vitrine"] and vitrine("show", tmp_path / "s-1.vitrine").returncode == 0
+
+
+def test_a_killed_script_leaves_a_session_that_can_be_read(tmp_path):
+    script, session = write(tmp_path, "s.py", SCRIPT + "import os\nos.kill(os.getpid(), 9)\n"), tmp_path / "s.vitrine"
+    assert python(script, VITRINE_TRACE=str(session)).returncode == -9
+    shown = vitrine("show", session)
+    assert shown.returncode == 0 and "died" in shown.stdout and "1 compilation" in shown.stdout, said(shown)
+
+
 def test_a_file_that_cannot_be_written_is_one_warning(tmp_path):
     script = write(tmp_path, "s.py", SCRIPT)
     traced = python(script, VITRINE_TRACE=str(tmp_path / "none" / "s.vitrine"))
