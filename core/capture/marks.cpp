@@ -124,10 +124,13 @@ PyObject* reason_of_mark(PyObject* function) {
   return reason && reason != Py_None ? reason : nullptr;
 }
 
-bool is_disallowed(PyObject* callable) {
+namespace {
+
+// Whether a set of ids of torch._dynamo.trace_rules has this object's.
+bool is_among(PyObject* callable, const char* set) {
   PyObject* rules = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._dynamo.trace_rules");
   if (!rules || !PyModule_Check(rules)) return false;
-  PyObject* held = PyDict_GetItemString(PyModule_GetDict(rules), "_disallowed_callable_ids");
+  PyObject* held = PyDict_GetItemString(PyModule_GetDict(rules), set);
   PyObject* ids = held ? PyObject_GetAttrString(held, "function_ids") : nullptr;  // None before the first one
   PyObject* id = ids && PyAnySet_Check(ids) ? PyLong_FromVoidPtr(callable) : nullptr;
   const bool yes = id && PySet_Contains(ids, id) == 1;
@@ -135,6 +138,20 @@ bool is_disallowed(PyObject* callable) {
   Py_XDECREF(ids);
   PyErr_Clear();
   return yes;
+}
+
+}  // namespace
+
+bool is_disallowed(PyObject* callable) {
+  return is_among(callable, "_disallowed_callable_ids");
+}
+
+bool is_allowed_in_graph(PyObject* callable) {
+  return is_among(callable, "_allowed_callable_ids");
+}
+
+bool has_constant_result(PyObject* function) {
+  return attribute(function, "_dynamo_marked_constant") == Py_True;
 }
 
 }  // namespace vitrine::capture

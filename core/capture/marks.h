@@ -31,6 +31,13 @@ _object* reason_of_mark(_object* function);
 // Whether a call of it is a graph break by torch._dynamo.disallow_in_graph, as torch._dynamo.graph_break is.
 bool is_disallowed(_object* callable);
 
+// Whether a call of it is one node of the graph: torch.compiler.allow_in_graph,
+// torch._dynamo.nonstrict_trace.
+bool is_allowed_in_graph(_object* callable);
+
+// Whether a Python function is marked torch.compiler.assume_constant_result.
+bool has_constant_result(_object* function);
+
 // Whether these are the globals of a module of PyTorch: torch.<part>, or of what is below it.
 bool globals_of_torch(_object* globals, const char* part = "");
 

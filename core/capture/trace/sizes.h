@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,9 @@ struct _object;
 namespace vitrine::capture {
 
 enum class DynamicMode : uint8_t { Automatic, Always, Never };
+
+// What a size or int is said to have been that is a symbol at its first compilation.
+constexpr int64_t kBeforeTheFirst = std::numeric_limits<int64_t>::min();
 
 // What the compilations of one place saw: a size or an int that was another one at an earlier compilation has
 // changed, and is taken to go on changing.

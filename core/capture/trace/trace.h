@@ -227,8 +227,13 @@ struct TraceOptions {
   std::string target;               // ... a GPU of this architecture ("sm_90")
   torch_api::GradientWishes gradients;
   DynamicMode dynamic = DynamicMode::Never;
-  SizeHistory* sizes = nullptr;       // of the place; nullptr: no size is a symbol
-  std::string backward_for_real;      // why no backward pass is to be part of a graph; empty: it may
+  bool ints_vary = true, floats_vary = true;  // that ints and floats may be symbols
+  bool marks_bind = true;                     // fixing a size that is marked dynamic is an error
+  bool data_shapes = true;                    // with stands_in: sizes of results that depend on data
+  bool reads_ints = true;                     // with stands_in: ints that a tensor holds, too
+  bool reads_floats = true;                   // ... and floats
+  SizeHistory* sizes = nullptr;               // of the place; nullptr: no size is a symbol
+  std::string backward_for_real;              // why no backward pass is to be part of a graph; empty: it may
   std::string checkpoints_for_real;   // why the call of torch.utils.checkpoint is eager's; empty: it is not
   bool differentiated_again = false;  // the code behind it differentiates within it, or twice
   bool knows_frame = true;            // a frame of PyTorch's own may be read as Vitrine writes it

@@ -90,6 +90,14 @@ Value* size_is_static(Tracer& t, PyObject*, const Arguments& a) {
   return t.none();
 }
 
+// A block in which a break is an error, or is none: said once, and captured as if it were not there.
+Value* not_followed(Tracer& t, PyObject*, const Arguments&) {
+  PyObject* note = find_object("vitrine._controls.note_call");
+  PyRef said(note ? PyObject_CallFunction(note, "s", "torch._dynamo.error_on_graph_break") : nullptr);
+  if (!said) PyErr_Clear();
+  return t.none();
+}
+
 // PyTorch switches autocast of a GPU off where it sees none; --target compiles for one that is elsewhere.
 Value* gpu_lacks_autocast(Tracer& t, PyObject*, const Arguments&) {
   return t.for_absent_gpu() ? t.boolean(false) : nullptr;
@@ -107,6 +115,8 @@ constexpr KnownFunctionRow kRows[] = {
     {"functools", "singledispatch.<locals>.dispatch", implementation},
     {"dataclasses", "_recursive_repr.<locals>.wrapper", guarded_repr},
     {"torch.distributions.utils", "lazy_property.__get__", lazy_property_of_class},
+    {"torch._dynamo.decorators", "ErrorOnGraphBreakDecoratorContextManager.__enter__", not_followed},
+    {"torch._dynamo.decorators", "ErrorOnGraphBreakDecoratorContextManager.__exit__", not_followed},
     {"torch._dynamo.comptime", "_Comptime.force_static", size_is_static},
     {"torch.utils.checkpoint", "checkpoint", checkpoint_function},
     {"torch.nn.modules.transformer", "TransformerEncoder.forward", encoder_forward, true},

@@ -40,7 +40,7 @@ std::string torch_folder() {
 Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, BytecodeCache& bytecodes)
     : options(options), frames(live, stop_at, bytecodes) {
   graph.lowering = std::make_unique<torch_api::Lowering>(options.as_if, options.target);
-  if (options.stands_in) lowering().allow_stand_ins();
+  if (options.stands_in && options.data_shapes) lowering().allow_stand_ins();
   modes.autocast_at_start = lowering().autocast();
   modes.attention_at_start = lowering().attention();
   PyRef grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));

@@ -70,6 +70,7 @@ Value* symbolic_float(Tracer& t, Value* v) {
   if (!v->is(ValueKind::Lazy) || !v->obj || !v->source || v->pinned || !PyFloat_CheckExact(v->obj))
     return nullptr;
   if (!t.options.sizes || t.options.dynamic == DynamicMode::Never || t.options.as_if) return nullptr;
+  if (!t.options.floats_vary) return nullptr;
   const double now = PyFloat_AS_DOUBLE(v->obj);
   if (!t.options.sizes->note(v->source->path() + " float", {std::bit_cast<int64_t>(now)}).at(0).changed)
     return nullptr;

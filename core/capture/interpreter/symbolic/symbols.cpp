@@ -100,10 +100,16 @@ static bool is_static_member(const Tracer& t, const Source* source) {
   return marked.get() == Py_True;
 }
 
+static std::string why_changed(const SizeHistory::Change& change) {
+  return change.before == kBeforeTheFirst ? "a symbol of the graph that was given"
+                                          : "changed: it was " + std::to_string(change.before);
+}
+
 // An int of the user's that has changed between two compilations.
 void open_integer(Tracer& t, Value* v) {
   int64_t n = 0;
   if (!t.options.sizes || t.options.dynamic == DynamicMode::Never || !fits(v->obj, &n)) return;
+  if (!t.options.ints_vary) return;
   const SizeHistory::Change change = t.options.sizes->note(v->source->path() + " int", {n}).at(0);
   const bool always = t.options.dynamic == DynamicMode::Always && is_argument(v->source);
   if ((!change.changed && !always) || is_static_member(t, v->source)) return;
@@ -113,8 +119,7 @@ void open_integer(Tracer& t, Value* v) {
   v->as<SymbolValue>().sym = t.sizes.symbolic->table.integer(v->source->path(), n);
   v->typed = true;
   t.sizes.symbolic->inputs.push_back(std::move(input));
-  t.sizes.symbolic->origins.push_back(
-      {change.changed ? "changed: it was " + std::to_string(change.before) : "dynamic=True"});
+  t.sizes.symbolic->origins.push_back({change.changed ? why_changed(change) : "dynamic=True"});
 }
 
 // Which sizes of an input are symbols, and why.
@@ -122,9 +127,13 @@ static std::optional<Symbolic::Origin> size_origin(const Tracer& t, const SizeMa
                                                    const SizeHistory::Change& change, int64_t size,
                                                    ir::NodeKind kind) {
   if (size < 2) return {};
-  if (mark.dynamic) return Symbolic::Origin{"marked dynamic", mark};
+  if (mark.dynamic) {
+    Symbolic::Origin origin{"marked dynamic", mark};
+    origin.mark.enforced = mark.enforced && t.options.marks_bind;
+    return origin;
+  }
   if (mark.fixed || t.options.dynamic == DynamicMode::Never) return {};
-  if (change.changed) return Symbolic::Origin{"changed: it was " + std::to_string(change.before)};
+  if (change.changed) return Symbolic::Origin{why_changed(change)};
   if (t.options.dynamic == DynamicMode::Always && kind == ir::NodeKind::placeholder)
     return Symbolic::Origin{"dynamic=True"};
   return {};
