@@ -22,6 +22,7 @@ struct Callable {
   PyObject *dict, *weakrefs;
   vectorcallfunc vectorcall;
   bool recursive;                    // DisabledFunction only
+  bool forced;                       // CompiledFunction only: a stance has chosen its backend
   capture::CaptureHandler* handler;  // owned; CompiledFunction only
   int64_t number;                    // the how many-th that was made; CompiledFunction only
 };
@@ -71,6 +72,10 @@ PyObject* call_compiled(PyObject* self, PyObject* const* args, size_t n, PyObjec
     const capture::PauseCapture off;
     return PyObject_Vectorcall(c->wrapped, args, n, names);
   }
+  if (stance == capture::Stance::ForcedBackend && !c->forced) {
+    const capture::PyRef other = torch_api::call(torch_api::Name::forced, "O", self);
+    return other ? PyObject_Vectorcall(other.get(), args, n, names) : nullptr;
+  }
   // vitrine.explain is told of all that it runs, whoever had it compiled.
   PyObject* observer = c->handler->settings().observer.get();
   const bool explains = observer && PyList_Check(observer);   // a function only logs
@@ -117,6 +122,7 @@ PyObject* new_compiled(PyTypeObject* type, PyObject* args, PyObject*) {
   if (!self) return nullptr;
   as_callable(self)->settings = Py_NewRef(settings);
   as_callable(self)->number = ++engine().callables;
+  as_callable(self)->forced = PyDict_GetItemString(settings, "forced") != nullptr;
   as_callable(self)->handler = new capture::CaptureHandler(engine(), std::move(call));
   if (PyObject* code = code_of(wrapped)) capture::CaptureHandler::always_capture(code);
   return self;

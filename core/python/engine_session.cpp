@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
+#include "core/session/reader.h"
 #include "core/session/recording_place.h"
 #include "core/session/rows.h"
 #include "core/session/speed_up.h"
@@ -245,6 +246,23 @@ PyObject* session_path(PyObject*, PyObject*) {
   return recording ? PyUnicode_DecodeFSDefault(recording->writer().path().c_str()) : nullptr;
 }
 
+// session_texts(path, [blob, ...]) -> [text, ...]
+PyObject* session_texts(PyObject*, PyObject* args) {
+  const char* path = nullptr;
+  PyObject* blobs = nullptr;
+  if (!PyArg_ParseTuple(args, "sO!:session_texts", &path, &PyList_Type, &blobs)) return nullptr;
+  auto session = session::Reader::open(path);
+  if (!session) return PyErr_Format(PyExc_OSError, "%s", session.error().what.c_str());
+  PyObject* out = PyList_New(0);
+  for (Py_ssize_t i = 0; out && i < PyList_GET_SIZE(blobs); ++i) {
+    const std::string text = session.value()->text({PyLong_AsLongLong(PyList_GET_ITEM(blobs, i))});
+    const torch_api::PyRef item(
+        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+    if (!item || PyList_Append(out, item.get()) != 0) Py_CLEAR(out);
+  }
+  return out;
+}
+
 PyObject* session_compilations(PyObject*, PyObject*) {
   SessionRecording* recording = recording_or_error();
   return recording ? PyLong_FromLongLong(recording->writer().made(Kind::Compilation)) : nullptr;
@@ -363,6 +381,8 @@ PyMethodDef kMethods[] = {
     {"session_commit", torch_api::border<session_commit>, METH_NOARGS,
      "Makes what was written so far visible to readers."},
     {"session_path", torch_api::border<session_path>, METH_NOARGS, "Where the session is being written."},
+    {"session_texts", torch_api::border<session_texts>, METH_VARARGS,
+     "session_texts(path, blobs) -> texts of rows of the table blob."},
     {"session_compilations", torch_api::border<session_compilations>, METH_NOARGS,
      "How many compilations were recorded."},
     {"session_settle", torch_api::border<session_settle>, METH_O,

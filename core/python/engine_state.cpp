@@ -57,6 +57,17 @@ void read_pins(PyObject* dict, CallSettings& settings) {
         capture::text_of(what) == "saved" ? autodiff::Pin::saved : autodiff::Pin::recomputed;
 }
 
+// {"x": (0, 1), "n": (-1,)}
+void read_symbols(PyObject* dict, CallSettings& settings) {
+  PyObject *name = nullptr, *dims = nullptr;
+  for (Py_ssize_t at = 0; dict && PyDict_Check(dict) && PyDict_Next(dict, &at, &name, &dims);) {
+    const PyRef list(PySequence_List(dims));
+    for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list.get()); ++i)
+      settings.symbols[capture::text_of(name)].push_back(PyLong_AsLongLong(PyList_GET_ITEM(list.get(), i)));
+    PyErr_Clear();
+  }
+}
+
 }  // namespace
 
 capture::Engine& engine() {
@@ -82,6 +93,7 @@ capture::CallSettingsPtr settings_from(PyObject* dict) {
         capture::text_of(who) == "own" ? torch_api::Gradients::own : torch_api::Gradients::borrowed;
   if (PyObject* pins = PyDict_GetItemString(dict, "partition")) read_pins(pins, *settings);
   if (PyObject* target = PyDict_GetItemString(dict, "target")) settings->target = capture::text_of(target);
+  read_symbols(PyDict_GetItemString(dict, "symbols"), *settings);
   settings->observer = capture::share(PyDict_GetItemString(dict, "observer"));
   if (PyObject* mode = PyDict_GetItemString(dict, "mode")) settings->mode = capture::text_of(mode);
   if (PyObject* limit = PyDict_GetItemString(dict, "recompile_limit"))

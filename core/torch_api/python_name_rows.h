@@ -125,6 +125,8 @@
   X(check_random_states, "vitrine._checking", "random_states", required)                                \
   X(check_set_random_states, "vitrine._checking", "set_random_states", required)                        \
   X(CompiledFunction, "vitrine._engine", "CompiledFunction", optional)                                  \
+  X(compilation_begins, "vitrine._counters", "begins", optional)                                        \
+  X(compilation_ends, "vitrine._counters", "ends", optional)                                            \
   X(composites_of_expressions, "vitrine._polyfills.composites", "BY_FUNCTION", required)                \
   X(ConstraintViolationError, "vitrine._errors", "ConstraintViolationError", required)                  \
   X(consumed, "vitrine._autograd.training", "consumed", required)                                       \
@@ -135,6 +137,7 @@
   X(encoder_runs_perhaps_nested, "vitrine._polyfills.padded_sequences", "perhaps_nested", optional)     \
   X(encoder_warns, "vitrine._polyfills.padded_sequences", "say_that_nested_tensors_are_new", optional)  \
   X(encoder_way, "vitrine._polyfills.padded_sequences", "way", optional)                                \
+  X(forced, "vitrine._controls", "forced", required)                                                    \
   X(function_for_absent_gpu, "vitrine._absent_gpu", "function_for", required)                           \
   X(gradients, "vitrine._autograd.training", "gradients", required)                                     \
   X(GraphBreakError, "vitrine._errors", "GraphBreakError", required)                                    \
@@ -146,12 +149,13 @@
   X(not_followed, "vitrine._controls", "not_followed", required)                                        \
   X(outputs_behind, "vitrine._autograd.training", "outputs_behind", required)                           \
   X(PiecesBuilder, "vitrine._pieces", "PiecesBuilder", required)                                        \
+  X(RecompileError, "vitrine._errors", "RecompileError", required)                                      \
   X(RecompileLimitError, "vitrine._errors", "RecompileLimitError", required)                            \
   X(reduce_callable, "vitrine._api", "_reduce", required)                                               \
   X(Region, "vitrine._autograd.training", "Region", required)                                           \
   X(resized, "vitrine._sizes", "resized", required)                                                     \
+  X(settings, "vitrine._controls", "settings", required)                                                \
   X(stance, "vitrine._controls", "stance", required)                                                    \
-  X(switched_off, "vitrine._controls", "switched_off", required)                                        \
   X(tensor_behind, "vitrine._polyfills.array_types", "tensor_behind", optional)                         \
   X(transforms, "vitrine._polyfills.transforms", "", optional)                                          \
   X(vitrine, "vitrine", "", required)                                                                   \

@@ -85,6 +85,21 @@ std::optional<MarkError> fixed_mark(Segment& segment, const Frame& frame, const 
   return mark_fixed_by_operators(segment.trace(), inputs, as_if);
 }
 
+// What the process was told of sizes and numbers; what the callable was given comes first.
+void obey(const CompilerSettings& told, const CallSettings& own, TraceOptions& options) {
+  options.dynamic = own.dynamic;
+  if (own.dynamic == DynamicMode::Automatic && !told.assume_static_by_default)
+    options.dynamic = DynamicMode::Always;
+  else if (own.dynamic == DynamicMode::Automatic && !told.automatic_dynamic_shapes)
+    options.dynamic = DynamicMode::Never;
+  options.ints_vary = !told.specialize_int;
+  options.floats_vary = !told.specialize_float;
+  options.marks_bind = !told.allow_ignore_mark_dynamic;
+  options.data_shapes = told.capture_dynamic_output_shape_ops.value_or(true);
+  options.reads_ints = told.capture_scalar_outputs.value_or(true);
+  options.reads_floats = told.capture_scalar_outputs.value_or(false);
+}
+
 }  // namespace
 
 std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_api::GlobalState& state,
@@ -92,7 +107,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   TraceOptions options;
   options.record_steps = record != nullptr;
   options.fullgraph = settings_->fullgraph;
-  options.dynamic = settings_->dynamic;
+  obey(told_, *settings_, options);
   options.gradients = settings_->gradients;
   // A backend of the user's own is given no backward pass.
   if (settings_->backend) options.backward_for_real = "the backend is given graphs that are differentiated";
@@ -102,7 +117,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.checks_behind_writes = !settings_->backend && !settings_->replay && !engine_.config.check;
   options.stands_in = settings_->stands_in && (place.speculates || settings_->fullgraph) &&
                       !settings_->backend && !settings_->replay && !versions && settings_->target.empty() &&
-                      !engine_.config.check;
+                      !engine_.config.check && (options.data_shapes || options.reads_ints);
   options.is_piece = settings_->pieces;
   options.checks_on_gpu = !settings_->graphs();
   options.sizes = &place.sizes[number_];
@@ -133,18 +148,20 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   found->is_piece = settings_->pieces;
   if (record) recording->trace(*record, *found, start);
   const Trace& trace = *found;
-  if (trace.end == Trace::End::Nothing && trace.broke && settings_->fullgraph) observe(*settings_, trace, "");
+  if (trace.end == Trace::End::Nothing && trace.broke && settings_->fullgraph)
+    observe(*settings_, trace, "", monotonic_ns() - start, record ? record->row.id : 0);
   if (trace.end != Trace::End::Nothing || !trace.guards.empty())
-    return build(std::move(found), frame, place, state, record);
+    return build(std::move(found), frame, place, state, record, start);
   mark_eager(place, trace);
-  observe(*settings_, trace, "");
+  observe(*settings_, trace, "", monotonic_ns() - start, record ? record->row.id : 0);
   if (record)
     recording->finish(*record, &trace, "eager", trace.broke ? trace.broke->reason : "nothing to compile");
   return nullptr;
 }
 
 std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame, Place& place,
-                                      const torch_api::GlobalState& state, CompilationRecord* record) {
+                                      const torch_api::GlobalState& state, CompilationRecord* record,
+                                      int64_t start) {
   SessionRecording* recording = engine_.live_recording();
   const bool nothing = found->end == Trace::End::Nothing;
   const bool rest = !found->broke;
@@ -180,7 +197,7 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
     if (message.empty() && nothing && segment->trace().broke) message = segment->trace().broke->reason;
     recording->finish(*record, &segment->trace(), status, message);
   }
-  observe(*settings_, segment->trace(), message);
+  observe(*settings_, segment->trace(), message, monotonic_ns() - start, segment->compilation);
   if (!segment->has_graph() && segment->trace().end != Trace::End::Return && is_barren(place))
     place.eager = true;
   return segment;
@@ -205,6 +222,12 @@ bool Store::give_backend(Segment& segment, const Frame& frame, const torch_api::
     if (record) engine_.recording->finish(*record, &trace, "failed", broken->text);
     raise_mark_error(*broken);
     return false;
+  }
+  if (told_.suppress_errors && PyErr_ExceptionMatches(PyExc_Exception)) {
+    message = "the backend failed: the captured graph runs through PyTorch";
+    engine_.warn("a backend failed; its graph runs through PyTorch.", "", torch_api::take_python_error(),
+                 record ? record->row.id : 0);
+    return true;
   }
   if (record) {
     ErrorAside aside;

@@ -44,8 +44,9 @@ PyRef types_of(const ir::Node& node) {
 class FxWalk {
  public:
   FxWalk(const torch_api::Lowering::Graphs& graphs, const BackendSizes& sizes, PyObject* builder,
-         bool asks = false)
+         bool asks = false, const BreakInfo* broke = nullptr)
       : program_(*graphs.replay),
+        broke_(broke),
         captured_(*graphs.captured),
         sizes_(sizes),
         asks_(asks),
@@ -70,6 +71,7 @@ class FxWalk {
       if (node.kind == ir::NodeKind::op && (!ask(next) || !call(node, program_.calls.at(next++))))
         return false;
     if (!ask(next)) return false;
+    if (!ends()) return false;
     PyRef values(PyList_New(0));
     for (int slot : program_.result_slots)
       if (!values || PyList_Append(values.get(), at(slot).get()) != 0) return false;
@@ -78,6 +80,19 @@ class FxWalk {
 
  private:
   PyRef& at(int slot) { return slots_[static_cast<size_t>(slot)]; }
+
+  // Why the graph ends, if the function does not end there.
+  bool ends() {
+    if (!broke_) return true;
+    PyRef places(PyList_New(0));
+    for (const auto& [text, line] : broke_->stack) {
+      const PyRef place(PyUnicode_FromString(text.c_str()));
+      if (!places || !place || PyList_Append(places.get(), place.get()) != 0) return false;
+    }
+    const std::string reason = broke_->reason + " [" + broke_->kind + "]";
+    return static_cast<bool>(
+        PyRef(PyObject_CallMethod(builder_, "ends", "sO", reason.c_str(), places.get())));
+  }
 
   bool symbol(int32_t number) {
     const ir::Symbol& s = sizes_.symbolic->table.symbols()[static_cast<size_t>(number)];
@@ -173,6 +188,7 @@ class FxWalk {
   }
 
   const ReplayProgram& program_;
+  const BreakInfo* broke_;
   const ir::Graph& captured_;
   const BackendSizes& sizes_;
   const bool asks_;
@@ -255,7 +271,8 @@ BackendSizes backend_sizes(const Trace& trace) {
 BackendCode compile_by_backend(PyObject* backend, const Trace& trace, const BackendSizes& sizes,
                                const std::vector<PyRef>& example_inputs) {
   const PyRef builder = call(Name::GraphBuilder);
-  if (!builder || !FxWalk(trace.graphs, sizes, builder.get()).run(example_inputs)) return {};
+  const BreakInfo* broke = trace.broke ? &*trace.broke : nullptr;
+  if (!builder || !FxWalk(trace.graphs, sizes, builder.get(), false, broke).run(example_inputs)) return {};
   PyRef made(PyObject_CallMethod(builder.get(), "compile", "O", backend));
   PyObject *callable = nullptr, *guards = nullptr, *strides = nullptr;
   if (!made ||

@@ -50,6 +50,14 @@ std::string cause_text(const BreakInfo& broke) {
          std::to_string(cause->pc) + " " + text_of(code->co_qualname);
 }
 
+// "file:line function" of the function that was captured.
+std::string begin_text(const Trace& trace) {
+  if (trace.codes.empty()) return "";
+  const auto* code = reinterpret_cast<PyCodeObject*>(trace.codes.front());
+  return text_of(code->co_filename) + ":" + std::to_string(code->co_firstlineno) + " " +
+         text_of(code->co_qualname);
+}
+
 // Whoever listens: a list keeps what it hears, a function is called with it. What that raises is nobody's.
 void hand_over(PyObject* observer, const PyRef& facts) {
   if (facts && PyList_Check(observer))
@@ -93,7 +101,8 @@ std::string gradients_sentence(const torch_api::Joint& joint) {
   return "the derivative is PyTorch's own backward: " + joint.borrowed;
 }
 
-void observe(const CallSettings& settings, const Trace& trace, const std::string& message) {
+void observe(const CallSettings& settings, const Trace& trace, const std::string& message, int64_t ns,
+             Id compilation) {
   PyObject* observer = settings.observer.get();
   if (!listens(observer)) return;
   ErrorAside aside;
@@ -106,6 +115,9 @@ void observe(const CallSettings& settings, const Trace& trace, const std::string
   set("guards", list_of(guard_texts(trace)));
   set("break", break_dict(trace));
   set("message", text_object(message));
+  set("place", text_object(begin_text(trace)));
+  set("seconds", PyRef(PyFloat_FromDouble(static_cast<double>(ns) / 1e9)));
+  set("compilation", PyRef(PyLong_FromLongLong(compilation)));
   if (trace.joint) set("gradients", text_object(gradients_sentence(*trace.joint)));
   hand_over(observer, facts);
 }

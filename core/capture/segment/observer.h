@@ -19,7 +19,9 @@ const BreakInfo::At* cause_of(const BreakInfo& broke);
 
 // Gives a dict about the trace to the settings' observer, if there is one: graph, ops, guards, break,
 // message, gradients.
-void observe(const CallSettings& settings, const Trace& trace, const std::string& message);
+// ns: how long it took. compilation: its row of the session, 0: none.
+void observe(const CallSettings& settings, const Trace& trace, const std::string& message, int64_t ns,
+             Id compilation);
 
 // Whether the observer is a function, which hears of recompilations, too: {"recompilation": {place, failed,
 // old, new, hint}}.

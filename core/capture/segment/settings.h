@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +49,8 @@ struct CallSettings : PlainSettings {
   PyRef backend;   // the user's own backend, or nothing
   PyRef given;     // the dict that it was made of
   PyRef observer;  // a list that receives one dict a compilation (vitrine.explain), or nothing
+  // By argument: dims that are symbols from the start; -1: of an int. Of code that another compiler captured.
+  std::map<std::string, std::vector<int64_t>> symbols;
 };
 
 using CallSettingsPtr = std::shared_ptr<const CallSettings>;

@@ -9,10 +9,16 @@
 #include "core/capture/segment/observer.h"
 #include "core/capture/signals_aside.h"
 #include "core/capture/trace/break_kinds.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/profiled_range.h"
 
 namespace vitrine::capture {
 
 namespace {
+
+std::string name_of(const Frame& frame) {
+  return text_of(reinterpret_cast<PyCodeObject*>(frame.code())->co_qualname);
+}
 
 // "file:line" of the user's code that called the frame that runs now, through whatever of PyTorch's stands
 // between;
@@ -94,15 +100,19 @@ SegmentOutcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
   const torch_api::GlobalState state = torch_api::global_state();
   std::vector<std::shared_ptr<Segment>>& all = place.segments;
   std::vector<std::shared_ptr<Segment>> for_other_sizes;
+  std::optional<torch_api::ProfiledRange> guards;
+  if (torch_api::is_profiled()) guards.emplace("Vitrine Guards: " + name_of(frame));
   place.bring_forward(frame);
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i]->settings != number_) continue;
     const std::shared_ptr<Segment> segment = all[i];  // alive, whatever its run does
     const Segment::Fit fit = segment->fits_planned(frame, state);
+    if (fit == Segment::Fit::Yes || fit == Segment::Fit::Ready) guards.reset();
     if (fit == Segment::Fit::Yes) return enter_fitting(frame, place, segment, "hit");
     if (fit == Segment::Fit::Ready) return enter_ready(frame, place, segment);
     if (fit == Segment::Fit::New) for_other_sizes.push_back(segment);
   }
+  guards.reset();
   return look_up_new_sizes(frame, code, place, state, for_other_sizes);
 }
 
@@ -176,6 +186,8 @@ SegmentOutcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segmen
     raise_graph_break(*segment->trace().broke);
     return SegmentOutcome::raised();
   }
+  std::optional<torch_api::ProfiledRange> range;
+  if (torch_api::is_profiled()) range.emplace("Vitrine-Compiled Region: " + segment->name);
   const bool checked = engine_.config.check && segment->plan();
   if (!recording && !engine_.profiling() && !checked) {
     const SegmentOutcome outcome = segment->run(frame, nullptr);
@@ -234,32 +246,68 @@ std::shared_ptr<Segment> Store::newest(const Place& place) const {
 
 bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place,
                     const torch_api::GlobalState& state) {
-  const int64_t of_place =
-      settings_->recompile_limit ? settings_->recompile_limit : engine_.config.recompile_limit;
+  const int64_t of_place = settings_->recompile_limit
+                               ? settings_->recompile_limit
+                               : told_.recompile_limit.value_or(engine_.config.recompile_limit);
+  const int64_t of_code =
+      told_.accumulated_recompile_limit.value_or(engine_.config.accumulated_recompile_limit);
   const bool here = place.compilations(number_, frame) >= of_place;
-  if (!here && code.compilations < engine_.config.accumulated_recompile_limit) return false;
+  if (!here && code.compilations < of_code) return false;
   const bool captured =
       std::any_of(place.segments.begin(), place.segments.end(), [](const auto& s) { return s->has_graph(); });
   if (!captured) return true;  // nothing was ever compiled here: there is nothing to tell
-  const int64_t limit = here ? of_place : engine_.config.accumulated_recompile_limit;
+  const int64_t limit = here ? of_place : of_code;
   const std::string text = place_text(frame) + " was compiled " + std::to_string(limit) + " times";
   const std::shared_ptr<Segment> previous = newest(place);
   const std::string why =
       previous ? recompilation_hint(cause_of(frame, code, place, *previous, state)) + " Or raise" : "Raise";
   const std::string hint =
       why + " vitrine.config." + std::string(here ? "recompile_limit." : "accumulated_recompile_limit.");
-  if (settings_->fullgraph) {
-    raise_recompile_limit(text, hint);
+  if (settings_->fullgraph || told_.fail_on_recompile_limit_hit) {
+    raise_recompile_limit(text, hint,
+                          settings_->fullgraph ? "fullgraph=True" : "fail_on_recompile_limit_hit");
   } else {
     engine_.warn(text + "; new cases run eagerly.", hint, "", 0);
   }
   return true;
 }
 
-std::optional<SegmentOutcome> Store::held_back(Frame& frame, const Place& place,
+// Notes what the arguments of a frame are, as a compilation does. Those that the settings name are noted as
+// others than they are, which makes them symbols.
+void Store::note_arguments(const Frame& frame, SizeHistory& seen) const {
+  const auto* code = reinterpret_cast<PyCodeObject*>(frame.code());
+  for (int slot = 0; slot < frame.local_count(); ++slot) {
+    PyObject* value = frame.local(slot);
+    const std::string name = text_of(PyTuple_GET_ITEM(code->co_localsplusnames, slot));
+    const auto symbols = settings_->symbols.find(name);
+    const bool named = symbols != settings_->symbols.end();
+    int overflow = 0;
+    if (value && PyLong_CheckExact(value)) {
+      const int64_t n = PyLong_AsLongLongAndOverflow(value, &overflow);
+      if (!overflow) seen.note("L['" + name + "'] int", {named ? kBeforeTheFirst : n});
+    } else if (value && torch_api::is_tensor(value)) {
+      const torch_api::TensorView view = torch_api::view(torch_api::handle_of(value));
+      std::vector<int64_t> sizes(view.sizes, view.sizes + view.ndim);
+      for (const int64_t d : named ? symbols->second : std::vector<int64_t>())
+        if (d >= 0 && d < view.ndim) sizes[static_cast<size_t>(d)] = kBeforeTheFirst;
+      seen.note("L['" + name + "']", sizes);
+    }
+  }
+}
+
+// Whether a place was never asked for before. By what is noted then, the second call shows what changes.
+bool Store::is_first_example(const Frame& frame, Place& place) const {
+  const auto [seen, first] = place.sizes.try_emplace(number_);
+  if (!first || newest(place)) return false;
+  note_arguments(frame, seen->second);
+  return true;
+}
+
+std::optional<SegmentOutcome> Store::held_back(Frame& frame, Place& place,
                                                const torch_api::GlobalState& state) {
   const Stance stance = engine_.controls.stance();
   if (stance == Stance::EagerOnRecompile) return SegmentOutcome::eager();
+  if (stance == Stance::EagerThenCompile && is_first_example(frame, place)) return SegmentOutcome::eager();
   if (stance != Stance::FailOnRecompile) return {};
   const std::shared_ptr<Segment> previous = newest(place);
   const bool known = previous != nullptr;
@@ -294,19 +342,36 @@ RecompilationCause Store::cause_of(Frame& frame, const CodeSegments& code, const
   return out;
 }
 
+std::optional<SegmentOutcome> Store::refused(Frame& frame, const CodeSegments& code, const Place& place,
+                                             const torch_api::GlobalState& state) {
+  if (told_.disable) {
+    if (!settings_->fullgraph || place.pc != code.places().front()->pc) return SegmentOutcome::eager();
+    raise_no_frames(frame, "Dynamo tracing is disabled");
+    return SegmentOutcome::raised();
+  }
+  if (limited(frame, code, place, state))
+    return PyErr_Occurred() ? SegmentOutcome::raised() : SegmentOutcome::none();
+  const std::shared_ptr<Segment> previous = newest(place);
+  if (previous && told_.error_on_recompile && previous->has_graph()) {
+    raise_recompile_error(frame, previous->explain(frame, state).text());
+    return SegmentOutcome::raised();
+  }
+  const std::vector<std::string> sentences = engine_.controls.not_followed();
+  if (PyErr_Occurred()) return SegmentOutcome::raised();
+  for (const std::string& sentence : sentences) engine_.warn(sentence, "", "", 0);
+  return {};
+}
+
 SegmentOutcome Store::miss(Frame& frame, CodeSegments& code, Place& place,
                            const torch_api::GlobalState& state) {
   if (place.eager) return place.eager_rest ? SegmentOutcome::eager() : SegmentOutcome::none();
   if (std::string why = torch_api::unsupported_state(); !why.empty()) return SegmentOutcome::eager();
   if (const std::optional<SegmentOutcome> outcome = held_back(frame, place, state)) return *outcome;
-  if (limited(frame, code, place, state))
-    return PyErr_Occurred() ? SegmentOutcome::raised() : SegmentOutcome::none();
-  const bool off = engine_.controls.switched_off();
-  const std::vector<std::string> sentences =
-      off ? std::vector<std::string>{} : engine_.controls.not_followed();
+  told_ = engine_.controls.settings();
   if (PyErr_Occurred()) return SegmentOutcome::raised();
-  if (off) return SegmentOutcome::eager();
-  for (const std::string& sentence : sentences) engine_.warn(sentence, "", "", 0);
+  if (const std::optional<SegmentOutcome> outcome = refused(frame, code, place, state)) return *outcome;
+  if (const auto [seen, first] = place.sizes.try_emplace(number_); first && !settings_->symbols.empty())
+    note_arguments(frame, seen->second);
   const std::shared_ptr<Segment> previous = newest(place);
   SessionRecording* recording = engine_.live_recording();
   const int64_t start = recording ? recording->now() : 0;
@@ -331,7 +396,11 @@ SegmentOutcome Store::miss(Frame& frame, CodeSegments& code, Place& place,
   {
     Tracing tracing(place);
     const SignalsAside signals;
-    if (!signals.raised()) segment = compile(frame, place, state, record.get());
+    if (!signals.raised()) {
+      engine_.controls.compilation_begins();
+      segment = compile(frame, place, state, record.get());
+      engine_.controls.compilation_ends(segment ? &segment->trace() : nullptr);
+    }
     interrupted = signals.raised();
   }
   if (interrupted) return SegmentOutcome::raised();

@@ -35,8 +35,12 @@ class Store : public SegmentStore {
   // on.
   void report(Frame& frame, Segment& segment, const Check& check);
   // What a stance says that lets nothing be compiled now; nothing: it lets it.
-  std::optional<SegmentOutcome> held_back(Frame& frame, const Place& place,
-                                          const torch_api::GlobalState& state);
+  std::optional<SegmentOutcome> held_back(Frame& frame, Place& place, const torch_api::GlobalState& state);
+  bool is_first_example(const Frame& frame, Place& place) const;
+  void note_arguments(const Frame& frame, SizeHistory& seen) const;
+  // The same of the settings, limits among them.
+  std::optional<SegmentOutcome> refused(Frame& frame, const CodeSegments& code, const Place& place,
+                                        const torch_api::GlobalState& state);
   SegmentOutcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_api::GlobalState& state);
   // Whether it was compiled as often as it may be. That is told once, and under fullgraph an error is set.
   SegmentOutcome entered(Place& place, const std::shared_ptr<Segment>& segment, SegmentOutcome outcome);
@@ -50,7 +54,8 @@ class Store : public SegmentStore {
   std::shared_ptr<Segment> compile(Frame& frame, Place& place, const torch_api::GlobalState& state,
                                    CompilationRecord* record);
   std::shared_ptr<Segment> build(std::unique_ptr<Trace> trace, Frame& frame, Place& place,
-                                 const torch_api::GlobalState& state, CompilationRecord* record);
+                                 const torch_api::GlobalState& state, CompilationRecord* record,
+                                 int64_t start);
   bool give_backend(Segment& segment, const Frame& frame, const torch_api::GlobalState& state,
                     CompilationRecord* record, std::string& message);
   void give_pieces(Segment& segment, CompilationRecord* record, std::string& message);
@@ -69,6 +74,7 @@ class Store : public SegmentStore {
   Engine& engine_;
   CallSettingsPtr settings_;
   int32_t number_;
+  CompilerSettings told_;  // when it last had to compile
 };
 
 // Offers frames of the user's code to a store.

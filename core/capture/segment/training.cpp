@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <span>
 #include <unordered_set>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/torch_api/border.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/observed_operators.h"
+#include "core/torch_api/profiled_range.h"
 #include "core/torch_api/run_operators.h"
 
 namespace vitrine::capture {
@@ -227,6 +229,8 @@ PyObject* run_recorded(Plans& plans, const BackwardVariant& asked, PyObject* giv
   if (first) backward = compile_backward(plans, asked);
   if (!backward.plan) return nullptr;
   const Backward now = backward;  // user code may run in operators and come here again
+  std::optional<torch_api::ProfiledRange> range;
+  if (torch_api::is_profiled()) range.emplace("Vitrine-Compiled Region: " + plans.place.name + " (backward)");
   std::vector<runtime::LaunchTime> times;
   PyObject* results =
       run(*now.plan, given, {}, engine.profiles(now.compilation, now.plan.get()) ? &times : nullptr,

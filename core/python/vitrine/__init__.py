@@ -32,7 +32,9 @@ from vitrine import config  # noqa: E402
 from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
 from vitrine._graphs import graph, register_pass  # noqa: E402
 from vitrine._engine import __version__ as __version__  # noqa: E402
-from vitrine._errors import ConstraintViolationError, GraphBreakError, RecompileLimitError, VitrineWarning  # noqa: E402
+from vitrine._backends import register as _register_backend  # noqa: E402
+from vitrine._errors import ConstraintViolationError, GraphBreakError, RecompileError, RecompileLimitError, VitrineWarning  # noqa: E402
+from vitrine._knobs import knobs  # noqa: E402
 from vitrine._module import OptimizedModule  # noqa: E402
 from vitrine._sizes import mark_dynamic, mark_static, mark_unbacked, maybe_mark_dynamic  # noqa: E402
 
@@ -40,20 +42,32 @@ __all__ = [
     "ConstraintViolationError",
     "GraphBreakError",
     "OptimizedModule",
+    "RecompileError",
     "RecompileLimitError",
     "VitrineWarning",
+    "allow_in_graph",
+    "assume_constant_result",
     "compile",
     "config",
+    "cudagraph_mark_step_begin",
     "disable",
+    "disallow_in_graph",
     "explain",
     "graph",
+    "graph_break",
     "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "knobs",
+    "list_backends",
     "mark_dynamic",
     "mark_static",
     "mark_unbacked",
     "maybe_mark_dynamic",
+    "nested_compile_region",
     "register_pass",
     "reset",
+    "set_stance",
 ]
 
 
@@ -64,9 +78,38 @@ def load_ipython_extension(shell) -> None:
     _notebook.load(shell)
 
 
+# PyTorch's own calls that hold for Vitrine as they are; torch._dynamo, which takes a while to load, is loaded when one is asked for.
+_OF_PYTORCH = {
+    "allow_in_graph": "torch.compiler",
+    "assume_constant_result": "torch.compiler",
+    "cudagraph_mark_step_begin": "torch.compiler",
+    "disallow_in_graph": "torch._dynamo",
+    "graph_break": "torch._dynamo",
+    "is_dynamo_compiling": "torch.compiler",
+    "is_exporting": "torch.compiler",
+    "list_backends": "torch.compiler",
+    "nested_compile_region": "torch.compiler",
+    "set_stance": "torch.compiler",
+}
+
+
+def __getattr__(name):
+    if name not in _OF_PYTORCH:
+        raise AttributeError(f"module 'vitrine' has no attribute {name!r}")
+    import importlib
+
+    globals()[name] = found = getattr(importlib.import_module(_OF_PYTORCH[name]), name)
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
+
+
 from vitrine import _trace as _trace  # noqa: E402 (all that it records with is there by now)
 
 _trace.start()
+_register_backend()
 
 if "VITRINE_OPT_BISECT" in os.environ:
     from vitrine._tools.numerics import limits as _limits

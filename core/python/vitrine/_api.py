@@ -11,35 +11,34 @@ from typing import Any
 
 import torch
 
-from vitrine import _controls, _engine
+from vitrine import _backends, _controls, _engine
 from vitrine import _logs
 from vitrine._explain import Explanation
 from vitrine._module import OptimizedModule, leads_on
 
 # torch.compile's modes. On a CPU they mean the same: what they switch on does not exist there.
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-# "vitrine" compiles ("inductor", torch.compile's default, means the same here); "eager" captures and runs the graph
-# through PyTorch, node by node, and so does "aot_eager"; "cudagraphs" is the mode "reduce-overhead".
-BACKENDS = ("vitrine", "inductor", "eager", "aot_eager", "cudagraphs")
 # Options by name, with the type of their value.
 OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str, "freezing": bool, "gradients": str, "target": str, "capture_data_sizes": bool, "partition": dict}
 # Who computes matrix products: the faster of PyTorch and a kernel of ours, always the kernel, always PyTorch.
 PRODUCTS = ("measured", "generated", "library")
 # Who writes the derivative of a graph: our rules where they cover it whole, or always PyTorch's own backward.
 GRADIENTS = ("own", "borrowed")
+# As torch.compile refuses them.
+_SCRIPTED = (
+    "torch.compile does not support compiling torch.jit.script or torch.jit.freeze models directly. "
+    "Compile the module that was scripted: vitrine.compile(torch.nn.Linear(3, 3))."
+)
 # What a value of forward that backward needs can be pinned as.
 PINS = ("saved", "recomputed")
 # Numbers of the callables that share nothing they compile with others.
-_isolated = itertools.count(1)
+isolated_numbers = itertools.count(1)
 
 
 def _torchs_own(what: str) -> set:
-    """torch.compile's own names of modes, backends or options: asked for where one is not ours, since loading them takes a while."""
-    import torch._dynamo
+    """torch.compile's own names of modes or options: asked for where one is not ours, since loading them takes a while."""
     import torch._inductor
 
-    if what == "backend":
-        return set(torch._dynamo.list_backends(exclude_tags=()))
     return set(torch._inductor.list_mode_options() if what == "mode" else torch._inductor.list_options())
 
 
@@ -76,33 +75,52 @@ def _check_options(options) -> dict:
     return dict(options)
 
 
-def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit, isolate_recompiles=False) -> dict:
-    backend = "vitrine" if backend is None else backend
-    if dynamic is not None and not isinstance(dynamic, bool):
-        raise TypeError(f"vitrine.compile: dynamic takes True, False or None, not {dynamic!r}")
+def _check_mode(mode, options) -> None:
     if mode is not None and mode not in MODES:
         _refuse("mode", mode, MODES)
     if mode is not None and options is not None:
         raise RuntimeError("vitrine.compile: give either mode or options, not both")
-    if not callable(backend) and backend not in BACKENDS:
-        _refuse("backend", backend, map(repr, BACKENDS))
-    if backend == "cudagraphs":
-        backend, mode = "vitrine", mode or "reduce-overhead"
-    settings = _check_options(options)
+
+
+def own_settings(mode=None, options=None) -> dict:
+    """Settings of code that Vitrine compiles."""
+    _check_mode(mode, options)
+    settings = {**_check_options(options), "fullgraph": False, "mode": mode or "default"}
+    if _logs.observer():
+        settings["observer"] = _logs.observer()
+    return settings
+
+
+def _backend_settings(backend, mode, options) -> dict:
+    if backend is None or (isinstance(backend, str) and backend in _backends.NAMES):
+        mode = mode or "reduce-overhead" if backend == "cudagraphs" and options is None else mode
+        return {**own_settings(mode, options), **({"backend": "eager"} if backend == "eager" else {})}
+    if not callable(backend) and not (isinstance(backend, str) and _backends.is_registered(backend)):
+        raise ValueError(f"vitrine.compile: unknown backend {backend!r}; there are {', '.join(map(repr, _backends.names()))}")
+    if options is not None and not isinstance(options, dict):
+        raise TypeError(f"vitrine.compile: options takes a dict, not {type(options).__name__}")
+    return {**own_settings(), "backend": _backends.foreign(backend, mode, options)}
+
+
+def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit, isolate_recompiles=False) -> dict:
+    if dynamic is not None and not isinstance(dynamic, bool):
+        raise TypeError(f"vitrine.compile: dynamic takes True, False or None, not {dynamic!r}")
+    settings = _backend_settings(backend, mode, options)
     settings["fullgraph"] = bool(fullgraph)
-    settings["mode"] = mode or "default"
     settings["dynamic"] = dynamic
-    if _logs.observer:
-        settings["observer"] = _logs.observer
     if recompile_limit is not None:
         if not isinstance(recompile_limit, int) or isinstance(recompile_limit, bool) or recompile_limit < 1:
             raise TypeError(f"vitrine.compile: recompile_limit takes a positive int, not {recompile_limit!r}")
         settings["recompile_limit"] = recompile_limit
     if isolate_recompiles:
-        settings["isolated"] = next(_isolated)
-    if backend not in ("vitrine", "inductor"):
-        settings["backend"] = "eager" if backend == "aot_eager" else backend
+        settings["isolated"] = next(isolated_numbers)
     return settings
+
+
+def with_backend(function, backend):
+    """A compiled function with another backend."""
+    kept = {name: value for name, value in function.settings.items() if name in ("fullgraph", "dynamic", "recompile_limit", "isolated")}
+    return _engine.CompiledFunction(function.__wrapped__, {**_backend_settings(backend, None, None), **kept, "forced": True})
 
 
 def original(callable_or_module):
@@ -153,8 +171,9 @@ def compile(
         dynamic: ``None``: sizes are fixed at first; one that changes (or an int that does) becomes a symbol, and other
             values of it need no other compilation. ``True``: all sizes of arguments are symbols from the start. ``False``:
             a new size is compiled anew. See :func:`mark_dynamic` and :func:`mark_static`.
-        backend: ``None`` or ``"vitrine"``, ``"eager"`` (``"aot_eager"``) to run the captured graph through PyTorch,
-            ``"cudagraphs"`` for the mode ``"reduce-overhead"``, or a callable. It receives a
+        backend: ``None`` or ``"vitrine"``, ``"eager"`` to run the captured graph through PyTorch,
+            ``"cudagraphs"`` for the mode ``"reduce-overhead"``, the name of any backend that PyTorch knows
+            (``"aot_eager"``, ``"openvino"``, ...; ``"torch_inductor"`` is Inductor itself), or a callable. It receives a
             ``torch.fx.GraphModule`` and the list of example inputs, and returns a callable that takes the graph's
             inputs and returns the tuple of its outputs. As under ``torch.compile``, sizes that may change come first, as
             ``SymInt``, and what the backend asks of them is asked of later calls again.
@@ -191,14 +210,27 @@ def compile(
 def _compile(model, settings, disable):
     if not callable(model):
         raise TypeError(f"vitrine.compile takes a function, a module or another callable, not {model!r}")
-    if isinstance(model, type):
-        raise TypeError(f"vitrine.compile: compile an instance of {model.__name__}, not the class")
-    if disable or _controls.disabled_by_environment():
+    if isinstance(model, torch.jit.ScriptModule):
+        raise RuntimeError(_SCRIPTED)
+    if disable or torch.compiler.is_exporting() or _controls.disabled_by_environment():
         return model
+    if isinstance(model, type):
+        return _class(model, settings)
     model = _innermost(original(model))
     if isinstance(model, torch.nn.Module):
         return OptimizedModule(model, settings)
     return _function(model, settings)
+
+
+def _class(model: type, settings: dict) -> type:
+    """Calls of its instances are compiled, as torch.compile has it of a class that it decorates."""
+    call = model.__call__
+    if getattr(call, "__self__", None) is model:  # how the class itself is called: its instances are not
+        raise TypeError(f"vitrine.compile: instances of {model.__name__} cannot be called")
+    model.__call__ = _function(original(call), settings)
+    if issubclass(model, torch.nn.Module):
+        model._call_impl = _function(original(model._call_impl), settings)
+    return model
 
 
 def _function(function, settings):

@@ -1,4 +1,5 @@
-"""What a program sets for torch.compile's own compiler. Vitrine follows some of it, and names the rest once.
+"""What a program sets for torch.compile's own compiler. Vitrine follows what has a meaning here, and names the rest once, by
+the rows of ``_knobs.py``.
 
 ``torch._dynamo`` and ``torch._inductor`` take a while to load: they are only asked where the program has loaded them.
 """
@@ -7,36 +8,39 @@ import contextvars
 import os
 import sys
 import tempfile
+import warnings
+import weakref
 
 import torch.utils._config_module as _config_module
 
+from vitrine import config
+from vitrine._errors import VitrineWarning
+from vitrine._knobs import SAME_NAME, knob_of
+
 # Settings of the environment that torch.compile reads begin so.
 _PREFIXES = (
-    "TORCH_COMPILE_", "TORCH_COMPILER_", "TORCH_DYNAMO_", "TORCH_INDUCTOR_", "TORCH_LOGS", "TORCH_TRACE",
-    "TORCHDYNAMO_", "TORCHINDUCTOR_", "INDUCTOR_",
+    "TORCH_COMPILE_", "TORCH_COMPILER_", "TORCH_DYNAMO_", "TORCH_INDUCTOR_", "TORCH_TRACE", "TORCHDYNAMO_", "TORCHINDUCTOR_",
+    "INDUCTOR_",
 )  # fmt: skip
 # Each switches the compiler off where it is 1.
 _SWITCHES = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 _CONFIGS = ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.config", "torch.compiler.config", "torch.fx.experimental._config")
-# What has a counterpart here.
-_COUNTERPARTS = {
-    "torch._dynamo.config.recompile_limit": "vitrine.config.recompile_limit",
-    "torch._dynamo.config.accumulated_recompile_limit": "vitrine.config.accumulated_recompile_limit",
-    "torch._inductor.config.freezing": 'options={"freezing": True}',
-    "torch._inductor.config.max_autotune": 'mode="max-autotune"',
-    "torch._inductor.config.triton.cudagraphs": 'mode="reduce-overhead"',
-    "TORCHINDUCTOR_FREEZING": 'options={"freezing": True}',
-    "TORCHINDUCTOR_MAX_AUTOTUNE": 'mode="max-autotune"',
-    "TORCHINDUCTOR_CUDAGRAPHS": 'mode="reduce-overhead"',
-    "TORCHINDUCTOR_CACHE_DIR": "vitrine.config.cache_dir",
+_SHARED = tuple(name for name, _ in SAME_NAME)
+# Variables that stand for one of these: its value, by what the variable says.
+_VARIABLES = {
+    "TORCHDYNAMO_SUPPRESS_ERRORS": ("suppress_errors", lambda text: bool(text)),
+    "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS": ("capture_scalar_outputs", lambda text: True if text == "1" else None),
+    "TORCH_DYNAMO_AUTOMATIC_DYNAMIC_SHAPES": ("automatic_dynamic_shapes", lambda text: text == "1"),
 }
-# As if it were always on; options={"capture_data_sizes": False} is off.
-_ALWAYS_ON = ("torch._dynamo.config.capture_dynamic_output_shape_ops",)
-# torch.compiler.set_stance's names, by the numbers that the engine has for them (core/capture/segment/controls.h).
-_STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
+# What a knob is set to where it says what holds anyway.
+_HOLDS = {"TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS": ("0", "1"), "TORCHDYNAMO_VERBOSE": ("0", "1"), "torch._dynamo.config.verbose": (True, False)}
+# torch.compiler.set_stance's names, by the numbers that the engine has for them (core/capture/segment/controls/controls.h).
+_STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3, "eager_then_compile": 4, "aot_eager_then_compile": 4}
+_FORCED_BACKEND = 5
 
 _named: set[str] = set()  # said already
 _stances: list[str] = []  # parts of a stance that are not followed, to be said
+_forced = weakref.WeakKeyDictionary()  # compiled function -> {backend: the same with that backend}
 
 
 def disabled_by_environment() -> str:
@@ -44,10 +48,21 @@ def disabled_by_environment() -> str:
     return next((f"{name}=1" for name in _SWITCHES if os.environ.get(name) == "1"), "")
 
 
-def switched_off() -> bool:
-    """Whether nothing may be compiled from now on: ``torch._dynamo.config.disable``."""
-    config = sys.modules.get("torch._dynamo.config")
-    return bool(getattr(config, "disable", False))
+def settings() -> dict | None:
+    """Of the settings that vitrine.config and torch._dynamo.config both have those that somebody has set, or None. What
+    vitrine.config was given comes before torch._dynamo's, which comes before the environment."""
+    found = {}
+    for variable, (name, value) in _VARIABLES.items():
+        text = os.environ.get(variable)
+        if text is not None and (says := value(text)) is not None:
+            found[name] = says
+    entries = getattr(sys.modules.get("torch._dynamo.config"), "_config", {})
+    for name in _SHARED:
+        for value in _given(entries[name]) if name in entries else ():
+            if not _is_default(value, entries[name]):  # which is also what config.patch leaves behind
+                found[name] = value
+    found.update(config.given())
+    return found or None
 
 
 def stance(now) -> int:
@@ -57,16 +72,27 @@ def stance(now) -> int:
         _stances.append(f'torch.compiler.set_stance("{name}")')
     if getattr(now, "skip_guard_eval_unsafe", False):
         _stances.append("torch.compiler.set_stance(skip_guard_eval_unsafe=True)")
-    if getattr(now, "backend", None) is not None:
-        _stances.append(f"torch.compiler.set_stance(force_backend={now.backend!r})")
-    return _STANCES.index(name) if name in _STANCES else 0
+    if name == "default" and getattr(now, "backend", None) is not None:
+        return _FORCED_BACKEND
+    return _STANCES.get(name, 0)
 
 
-def _environment() -> list[tuple[str, str]]:
+def forced(function):
+    """The compiled function with the backend that ``set_stance(force_backend=...)`` asks for."""
+    from vitrine import _api  # which imports this module
+
+    backend = sys.modules["torch._dynamo.eval_frame"]._stance.backend
+    made = _forced.setdefault(function, {})
+    if backend not in made:
+        made[backend] = _api.with_backend(function, backend)
+    return made[backend]
+
+
+def _environment() -> list[tuple[str, object, str]]:
     return [
-        (name, f"{name}={value} in the environment")
+        (name, value, f"{name}={value} in the environment")
         for name, value in sorted(os.environ.items())
-        if name.startswith(_PREFIXES) and name not in _SWITCHES and not _set_by_pytorch(name, value)
+        if name.startswith(_PREFIXES) and not _set_by_pytorch(name, value)
     ]
 
 
@@ -78,28 +104,29 @@ def _set_by_pytorch(name: str, value: str) -> bool:
     return folder == os.path.join(tempfile.gettempdir(), "") and os.sep not in of
 
 
-def _changed(entry) -> tuple:
-    """(value,) where the program has set this entry to something else than its default, else ()."""
+def _given(entry) -> tuple:
+    """(value,) where the program has set this entry, else ()."""
     value = entry.user_override
     if isinstance(value, contextvars.ContextVar):  # of this thread, in newer versions
         value = value.get()
-    if value is _config_module._UNSET_SENTINEL:
-        return ()
+    return () if value is _config_module._UNSET_SENTINEL else (value,)
+
+
+def _is_default(value, entry) -> bool:
     try:
-        return () if value == entry.default else (value,)
+        return bool(value == entry.default)
     except Exception:  # a value of the program's own, whose comparison is no bool
-        return (value,)
+        return False
 
 
-def _configured() -> list[tuple[str, str]]:
-    found = []
-    for path in _CONFIGS:
-        for name, entry in getattr(sys.modules.get(path), "_config", {}).items():
-            for value in _changed(entry):
-                full = f"{path}.{name}"
-                if full != "torch._dynamo.config.disable" and not (full in _ALWAYS_ON and value is True):
-                    found.append((full, f"{full} = {_short(value)} (default {_short(entry.default)})"))
-    return found
+def _configured() -> list[tuple[str, object, str]]:
+    return [
+        (f"{path}.{name}", value, f"{path}.{name} = {_short(value)} (default {_short(entry.default)})")
+        for path in _CONFIGS
+        for name, entry in getattr(sys.modules.get(path), "_config", {}).items()
+        for value in _given(entry)
+        if not _is_default(value, entry)
+    ]
 
 
 def _short(value) -> str:
@@ -107,21 +134,43 @@ def _short(value) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _logging() -> list[tuple[str, str]]:
-    """torch._logging.set_logs: TORCH_LOGS does the same from outside, and is named already."""
-    state = getattr(sys.modules.get("torch._logging._internal"), "log_state", None)
-    if "TORCH_LOGS" in os.environ or not (getattr(state, "artifact_names", None) or getattr(state, "log_qname_to_level", None)):
+def _logging() -> list[tuple[str, object, str]]:
+    """Logs that PyTorch is asked for, while its compiler runs beside Vitrine."""
+    if "vitrine.take_over" in sys.modules:
         return []
-    return [("torch._logging.set_logs", "torch._logging.set_logs(...)")]
+    state = getattr(sys.modules.get("torch._logging._internal"), "log_state", None)
+    if "TORCH_LOGS" in os.environ:
+        return [("torch._logging.set_logs", None, f"TORCH_LOGS={os.environ['TORCH_LOGS']} in the environment")]
+    on = getattr(state, "artifact_names", None) or getattr(state, "log_qname_to_level", None)
+    return [("torch._logging.set_logs", None, "torch._logging.set_logs(...)")] if on else []
+
+
+def _holds(name: str, value) -> bool:
+    knob = knob_of(name)
+    return knob is None or knob.kind == "obeyed" or value in _HOLDS.get(name, ())
+
+
+def note_call(name: str) -> None:
+    """A program calls what steers torch.compile and has no meaning here: said once, from the line that is captured."""
+    if name not in _named:
+        _named.add(name)
+        knob = knob_of(name)
+        warnings.warn(f"vitrine: {name}(...) is not followed; {knob.here}.", VitrineWarning, stacklevel=2)
 
 
 def not_followed() -> list[str]:
     """What is set and not followed, beside what was named before: one sentence, or none."""
-    found = [*_environment(), *_configured(), *_logging(), *((text, text) for text in _stances)]
+    found = [*_environment(), *_configured(), *_logging(), *((text, None, text) for text in _stances)]
     _stances.clear()
-    new = [(name, text) for name, text in found if name not in _named]
+    new = [(name, text) for name, value, text in found if name not in _named and not _holds(name, value)]
+    new += [(name, name) for name, _, _ in found if name.startswith("torch.compiler.set_stance") and name not in _named]
     _named.update(name for name, _ in new)
-    if not new:
-        return []
-    parts = [text + (f"; here it is {_COUNTERPARTS[name]}" if name in _COUNTERPARTS else "") for name, text in new]
-    return [f"the program sets for torch.compile what Vitrine does not follow: {', '.join(parts)}."]
+    return [f"the program sets for torch.compile what Vitrine does not follow: {', '.join(map(_said, new))}."] if new else []
+
+
+def _said(what: tuple[str, str]) -> str:
+    name, text = what
+    knob = knob_of(name)
+    if name.startswith("torch.compiler.set_stance("):
+        return f"{text}; guards are always checked" if "guard" in name else text
+    return f"{text}; here it is {knob.here}" if knob.kind == "instead" else f"{text}; {knob.here}"

@@ -18,6 +18,7 @@ def text_of(error: BaseException) -> str:
 # What a program written for torch.compile catches, by the name of ours.
 _CAUGHT_AS = {
     "GraphBreakError": ("torch._dynamo.exc", "Unsupported"),
+    "RecompileError": ("torch._dynamo.exc", "RecompileError"),
     "RecompileLimitError": ("torch._dynamo.exc", "FailOnRecompileLimitHit"),
     "ConstraintViolationError": ("torch.fx.experimental.symbolic_shapes", "ConstraintViolationError"),
 }
@@ -80,20 +81,36 @@ class GraphBreakError(CompileError):
         return type(self), (self.kind, self.reason, self.hint, self.stack)
 
 
+class RecompileError(CompileError):
+    """A place was to be compiled again, which ``error_on_recompile`` forbids. ``place`` is where, ``failed`` the guard."""
+
+    remedy = "Leave error_on_recompile out, or pass what the guard asks for."
+
+    def __init__(self, place: str, failed: str):
+        self.place, self.failed = place, failed
+        RuntimeError.__init__(
+            self, f"Recompiling function {place}\n    triggered by the following guard failure(s):\n    - {failed}"
+        )
+
+    def __reduce__(self):
+        return type(self), (self.place, self.failed)
+
+
 class RecompileLimitError(CompileError):
-    """A function was compiled as often as ``recompile_limit`` allows, and ``fullgraph=True`` forbids to run it eagerly.
+    """A function was compiled as often as ``recompile_limit`` allows, and it may not run eagerly: ``asked_by`` says why not
+    (``fullgraph=True``, or ``fail_on_recompile_limit_hit``).
 
     ``reason`` names the function, ``hint`` says what to do about it.
     """
 
     remedy = "Leave out fullgraph, or raise the limit."
 
-    def __init__(self, reason: str, hint: str = ""):
-        self.reason, self.hint = reason, hint
-        RuntimeError.__init__(self, f"recompile limit reached under fullgraph=True: {reason}\n  hint: {hint}")
+    def __init__(self, reason: str, hint: str = "", asked_by: str = "fullgraph=True"):
+        self.reason, self.hint, self.asked_by = reason, hint, asked_by
+        RuntimeError.__init__(self, f"recompile limit reached under {asked_by}: {reason}\n  hint: {hint}")
 
     def __reduce__(self):
-        return type(self), (self.reason, self.hint)
+        return type(self), (self.reason, self.hint, self.asked_by)
 
 
 class ConstraintViolationError(CompileError):

@@ -57,6 +57,20 @@ class Explanation:
         return self.graph_break_reasons
 
     @property
+    def break_reasons(self) -> list[BreakReason]:
+        """The name that ``torch._dynamo.explain`` has for them."""
+        return self.graph_break_reasons
+
+    @property
+    def out_guards(self) -> list[str]:
+        return self.guards
+
+    @property
+    def compile_times(self) -> str:
+        """One line a graph: how long its compilation took."""
+        return "\n".join(f"graph {i}: {c['seconds']:.4f} s" for i, c in enumerate((c for c in self.compilations if c["graph"]), 1))
+
+    @property
     def graph_count(self) -> int:
         return len(self.graphs)
 
@@ -107,15 +121,18 @@ class Explanation:
 def as_pytorch_says(explanation: Explanation, graphs: list):
     """The same as what ``torch._dynamo.explain`` returns; ``graphs`` are its graphs as modules of ``torch.fx``."""
     from torch._dynamo.backends.debugging import ExplainOutput
-    from torch._dynamo.output_graph import GraphCompileReason
 
     ops = [[node.target for node in graph.graph.nodes if node.op == "call_function"] for graph in graphs]
-    reasons = [
-        GraphCompileReason(f"{reason.reason} [{reason.kind}]", [_frame(place) for place in reason.stack], graph_break=True)
-        for reason in explanation.graph_break_reasons
-    ]
+    reasons = [compile_reason(f"{reason.reason} [{reason.kind}]", reason.stack) for reason in explanation.graph_break_reasons]
     breaks = explanation.torch_compile_break_count
     return ExplainOutput(graphs, len(graphs), breaks, reasons, sum(map(len, ops)), ops, explanation.guards)
+
+
+def compile_reason(reason: str, places):
+    """Why a graph ends, as PyTorch says it; "": its function ends there."""
+    from torch._dynamo.output_graph import GraphCompileReason
+
+    return GraphCompileReason(reason or "return_value", [_frame(place) for place in places], graph_break=bool(reason))
 
 
 def _frame(place: str) -> traceback.FrameSummary:

@@ -9,6 +9,8 @@ import random
 import torch
 from torch import fx
 
+from vitrine._explain import compile_reason
+
 # What the code of a graph module can spell; any other constant becomes an attribute of the module.
 _SPELT = (type(None), bool, int, float, complex, str, type(...), torch.dtype, torch.device, torch.memory_format, torch.layout)
 _SET_GRAD = torch._C._set_grad_enabled
@@ -36,6 +38,7 @@ class GraphBuilder:
         self.shapes = Shapes()
         self.grad_at_start = self.grad = torch.is_grad_enabled()
         self.examples = []
+        self.reason, self.places = "", []
         self._inputs = []  # (node, whether its strides are open)
         self._sizes = {}  # text of an expression -> its value, an int or a node
 
@@ -93,11 +96,16 @@ class GraphBuilder:
             self.graph.call_function(_SET_GRAD, (self.grad_at_start,))
         self.graph.output(tuple(values))
 
+    def ends(self, reason: str, places: list[str]) -> None:
+        """Why the graph ends: "" where the function does, else a break and its lines."""
+        self.reason, self.places = reason, places
+
     def compile(self, backend):
         """Calls it as torch.compile does. Returns (callable, guards, strides): see _fx_shapes.Shapes.guards, and by open
         input its strides."""
         self.graph.lint()
         module = fx.GraphModule(self.root, self.graph)
+        module.compile_subgraph_reason = compile_reason(self.reason, self.places)
         if any(isinstance(value, torch.SymInt) for value in self.examples):
             self._propagate(module)
         with _state_as_before(), torch._guards.tracing(self.shapes.tracing_context()):

@@ -1,67 +1,169 @@
-"""`VITRINE_LOGS=graph_breaks,recompiles python script.py`: what capture does, on stderr. The names are those of TORCH_LOGS."""
+"""`VITRINE_LOGS=graph_breaks,recompiles python script.py`: what compilation does, on stderr or in the file VITRINE_LOGS_OUT. The
+names are those of TORCH_LOGS, which is followed while torch.compile is taken over."""
 
 import difflib
 import os
 import sys
+from typing import NamedTuple
 
-# What can be told.
-NAMES = {
-    "graph_breaks": "why a graph ends before its function does, and where",
-    "recompiles": "which guard failed, with the value before and now",
-    "guards": "what each compilation relies on",
-    "graph_code": "the graph of each compilation, as text",
+from vitrine import _log_events as events
+
+
+class Kind(NamedTuple):
+    what: str  # as `VITRINE_LOGS=help` says it
+    tell: object  # of the facts of a compilation; or, of a session: of its database and a compilation's number
+    of_session: bool = False  # it is read from a session, which is recorded for it
+
+
+KINDS = {
+    "graph_breaks": Kind("why a graph ends before its function does, and where", events.graph_breaks),
+    "recompiles": Kind("which guard failed, with the value before and now", events.recompiles),
+    "guards": Kind("what each compilation relies on", events.guards),
+    "graph_code": Kind("the graph of each compilation, as text", events.graph_code),
+    "dynamic": Kind("sizes and ints that became symbols, and why", events.dynamic, True),
+    "aot_graphs": Kind("the ATen graphs, forward and backward, as they are compiled", events.aot_graphs, True),
+    "fusion": Kind("pairs of units that were considered, and why they were not joined", events.fusion, True),
+    "output_code": Kind("the generated kernels", events.output_code, True),
+    "perf_hints": Kind("what keeps code from being faster, and what to do", events.perf_hints, True),
+    "cudagraphs": Kind("what is replayed as a CUDA Graph, and why not", events.cudagraphs, True),
 }
-# Names of TORCH_LOGS that nothing stands behind yet.
-NOT_YET = ("output_code", "fusion", "dynamic", "perf_hints", "cudagraphs")
+# Other names of TORCH_LOGS for some of them.
+_OTHER_NAMES = {"graph": "graph_code", "recompiles_verbose": "recompiles", "verbose_guards": "guards", "kernel_code": "output_code", "schedule": "fusion"}
+
+_paths: list[str] = []  # the session that logs are read from, once it is open
+_told: list[int] = [0]  # the compilation that was told last
+_names: set[str] = set()
 
 
 def _paint(text: str) -> str:
-    return f"\x1b[36m{text}\x1b[0m" if sys.stderr.isatty() else text
+    return f"\x1b[36m{text}\x1b[0m" if sys.stderr.isatty() and not _out() else text
+
+
+def _out() -> str:
+    return os.environ.get("VITRINE_LOGS_OUT") or (os.environ.get("TORCH_LOGS_OUT", "") if _follows_torch() else "")
+
+
+def _follows_torch() -> bool:
+    return "vitrine.take_over" in sys.modules
 
 
 def _say(name: str, head: str, lines=()) -> None:
     text = "\n".join([_paint(f"vitrine {name}: ") + head, *(f"  {line}" for line in lines)])
     try:
-        print(text, file=sys.stderr, flush=True)
+        if path := _out():
+            with open(path, "a", encoding="utf-8") as file:
+                print(text, file=file)
+        else:
+            print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):  # the script has closed its stderr: it goes on
         pass
 
 
-def _asked() -> set[str]:
-    """The names that the environment asks for. What it cannot have is told at once."""
-    names = [name.strip() for name in os.environ.get("VITRINE_LOGS", "").split(",")]
+def _asked(variable: str, every_name: bool) -> set[str]:
+    """The names that a variable of the environment asks for. What it cannot have is told at once; of PyTorch's variable
+    what PyTorch alone has is its own."""
     out = set()
-    for name in filter(None, names):
+    for given in filter(None, (name.strip() for name in os.environ.get(variable, "").split(","))):
+        plain = given.lstrip("+-")
+        name = _OTHER_NAMES.get(plain, plain)
+        if given.startswith("-"):
+            continue
         if name == "help":
-            _say("logs", "VITRINE_LOGS takes these names, with commas between:", [f"{n}: {what}" for n, what in NAMES.items()])
-        elif name in NAMES:
+            _say("logs", f"{variable} takes these names, with commas between:", [f"{n}: {kind.what}" for n, kind in KINDS.items()])
+        elif name in KINDS:
             out.add(name)
-        elif name in NOT_YET:
-            _say("logs", f"{name} is not supported yet.")
+        elif every_name or not _is_torchs(plain):
+            near = difflib.get_close_matches(plain, [*KINDS, "help"], 1)
+            _say("logs", f"there is no {plain!r}" + (f"; did you mean {near[0]}?" if near else f"; {variable}=help names all."))
+        elif plain not in ("all",):
+            _say("logs", f"{variable}={plain} is about PyTorch's own compiler; Vitrine has {', '.join(KINDS)}.")
         else:
-            near = difflib.get_close_matches(name, [*NAMES, "help"], 1)
-            _say("logs", f"there is no {name!r}" + (f"; did you mean {near[0]}?" if near else "; VITRINE_LOGS=help names all."))
+            out.update(KINDS)
     return out
 
 
-_names = _asked()
+def _is_torchs(name: str) -> bool:
+    registry = getattr(sys.modules.get("torch._logging._internal"), "log_registry", None)
+    return name == "all" or (registry is not None and (registry.is_log(name) or registry.is_artifact(name))) or "." in name
 
 
 def _hear(facts: dict) -> None:
     """Called by the engine, once a compilation and once a recompilation."""
-    if again := facts.get("recompilation"):
-        if "recompiles" in _names:
-            was = f"was {again['old']}, is {again['new']}"
-            _say("recompiles", again["place"], filter(None, [again["failed"], was, again["hint"]]))
+    for name, kind in KINDS.items():
+        if name in _names and not kind.of_session:
+            for head, lines in kind.tell(facts):
+                _say(name, head, lines)
+    if any(KINDS[name].of_session for name in _names) and "recompilation" not in facts:
+        tell_session()
+
+
+def tell_session() -> None:
+    """What was recorded since the last time; a backward pass is compiled when it first runs."""
+    from vitrine import _engine
+
+    if not _paths:
         return
-    broke = facts["break"]
-    if broke and "graph_breaks" in _names:
-        hint = [f"hint: {broke['hint']}"] if broke["hint"] else []
-        _say("graph_breaks", f"{broke['reason']} [{broke['kind']}]", [*(f"at {place}" for place in broke["stack"]), *hint])
-    if facts["graph"] and "graph_code" in _names:
-        _say("graph_code", f"{len(facts['ops'])} operators", facts["graph"].rstrip().splitlines())
-    if facts["guards"] and "guards" in _names:
-        _say("guards", f"{len(facts['guards'])} guards", facts["guards"])
+    _engine.session_commit()
+    with events.opened(_paths[0]) as session:
+        for compilation in session.compilations_after(_told[0]):
+            for name, kind in KINDS.items():
+                if name in _names and kind.of_session:
+                    for head, lines in kind.tell(session, compilation):
+                        _say(name, head, lines)
+            _told[0] = compilation
 
 
-observer = _hear if _names else None
+def _open_session() -> str:
+    """Where the session is that is being recorded, "" where none is."""
+    from vitrine import _engine
+
+    try:
+        return _engine.session_path()
+    except RuntimeError:
+        return ""
+
+
+def _record() -> None:
+    """A session for what is read from one: that which is recorded anyway, or one of its own that goes with the process."""
+    import atexit
+    import shutil
+    import tempfile
+
+    path = _open_session()
+    if not path:
+        folder = tempfile.mkdtemp(prefix="vitrine-logs-")
+        owner = os.getpid()
+        atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == owner else None)
+        from vitrine._tools.recording import Recording
+
+        recording = Recording(os.path.join(folder, "logs.vitrine"), 0)
+        recording.start_run("logs", "script", "", "default")
+        path = recording.path
+        atexit.register(lambda: recording.close("finished") if os.getpid() == owner else None)
+    _paths.append(path)
+    owner_of_session = os.getpid()
+    atexit.register(lambda: tell_session() if os.getpid() == owner_of_session else None)
+
+
+def _torchs_artifacts() -> set[str]:
+    """What a script has switched on by TORCH_LOGS or torch._logging.set_logs, of the names that stand here."""
+    state = getattr(sys.modules.get("torch._logging._internal"), "log_state", None)
+    names = {_OTHER_NAMES.get(name, name) for name in getattr(state, "artifact_names", ())}
+    return names & {*KINDS}
+
+
+def observer():
+    """Who is to hear of compilations, or None."""
+    if _follows_torch():
+        _names.update(_torchs_artifacts())
+    if _names and not _paths and any(KINDS[name].of_session for name in _names):
+        _record()
+    return _hear if _names else None
+
+
+def follow_torch_logs() -> None:
+    """Once torch.compile is taken over: the names of TORCH_LOGS are asked for, too."""
+    _names.update(_asked("TORCH_LOGS", every_name=False))
+
+
+_names.update(_asked("VITRINE_LOGS", every_name=True))

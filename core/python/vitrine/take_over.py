@@ -7,7 +7,8 @@ import warnings
 
 import torch
 
-from vitrine import _api
+from vitrine import _api, _backends, _logs
+from vitrine import _counters as _counters  # the engine asks for it where it is loaded
 from vitrine._after_loading import after_loading, no_longer
 from vitrine._errors import VitrineWarning
 from vitrine._explain import as_pytorch_says
@@ -27,13 +28,6 @@ def _default_backend():
     """What torch.compiler.set_default_backend was given."""
     registry = sys.modules.get("torch._dynamo.backends.registry")
     return registry.get_default_backend() if hasattr(registry, "get_default_backend") else None
-
-
-def _backend(backend):
-    if backend is None or callable(backend) or backend in _api.BACKENDS:
-        return "vitrine" if backend is None else backend
-    _left_out(f"backend={backend!r}")
-    return "vitrine"
 
 
 def _mode(mode, options):
@@ -70,13 +64,19 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     if backend is not None and _pytorch_calls(sys._getframe(1)):
         settings = {"fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "options": options, "disable": disable, **others}
         return _names.compiler(model, backend=backend, **settings)
-    mode = _mode(mode, options)
-    _leave_out(f"options={{{name!r}: {value!r}}}" for name, value in (options or {}).items())  # they tune another compiler
+    backend = _default_backend() if backend is None else backend
+    if backend is None or (isinstance(backend, str) and backend in _backends.NAMES):
+        mode = _mode(mode, options)
+        _leave_out(f"options={{{name!r}: {value!r}}}" for name, value in (options or {}).items())  # they tune another compiler
+        options = None
+    elif not callable(backend) and not _backends.is_registered(backend):
+        from torch._dynamo.exc import InvalidBackend
+
+        raise InvalidBackend(name=backend)
     own = {name: others.pop(name) for name in ("recompile_limit", "isolate_recompiles") if name in others}
     others.pop("name", None)
     _leave_out(f"{name}={value!r}" for name, value in others.items() if value)
-    backend = _backend(_default_backend() if backend is None else backend)
-    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend, "mode": mode, "disable": disable, **own}
+    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend, "mode": mode, "options": options, "disable": disable, **own}
     if model is None:
         return functools.partial(_api.compile, **settings)
     return _api.compile(model, **settings)
@@ -115,12 +115,37 @@ def _of_what_runs(original):
     return explain
 
 
+def _optimized_by_us(original):
+    """``torch._dynamo.optimize``, which torch.compile is built on: a program's own call of it is one of torch.compile."""
+
+    @functools.wraps(original)
+    def optimize(backend="inductor", *, nopython=False, error_on_graph_break=None, dynamic=None, disable=False, recompile_limit=None, **others):
+        if sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] == "torch":
+            more = {"nopython": nopython, "dynamic": dynamic, "disable": disable, "recompile_limit": recompile_limit}
+            return original(backend, **more, **({} if error_on_graph_break is None else {"error_on_graph_break": error_on_graph_break}), **others)
+        return functools.partial(compile, backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable, recompile_limit=recompile_limit)
+
+    return optimize
+
+
+def _optimized_whole_by_us(original):
+    @functools.wraps(original)
+    def optimize_assert(backend, **others):
+        if sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] == "torch":
+            return original(backend, **others)
+        return functools.partial(compile, backend=backend, fullgraph=True, dynamic=others.get("dynamic"))
+
+    return optimize_assert
+
+
 # What else has a script know that its compile() is Vitrine's: module, name there, and what stands there meanwhile.
 _NAMES = (
     ("torch.compiler", "reset", _with_our_reset),
     ("torch._dynamo", "reset", _with_our_reset),
     ("torch._dynamo", "explain", _of_what_runs),
     ("torch._dynamo.eval_frame", "explain", _of_what_runs),
+    ("torch._dynamo", "optimize", _optimized_by_us),
+    ("torch._dynamo", "optimize_assert", _optimized_whole_by_us),
     ("torch._dynamo", "OptimizedModule", _either_module),
     ("torch._dynamo.eval_frame", "OptimizedModule", _either_module),
 )
@@ -165,6 +190,7 @@ def torch_compile_taken_over():
         _names.compiler = original
     torch.compile = compile
     _names.follow()
+    _logs.follow_torch_logs()
     try:
         yield
     finally:

@@ -111,7 +111,6 @@ def test_torch_compile_parameters():
         ({"mode": "fastest"}, ValueError, "unknown mode 'fastest'"),
         ({"mode": "lite"}, NotImplementedError, "mode 'lite' of torch.compile is not supported yet"),
         ({"backend": "no_such"}, ValueError, "unknown backend 'no_such'"),
-        ({"backend": "tvm"}, NotImplementedError, "backend 'tvm' of torch.compile is not supported yet"),
         ({"options": {"no_such": 1}}, ValueError, "unknown option 'no_such'"),
         ({"options": {"epilogue_fusion": True}}, NotImplementedError, "option 'epilogue_fusion' of torch.compile is not supported yet"),
         ({"options": {"triton.cudagraphs": True}}, NotImplementedError, "not supported yet"),
@@ -127,10 +126,25 @@ def test_what_is_not_supported_says_so(arguments, error, says):
         vitrine.compile(add, **arguments)
 
 
-@pytest.mark.parametrize("thing", [3, "add", Net, torch.ones(1)])
+@pytest.mark.parametrize("thing", [3, "add", torch.ones(1)])
 def test_what_cannot_be_compiled_says_so(thing):
     with pytest.raises(TypeError, match="vitrine.compile"):
         vitrine.compile(thing)
+
+
+def test_instances_of_a_decorated_class_are_compiled():
+    @vitrine.compile
+    class Told(torch.nn.Module):
+        def forward(self, x):
+            return x + 1, torch.compiler.is_compiling()
+
+    model = Told()
+    assert isinstance(model, torch.nn.Module) and model(torch.ones(1))[1]
+
+
+def test_a_scripted_module_is_refused():
+    with pytest.raises(RuntimeError, match="torch.compile does not support compiling torch.jit.script"):
+        vitrine.compile(torch.jit.script(torch.nn.Linear(2, 2)))
 
 
 def test_exceptions_are_the_users_own():

@@ -42,10 +42,26 @@ void raise_recompile(const Frame& frame, const std::string& failed) {
                code->co_filename, code->co_name, PyCode_Addr2Line(code, frame.pc()), reason.c_str());
 }
 
-void raise_recompile_limit(const std::string& text, const std::string& hint) {
-  PyRef type = error_type(Name::RecompileLimitError);
-  PyRef error(type ? PyObject_CallFunction(type.get(), "ss", text.c_str(), hint.c_str()) : nullptr);
+void raise_recompile_error(const Frame& frame, const std::string& failed) {
+  PyRef type = error_type(Name::RecompileError);
+  PyRef error(type ? PyObject_CallFunction(type.get(), "ss", place_text(frame).c_str(), failed.c_str())
+                   : nullptr);
   if (error) PyErr_SetObject(type.get(), error.get());
+}
+
+void raise_recompile_limit(const std::string& text, const std::string& hint, const char* asked_by) {
+  PyRef type = error_type(Name::RecompileLimitError);
+  PyRef error(type ? PyObject_CallFunction(type.get(), "sss", text.c_str(), hint.c_str(), asked_by)
+                   : nullptr);
+  if (error) PyErr_SetObject(type.get(), error.get());
+}
+
+void raise_no_frames(const Frame& frame, const std::string& why) {
+  auto* code = reinterpret_cast<PyCodeObject*>(frame.code());
+  PyErr_Format(PyExc_RuntimeError,
+               "torch.compile with fullgraph=True found no compiled frames. Skipped frames:\n"
+               "  - %U (%U:%d): %s",
+               code->co_name, code->co_filename, code->co_firstlineno, why.c_str());
 }
 
 }  // namespace vitrine::capture

@@ -15,7 +15,11 @@ std::string place_text(const Frame& frame);
 void raise_graph_break(const BreakInfo& broke);
 // As torch.compile's stance "fail_on_recompile" has it. failed: the guard; "": nothing was compiled before.
 void raise_recompile(const Frame& frame, const std::string& failed);
-// text: which function was compiled how often.
-void raise_recompile_limit(const std::string& text, const std::string& hint);
+// As torch._dynamo.config.error_on_recompile has it.
+void raise_recompile_error(const Frame& frame, const std::string& failed);
+// text: which function was compiled how often; asked_by: what makes it an error.
+void raise_recompile_limit(const std::string& text, const std::string& hint, const char* asked_by);
+// fullgraph is asked for, and capture is off for this reason.
+void raise_no_frames(const Frame& frame, const std::string& why);
 
 }  // namespace vitrine::capture

@@ -1,0 +1,229 @@
+"""What torch.compiler and torch._dynamo offer around compiled functions is true of Vitrine, under take-over and under its own name."""
+
+import importlib
+
+import pytest
+import torch
+import torch._dynamo
+from torch._dynamo.testing import CompileCounter, CompileCounterWithBackend
+
+import vitrine
+from vitrine.take_over import torch_compile_taken_over
+
+pytestmark = pytest.mark.filterwarnings("ignore::vitrine.VitrineWarning")
+
+
+@pytest.fixture(autouse=True)
+def _forgotten():
+    yield
+    torch._dynamo.callback_handler.clear()
+    torch._dynamo.reset()
+    vitrine.reset()
+
+
+def opaque(x):
+    return x.sin() + 1
+
+
+def allowed_in_graph():
+    torch.compiler.allow_in_graph(opaque)
+    try:
+        counter = CompileCounterWithBackend("eager")
+        result = torch.compile(lambda x: opaque(x + 1) * 2, backend=counter, fullgraph=True)(torch.ones(3))
+    finally:
+        torch._dynamo.disallow_in_graph(opaque)
+    targets = [node.target for node in counter.graphs[0].graph.nodes if node.op == "call_function"]
+    return result.tolist(), counter.op_count, opaque in targets
+
+
+def allowed_although_it_breaks():
+    @torch._dynamo.nonstrict_trace
+    def inner(x, y):
+        torch._dynamo.graph_break()
+        return x * y
+
+    return torch.compile(lambda x: inner(x, x + 1) - 1, fullgraph=True, backend="aot_eager")(torch.ones(2)).tolist()
+
+
+def allowed_and_differentiated():
+    torch.compiler.allow_in_graph(opaque)
+    try:
+        x = torch.arange(3.0, requires_grad=True)
+        torch.compile(lambda x: (opaque(x) * x).sum())(x).backward()
+    finally:
+        torch._dynamo.disallow_in_graph(opaque)
+    return [round(g, 4) for g in x.grad.tolist()]
+
+
+def constant_result():
+    calls = []
+
+    @torch.compiler.assume_constant_result
+    def scale(name):
+        calls.append(name)
+        return len(calls) * 10
+
+    compiled = torch.compile(lambda x: x + scale("a"), fullgraph=True, backend="eager")
+    results = [compiled(torch.zeros(2)).tolist() for _ in range(3)]
+    return results, set(calls)
+
+
+def constant_result_of_a_method():
+    class Table:
+        def __init__(self):
+            self.held = {"weight": 3.0}
+
+        @torch.compiler.assume_constant_result
+        def look(self, name):
+            return self.held[name]
+
+    table = Table()
+    compiled = torch.compile(lambda x: x * table.look("weight"), fullgraph=True, backend="eager")
+    first = compiled(torch.ones(2)).tolist()
+    table.held["weight"] = 5.0
+    return first, compiled(torch.ones(2)).tolist()
+
+
+def nested_region():
+    @torch.compiler.nested_compile_region
+    def block(x):
+        return x.sin() + 1
+
+    counter = CompileCounter()
+    result = torch.compile(lambda x: block(x) + block(x), backend=counter, fullgraph=True)(torch.ones(3))
+    return [round(v, 4) for v in result.tolist()], counter.frame_count
+
+
+def told_of_export():
+    return torch.compile(lambda x: x + (1 if torch.compiler.is_exporting() else 2), backend="eager")(torch.zeros(1)).tolist()
+
+
+def step_begins_inside():
+    def f(x):
+        torch.compiler.cudagraph_mark_step_begin()
+        return x + 1
+
+    torch.compiler.cudagraph_mark_step_begin()
+    return torch.compile(f, backend="eager")(torch.zeros(1)).tolist()
+
+
+def broken(x):
+    x = x + 1
+    torch._dynamo.graph_break()
+    return x.sin().cos()
+
+
+def callbacks():
+    log = []
+    torch._dynamo.on_compile_start(lambda arguments: log.append("start"))
+    torch._dynamo.on_compile_end(lambda arguments: log.append("end"))
+    torch.compile(broken, backend="eager")(torch.ones(2))
+    return log
+
+
+def counters():
+    from torch._dynamo.utils import counters
+
+    counters.clear()
+    torch.compile(broken, backend="eager")(torch.ones(2))
+    return dict(counters["frames"]), dict(counters["stats"]), sum(counters["graph_break"].values())
+
+
+def explained_by_a_backend():
+    from torch._dynamo.backends.debugging import ExplainWithBackend
+
+    backend = ExplainWithBackend("eager")
+    torch.compile(broken, backend=backend)(torch.ones(2))
+    told = backend.output()
+    return told.graph_count, told.graph_break_count, told.op_count
+
+
+def optimized():
+    counter = CompileCounter()
+    for compiled in (torch._dynamo.optimize(counter)(lambda x: x + 1), torch._dynamo.optimize_assert(counter)(lambda x: x + 2)):
+        compiled(torch.ones(2))
+    return counter.frame_count
+
+
+def decorated_class():
+    counter = CompileCounter()
+
+    @torch.compile(backend=counter)
+    class Add(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    return Add()(torch.ones(2)).tolist(), counter.frame_count
+
+
+def a_block_in_which_breaks_matter():
+    def f(x):
+        with torch._dynamo.error_on_graph_break(False):
+            return x + 1
+
+    return torch.compile(f, backend="eager")(torch.zeros(1)).tolist()
+
+
+PROGRAMS = [
+    allowed_in_graph, allowed_although_it_breaks, allowed_and_differentiated, constant_result, constant_result_of_a_method, nested_region,
+    told_of_export, step_begins_inside, callbacks, counters, explained_by_a_backend, optimized, decorated_class, a_block_in_which_breaks_matter,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_call_does_what_it_does_for_torch_compile(program):
+    if program is allowed_and_differentiated:  # Inductor would have to write C++
+        x = torch.arange(3.0, requires_grad=True)
+        (opaque(x) * x).sum().backward()
+        expected = [round(g, 4) for g in x.grad.tolist()]
+    else:
+        expected = program()
+    torch._dynamo.callback_handler.clear()
+    torch._dynamo.reset()
+    with torch_compile_taken_over():
+        assert program() == expected
+
+
+@pytest.mark.parametrize("name", sorted(vitrine._OF_PYTORCH))
+def test_what_pytorch_has_has_vitrine(name):
+    assert getattr(vitrine, name) is getattr(importlib.import_module(vitrine._OF_PYTORCH[name]), name)
+    assert name in vitrine.__all__ and name in dir(vitrine)
+
+
+def test_vitrines_graph_break():
+    def f(x):
+        x = x + 1
+        vitrine.graph_break()
+        return x * 2
+
+    assert vitrine.explain(f)(torch.ones(2)).graph_count == 2
+    with pytest.raises(AttributeError, match="no attribute 'no_such'"):
+        vitrine.no_such
+
+
+def test_an_explanation_has_dynamos_names():
+    ours = vitrine.explain(broken)(torch.ones(2))
+    theirs = torch._dynamo.explain(broken)(torch.ones(2))
+    assert ours.graph_count == theirs.graph_count == 2 and ours.graph_break_count == theirs.graph_break_count == 1
+    assert len(ours.break_reasons) == len(theirs.break_reasons) == 1
+    assert ours.out_guards == ours.guards and len(ours.ops_per_graph) == len(theirs.ops_per_graph)
+    assert ours.compile_times.count(" s") == 2 and len(ours.graphs) == 2
+
+
+def test_a_block_that_is_not_followed_is_said():
+    def f(x):
+        with torch._dynamo.error_on_graph_break(True):
+            return x + 1
+
+    vitrine._controls._named.discard("torch._dynamo.error_on_graph_break")
+    with pytest.warns(vitrine.VitrineWarning, match="error_on_graph_break.*not followed; .*fullgraph=True"):
+        vitrine.compile(f, backend="eager")(torch.ones(1))
+
+
+def test_a_function_is_left_alone_while_a_program_is_exported():
+    class Inner(torch.nn.Module):
+        def forward(self, x):
+            return vitrine.compile(lambda x: x * 2)(x) + 1
+
+    program = torch.export.export(Inner(), (torch.ones(3),))
+    assert torch.equal(program.module()(torch.ones(3)), torch.full((3,), 3.0))
