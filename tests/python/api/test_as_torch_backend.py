@@ -1,6 +1,9 @@
 """torch.compile(model, backend="vitrine"): TorchDynamo captures, Vitrine lowers, differentiates and generates. And PyTorch's own
 backends for what Vitrine captures."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch._dynamo
@@ -32,6 +35,12 @@ def network():
 def test_the_registry_knows_vitrine():
     assert "vitrine" in torch._dynamo.list_backends()
     assert registry.lookup_backend("vitrine") is vitrine._backends.vitrine
+
+
+def test_no_import_is_needed():
+    program = "import sys, torch\nprint(torch.compile(lambda x: x + 1, backend='vitrine')(torch.ones(2)).tolist(), 'vitrine' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240)
+    assert run.stdout.split("\n")[0] == "[2.0, 2.0] True", run.stderr
 
 
 def test_dynamos_graphs_are_compiled():
