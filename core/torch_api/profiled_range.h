@@ -9,7 +9,8 @@
 
 namespace vitrine::torch_api {
 
-// Whether somebody watches this thread: a few loads.
+// Whether somebody watches this thread, as a profiler does: a few loads. Who watches all threads of the
+// process is not asked after, which would take a lock at each call.
 bool is_profiled();
 
 // A range that lasts as long as it lives. inputs: whose sizes are told with it.

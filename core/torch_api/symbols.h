@@ -81,7 +81,7 @@ using ParallelFn = void (*)(int64_t, int64_t, void*);
   X(saved_hooks, cpu, true, "_ZN2at23SavedTensorDefaultHooks13get_tls_stateEv", void** (*)())                \
   X(operators_observed, cpu, false, "_ZN2at23isRecordFunctionEnabledEv", bool (*)())                         \
   X(observe_operators, cpu, false, "_ZN2at20enableRecordFunctionEb", void (*)(bool))                         \
-  X(operators_watched, cpu, false, "_ZN2at12hasCallbacksEv", bool (*)())                                     \
+  X(operators_watched, cpu, false, "_ZN2at23hasThreadLocalCallbacksEv", bool (*)())                          \
   X(range_begins, cpu, false, "aoti_record_function_start",                                                  \
     int (*)(const char*, void*, void* const*, uint64_t, void**))                                             \
   X(range_ends, cpu, false, "aoti_record_function_end", int (*)(void*))                                      \

@@ -2,6 +2,7 @@
 names are those of TORCH_LOGS, which is followed while torch.compile is taken over."""
 
 import difflib
+import functools
 import os
 import sys
 from typing import NamedTuple
@@ -161,6 +162,7 @@ def observer():
     return _hear if _names else None
 
 
+@functools.cache  # what it says is said once
 def follow_torch_logs() -> None:
     """Once torch.compile is taken over: the names of TORCH_LOGS are asked for, too."""
     _names.update(_asked("TORCH_LOGS", every_name=False))

@@ -115,15 +115,19 @@ def _of_what_runs(original):
     return explain
 
 
+def _of_pytorch(caller) -> bool:
+    return str(caller.f_globals.get("__name__")).partition(".")[0] == "torch"
+
+
 def _optimized_by_us(original):
     """``torch._dynamo.optimize``, which torch.compile is built on: a program's own call of it is one of torch.compile."""
 
     @functools.wraps(original)
-    def optimize(backend="inductor", *, nopython=False, error_on_graph_break=None, dynamic=None, disable=False, recompile_limit=None, **others):
-        if sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] == "torch":
-            more = {"nopython": nopython, "dynamic": dynamic, "disable": disable, "recompile_limit": recompile_limit}
-            return original(backend, **more, **({} if error_on_graph_break is None else {"error_on_graph_break": error_on_graph_break}), **others)
-        return functools.partial(compile, backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable, recompile_limit=recompile_limit)
+    def optimize(backend="inductor", **others):
+        if _of_pytorch(sys._getframe(1)):
+            return original(backend, **others)
+        known = {name: others[name] for name in ("dynamic", "disable", "recompile_limit") if others.get(name) is not None}
+        return functools.partial(compile, backend=backend, fullgraph=others.get("nopython", False), **known)
 
     return optimize
 
@@ -131,7 +135,7 @@ def _optimized_by_us(original):
 def _optimized_whole_by_us(original):
     @functools.wraps(original)
     def optimize_assert(backend, **others):
-        if sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] == "torch":
+        if _of_pytorch(sys._getframe(1)):
             return original(backend, **others)
         return functools.partial(compile, backend=backend, fullgraph=True, dynamic=others.get("dynamic"))
 
