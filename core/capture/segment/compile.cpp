@@ -96,8 +96,7 @@ void obey(const CompilerSettings& told, const CallSettings& own, TraceOptions& o
   options.floats_vary = !told.specialize_float;
   options.marks_bind = !told.allow_ignore_mark_dynamic;
   options.data_shapes = told.capture_dynamic_output_shape_ops.value_or(true);
-  options.reads_ints = told.capture_scalar_outputs.value_or(true);
-  options.reads_floats = told.capture_scalar_outputs.value_or(false);
+  options.reads_numbers = told.capture_scalar_outputs.value_or(true);
 }
 
 }  // namespace

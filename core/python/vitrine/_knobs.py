@@ -31,7 +31,7 @@ SAME_NAME = (
     ("error_on_recompile", "a second compilation of a place is an error"),
     ("suppress_errors", "where a backend fails, eager runs the graph, with a warning"),
     ("disable", "nothing is compiled"),
-    ("capture_scalar_outputs", "True: floats that are read are part of the graph, too. Ints are always, but where vitrine.config has False"),
+    ("capture_scalar_outputs", "numbers that are read are always part of the graph, but where vitrine.config has False"),
     ("capture_dynamic_output_shape_ops", "nonzero, unique and masks are always part of the graph, but where vitrine.config has False"),
     ("assume_static_by_default", "False: all sizes are symbols from the start, as by dynamic=True"),
     ("automatic_dynamic_shapes", "False: a size that changes is compiled anew, as by dynamic=False"),
