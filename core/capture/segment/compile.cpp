@@ -116,7 +116,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.checks_behind_writes = !settings_->backend && !settings_->replay && !engine_.config.check;
   options.stands_in = settings_->stands_in && (place.speculates || settings_->fullgraph) &&
                       !settings_->backend && !settings_->replay && !versions && settings_->target.empty() &&
-                      !engine_.config.check && (options.data_shapes || options.reads_ints);
+                      !engine_.config.check && (options.data_shapes || options.reads_numbers);
   options.is_piece = settings_->pieces;
   options.checks_on_gpu = !settings_->graphs();
   options.sizes = &place.sizes[number_];
