@@ -180,7 +180,7 @@ class TestRunDialog : public fixture::WindowTest {
       read(*dialog);
       auto* entries = field<QComboBox>(*dialog, "Entry");
       QCOMPARE(entries->count(), 1);
-      QCOMPARE(entries->itemText(0), QString(text));
+      QVERIFY2(entries->itemText(0).startsWith(text), qPrintable(entries->itemText(0)));
       QCOMPARE(dialog->problem(), QString());
       dialog->reject();
       window.openFile(path);
