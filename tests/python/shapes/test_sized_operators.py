@@ -270,6 +270,14 @@ def programs():
         "lstm cell": (nn.LSTMCell(3, 4), of('n',3)),
         "conv3d": (nn.Conv3d(2, 3, 2), lambda n: [rand(1,2,3,n,n+1)]),
         "x[:, n-1]": (lambda x: x[:, x.shape[1] - 1] * 2, of(3,'n',2)),
+        "one_hot n": (lambda x, i: F.one_hot(i, x.shape[0]), lambda n: [rand(n), ints(4, hi=n)]),
+        "torch.fill n": (lambda x: torch.fill(x, x.shape[0]), of('n',3)),
+        "inv": (lambda x: torch.linalg.inv(x @ x.mT + torch.eye(x.shape[1])), lambda n: [rand(2,n,n)]),
+        "cholesky": (lambda x: torch.linalg.cholesky(x @ x.mT + torch.eye(x.shape[1])), lambda n: [rand(2,n,n)]),
+        "solve": (lambda x, b: torch.linalg.solve(x @ x.mT + torch.eye(x.shape[1]), b), lambda n: [rand(2,n,n), rand(2,n,3)]),
+        "embedding_bag": (lambda w, i: F.embedding_bag(i, w, mode='sum'), lambda n: [rand(10,4), ints(n,3)], (0,)),
+        "embedding_bag mean": (lambda w, i: F.embedding_bag(i, w, torch.tensor([0, 1])), lambda n: [rand(10,4), ints(n)], (0,)),
+        "embedding_bag max": (lambda w, i: F.embedding_bag(i, w, mode='max'), lambda n: [rand(10,4), ints(n,3)], (0,)),
         "x[0, n-1]": (lambda x: x[1:, x.shape[1] - 1, 0] * 2, of(3,'n',2)),
     }  # fmt: skip
 

@@ -224,9 +224,12 @@ VITRINE_OLD_CONSTRUCTORS(X)
 Value* one_hot(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "tensor"));
   Value* classes = need(t, a, 1, "num_classes", t.integer(-1));
-  const bool known = v->is(ValueKind::Tensor) && torch_api::type_of(v->obj).dtype == ir::DType::i64 &&
-                     t.look(classes)->is(ValueKind::Constant) && PyLong_CheckExact(t.look(classes)->obj) &&
-                     int_of(t, classes, "a number of classes") > 0;
+  bool known = v->is(ValueKind::Tensor) && torch_api::type_of(v->obj).dtype == ir::DType::i64;
+  if (Value* size = known ? symbolic(t, classes) : nullptr)
+    known = truth(t, compare(t, Py_GT, classes = size, t.integer(0)));
+  else
+    known = known && t.look(classes)->is(ValueKind::Constant) && PyLong_CheckExact(t.look(classes)->obj) &&
+            int_of(t, classes, "a number of classes") > 0;
   if (!known)
     return torch_call(t, "torch.nn.functional.one_hot", find_object("torch.nn.functional.one_hot"), a);
   return call(t, t.pinned(find_object("vitrine._polyfills.library.one_hot")), {{v, classes}, {}});
