@@ -142,12 +142,13 @@ class FxWalk {
     return true;
   }
 
-  // The questions before a call. What was known when the program was recorded is no question.
+  // The questions before a call. What was known when the program was recorded may follow from a size that
+  // stood in for one of data.
   bool ask(size_t call) {
     if (!asks_) return true;
     for (; asked_ < program_.questions.size() && program_.questions[asked_].before_call <= call; ++asked_) {
       const torch_api::ReplayQuestion& question = program_.questions[asked_];
-      if (!question.of_value && !ask(question, sizes_.symbolic->questions.at(asked_))) return false;
+      if (!ask(question, sizes_.symbolic->questions.at(asked_))) return false;
     }
     return true;
   }

@@ -232,3 +232,26 @@ def test_sizes_that_depend_on_data_are_symbols_from_the_first():
         same(compiled(x), f(x))
     compiled_pieces = [row for row in _engine.segments() if "pieces" in row[0]]
     assert len(compiled_pieces) == 2  # in front of what reads the mask, and behind it
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 3, 1, 4])
+def test_what_is_known_by_such_a_size_is_asked_again(n):
+    """A tensor that is made of numbers of the program alone is known at capture, unless a run decides these numbers."""
+
+    def branch(b, x):
+        t = torch.arange(int(b.sum()), dtype=torch.float32)
+        return (x + 1, t) if t.sum() > 3 else (x - 1, t * 2)
+
+    def bound(b, x):
+        t = torch.ones(int(b.sum()))
+        return x[: int(t.sum())], t
+
+    def part(b, x):
+        t = torch.arange(int(b.sum()), dtype=torch.float32)
+        return x * t.sum().item(), t.narrow(0, 0, (t > 0).any().long().item())
+
+    for f in (branch, bound, part):
+        compiled = vitrine.compile(f)
+        for each in (n, 4, n):
+            b, x = torch.tensor([each]), torch.arange(6.0)
+            same(compiled(b, x), f(b, x))
