@@ -116,7 +116,7 @@ std::unique_ptr<Trace> finished(Tracer& tracer, TraceAttempt& a) {
   if (!returned) guard_not_cached(tracer, a.not_cached);
   auto trace = tracer.finish(returned);
   if (returned) return trace;
-  if (a.broke && a.broke->kind == kUpdateBreak) a.broke = tracer.broke_for(*a.broke);
+  if (a.broke && a.broke->stack.empty()) a.broke = tracer.broke_for(*a.broke);  // it has no place yet
   trace->broke = a.broke;
   trace->fills_caches = !a.not_cached.empty();
   if (a.options.record_steps && !trace->codes.empty()) film_break(*trace);
