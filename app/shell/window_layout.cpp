@@ -67,6 +67,7 @@ bool MainWindow::chooseLayout(const QString& name) {
   }
   layout_ = layout->name;
   arrange(*layout);
+  docks_->hold();
   docks_->arrange(*layout);
   if (const QByteArray state = AppSettings::state(layout_); !state.isEmpty()) restoreState(state);
   // What was only compiled for a device has no times to show.
@@ -75,6 +76,7 @@ bool MainWindow::chooseLayout(const QString& name) {
       session->runs[0].device.find("compiled only") != std::string::npos && layout->name == "Explore")
     docks_->raise("kernels");
   docks_->setNarrow(width() < kit::theme().px(1280));
+  docks_->release();
   row_->layouts->setCurrent(layout_);
   document_->setUnit(layout->unit);
   if (!instead(*layout)) document_->wantStage(layout->stage);
@@ -190,7 +192,9 @@ void MainWindow::restoreLayout(const QByteArray& state, const QString& name) {
       row_->layouts->setCurrent(name);
     }
   }
+  docks_->hold();
   restoreState(state);
+  docks_->release();
   refreshEnabled();
 }
 

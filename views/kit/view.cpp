@@ -39,9 +39,14 @@ void View::setStage(const std::string& stage) {
   deliver();
 }
 
+void View::setCovered(bool covered) {
+  covered_ = covered;
+  deliver();
+}
+
 // A hidden view keeps only the newest of everything.
 void View::deliver() {
-  if (!isVisible()) return;
+  if (!isVisible() || covered_) return;
   const bool session = std::exchange(session_pending_, false);
   const bool stage = std::exchange(stage_pending_, false);
   const ChangeMask mask = std::exchange(pending_, 0);

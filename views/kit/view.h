@@ -25,6 +25,7 @@ class View : public QWidget {
   // --- called by the shell; a hidden view hears of everything at once when it is shown
   void setSession(SessionPtr session);
   void setSelection(const Selection& selection, ChangeMask mask);
+  void setCovered(bool covered);            // by another tab: it waits as a hidden one does
   void setEdits(KernelEdits* edits);        // the window's; outlives the view
   void setStage(const std::string& stage);  // a name of session/stages.h, for views that stand for a stage
 
@@ -116,7 +117,7 @@ class View : public QWidget {
   Selection selection_;
   std::string stage_;
   std::string shown_path_;  // of the session that was delivered last
-  bool session_pending_ = false, stage_pending_ = false;
+  bool session_pending_ = false, stage_pending_ = false, covered_ = false;
   ChangeMask pending_ = 0;
 };
 

@@ -23,7 +23,19 @@ Dock::Dock(Document* document, const kit::ViewInfo& info, QMainWindow* window)
   connect(host_, &ViewHost::headerChanged, header_, &DockHeader::refresh);
   connect(host_, &ViewHost::focusedByKey, header_, &DockHeader::setFocused);
   connect(this, &QDockWidget::visibilityChanged, header_, &DockHeader::refresh);
+  connect(this, &QDockWidget::visibilityChanged, this, &Dock::look);
+  connect(this, &QDockWidget::topLevelChanged, this, &Dock::look);
   connect(this, &QDockWidget::dockLocationChanged, header_, &DockHeader::refresh);
+}
+
+void Dock::hold(bool on) {
+  held_ = on;
+  look();
+}
+
+// QMainWindow puts the docks behind a tab to the left of the window.
+void Dock::look() {
+  host_->view()->setCovered(held_ || (!isFloating() && geometry().right() < 0));
 }
 
 DockHeader::DockHeader(Dock* dock, QMainWindow* window) : QWidget(dock), dock_(dock), window_(window) {

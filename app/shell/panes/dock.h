@@ -17,13 +17,17 @@ class Dock : public QDockWidget {
   ViewHost* host() const { return host_; }
   QString viewId() const { return QString::fromLatin1(host_->info().id); }
   QSize startSize;  // logical, used until the user drags
+  // While docks are arranged none is told anything: each would be shown, if only for that long.
+  void hold(bool on);
 
  Q_SIGNALS:
   void grabbed();  // by its header: from here on the user may move, float or hide it
 
  private:
+  void look();  // whether it is behind another tab
   ViewHost* host_;
   DockHeader* header_;
+  bool held_ = false;
 };
 
 class DockHeader : public QWidget {

@@ -1,5 +1,7 @@
 #include "app/shell/panes/dock_set.h"
 
+#include <QLayout>
+
 #include "views/registry.h"
 
 namespace vitrine::app {
@@ -54,6 +56,15 @@ QList<QAction*> DockSet::toggles() const {
     out << action;
   }
   return out;
+}
+
+void DockSet::hold() {
+  for (Dock* dock : docks_) dock->hold(true);
+}
+
+void DockSet::release() {
+  window_->layout()->activate();
+  for (Dock* dock : docks_) dock->hold(false);
 }
 
 void DockSet::hideAll() {
@@ -123,8 +134,9 @@ void DockSet::toggleArea(Qt::DockWidgetArea area) {
   for (Dock* dock : docks_)
     if (!dock->isHidden() && window_->dockWidgetArea(dock) == area) shown << dock;
   if (shown.isEmpty()) {
+    hold();
     for (Dock* dock : hidden_.take(area)) dock->show();
-    return;
+    return release();
   }
   hidden_[area] = shown;
   for (Dock* dock : shown) dock->hide();

@@ -15,6 +15,8 @@ class DockSet : public QObject {
   DockSet(Document* document, QMainWindow* window);
   void arrange(const LayoutInfo& layout);  // its default state
   void hideAll();
+  void hold();     // until they stand where they should
+  void release();  // those in sight are told what is new
   Dock* dock(const QString& view) const { return docks_.value(view); }
   const QMap<QString, Dock*>& all() const { return docks_; }
   QList<Dock*> shown() const;  // also those behind other tabs

@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "app/shell/commands/palette.h"
+#include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
 #include "core/session/stages.h"
 #include "tests/gui/fixture/fixture_session.h"
@@ -39,6 +40,7 @@ class TestMenus : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
+    app::AppSettings::ignoreStored();
     fixture::applyStillTheme(true);
     path_ = folder_.filePath("a.vitrine");
     fixture::writeSession(path_.toStdString());
