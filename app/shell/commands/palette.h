@@ -41,6 +41,7 @@ class Palette : public QFrame {
   Palette(Document* document, Actions* actions, QWidget* parent);
   void open(const QString& text = {}, const std::string& stage = {});
   const std::vector<PaletteRow>& rows() const { return rows_; }
+  bool searching() const { return searching_; }
 
  Q_SIGNALS:
   void openIn(vitrine::Id id, const QString& view, bool other);

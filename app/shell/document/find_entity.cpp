@@ -2,6 +2,7 @@
 
 #include <QStringList>
 #include <algorithm>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/session/stages.h"
@@ -18,63 +19,140 @@ QString s(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
+// A match before it is put into words: of a million there are many, and few are shown.
+struct EntityMatch {
+  int score = 0;
+  size_t order = 0;
+  Id id = 0;
+  const session::GraphRow* graph = nullptr;  // of a node
+};
+
 class Search {
  public:
   Search(const SessionData& session, const QString& text, const std::string& stage)
       : d_(session), text_(text.trimmed()), stage_(stage) {}
 
-  std::vector<FoundEntity> run() {
-    for (const auto& row : d_.kernels) add(row.id, of("kernel", row.compilation), "kernel", 6);
+  std::vector<FoundEntity> run(size_t most) {
+    for (const auto& row : d_.kernels) add(row.id, 6, scoreOf(row.label + " " + row.name));
     for (const auto& graph : d_.graphs) addNodes(graph);
-    for (const auto& row : d_.decisions) add(row.id, "fusion decision", "layers", 1);
-    for (const auto& row : d_.breaks) add(row.id, "graph break", "scissors", 4);
-    for (const auto& row : d_.guards) add(row.id, of("guard", row.compilation), "guard", 2);
-    for (const auto& row : d_.compilations) add(row.id, "compilation", "graph", 3);
-    for (const auto& row : d_.launches) add(row.id, of("launch", row.compilation), "launch", 1);
-    for (const auto& row : d_.frames) add(row.id, "frame", "function", 3);
-    for (const auto& row : d_.spans) addSpan(row);
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const FoundEntity& a, const FoundEntity& b) { return a.score > b.score; });
-    return std::move(found_);
+    addDecisions();
+    for (const auto& row : d_.breaks) add(row.id, 4);
+    for (const auto& row : d_.guards) addGuard(row);
+    for (const auto& row : d_.compilations) add(row.id, 3);
+    for (const auto& row : d_.launches) add(row.id, 1, scoreOf(row.text));
+    for (const auto& row : d_.frames) add(row.id, 3);
+    addSpans();
+    const auto better = [](const EntityMatch& a, const EntityMatch& b) {
+      return std::tuple(-a.score, a.order) < std::tuple(-b.score, b.order);
+    };
+    const size_t shown = std::min(most, matches_.size());
+    std::partial_sort(matches_.begin(), matches_.begin() + static_cast<ptrdiff_t>(shown), matches_.end(),
+                      better);
+    std::vector<FoundEntity> out;
+    for (size_t i = 0; i < shown; ++i) out.push_back(inWords(matches_[i]));
+    return out;
   }
 
  private:
-  // "kernel of 0/0 backward": each compilation of a run counts its kernels from 0.
-  QString of(const char* what, Id compilation) {
-    const auto [at, made] = names_.try_emplace(compilation);
-    if (made && d_.compilations.size() > 1) at->second = " of " + kit::compilationName(d_, compilation);
-    return QString::fromLatin1(what) + at->second;
+  // Each text once: a node's stands in all of its snapshots, and those of a session are few.
+  int scoreOf(const std::string& label) {
+    const auto [at, made] = scores_.try_emplace(label);
+    if (made) at->second = matchScore(text_, s(label));
+    return at->second;
+  }
+  int scoreOf(const SharedText& label) {
+    const auto [at, made] = shared_.try_emplace(label.data());
+    if (made) at->second = matchScore(text_, s(label));
+    return at->second;
   }
   // Only a stage's last snapshot: earlier ones hold the same nodes.
   void addNodes(const session::GraphRow& graph) {
     const auto* last = d_.lastGraph(graph.compilation, graph.stage);
     if (!last || last->id != graph.id) return;
     const int bonus = graph.stage == stage_ ? 9 : graph.stage == "optimised" ? 5 : 3;
-    for (const auto& node : d_.nodes.of(graph.id)) {
-      if (node.kind == "output") continue;
-      const kit::NodeFamily family = kit::familyOf(node.family);
-      add(node.id, s(graph.stage), family == kit::NodeFamily::None ? "graph" : kit::familyIcon(family),
-          bonus);
+    for (const auto& node : d_.nodes.of(graph.id))
+      if (node.kind != "output") add(node.id, bonus, scoreOf(node.name), &graph);
+  }
+  // A pair is found by either of its names, and by both as it is written.
+  void addDecisions() {
+    const bool whole = text_.contains(QChar(0x2192));
+    for (const auto& row : d_.decisions) {
+      const auto *a = d_.nodes.find(row.a), *b = d_.nodes.find(row.b);
+      if (whole || (a && scoreOf(a->name)) || (b && scoreOf(b->name))) add(row.id, 1);
     }
   }
-  void addSpan(const session::SpanRow& row) {
-    if (!text_.startsWith(d_.place(row.id)) && text_ != s(std::to_string(row.line))) return;
-    // Of those that begin at a place, the widest is the one a person points at.
-    const int64_t width = row.end_line > row.line ? 40 : row.end_col - row.col;
-    add(row.id, d_.fileName(row.file), "file",
-        row.col == 0 ? 0 : static_cast<int>(std::min<int64_t>(9, width / 5)));
+  void addGuard(const session::GuardRow& row) {
+    // The same source in the same words, unless it stands for a value on the stack of its segment.
+    if (row.source.find("S[") != std::string::npos) return add(row.id, 2);
+    const auto [at, made] = shared_.try_emplace(row.source.data());
+    if (made) at->second = matchScore(text_, d_.label(row.id));
+    add(row.id, 2, at->second);
   }
-  void add(Id id, const QString& context, const QString& icon, int bonus) {
-    const QString label = d_.label(id);
-    const int score = matchScore(text_, label);
-    if (score) found_.push_back({id, label, context, icon, score * 10 + bonus});
+  void addSpans() {
+    if (text_.isEmpty() || !text_[0].isDigit()) return;
+    for (const auto& row : d_.spans) {
+      if (!text_.startsWith(d_.place(row.id)) && text_ != s(std::to_string(row.line))) continue;
+      // Of those that begin at a place, the widest is the one a person points at.
+      const int64_t width = row.end_line > row.line ? 40 : row.end_col - row.col;
+      add(row.id, row.col == 0 ? 0 : static_cast<int>(std::min<int64_t>(9, width / 5)));
+    }
+  }
+  void add(Id id, int bonus) { add(id, bonus, matchScore(text_, d_.label(id))); }
+  void add(Id id, int bonus, int score, const session::GraphRow* graph = nullptr) {
+    if (score) matches_.push_back({score * 10 + bonus, matches_.size(), id, graph});
+  }
+
+  // "kernel of 0/0 backward": each compilation of a run counts its kernels from 0.
+  QString of(const char* what, Id id) const {
+    const Id compilation = d_.compilationOf(id);
+    if (d_.compilations.size() < 2 || !compilation) return QString::fromLatin1(what);
+    return QString::fromLatin1(what) + " of " + kit::compilationName(d_, compilation);
+  }
+  FoundEntity inWords(const EntityMatch& hit) const {
+    FoundEntity out{hit.id, d_.label(hit.id), {}, {}, hit.score};
+    const auto is = [&](const QString& context, const char* icon) {
+      out.context = context, out.icon = QString::fromLatin1(icon);
+    };
+    switch (kind_of(hit.id)) {
+      case Kind::Kernel:
+        is(of("kernel", hit.id), "kernel");
+        break;
+      case Kind::Decision:
+        is(QStringLiteral("fusion decision"), "layers");
+        break;
+      case Kind::Break:
+        is(QStringLiteral("graph break"), "scissors");
+        break;
+      case Kind::Guard:
+        is(of("guard", hit.id), "guard");
+        break;
+      case Kind::Compilation:
+        is(QStringLiteral("compilation"), "graph");
+        break;
+      case Kind::Launch:
+        is(of("launch", hit.id), "launch");
+        break;
+      case Kind::Frame:
+        is(QStringLiteral("frame"), "function");
+        break;
+      case Kind::Span:
+        is(d_.fileName(d_.spans.find(hit.id)->file), "file");
+        break;
+      default: {
+        const kit::NodeFamily family = kit::familyOf(d_.nodes.find(hit.id)->family);
+        out.context = s(hit.graph->stage);
+        out.icon = family == kit::NodeFamily::None ? QStringLiteral("graph") : kit::familyIcon(family);
+      }
+    }
+    return out;
   }
 
   const SessionData& d_;
   QString text_;
   std::string stage_;
-  std::unordered_map<Id, QString> names_;  // of compilations, as contexts end
-  std::vector<FoundEntity> found_;
+  std::unordered_map<std::string, int> scores_;
+  std::unordered_map<const char*, int> shared_;  // by where a shared text stands
+  std::vector<EntityMatch> matches_;
 };
 
 }  // namespace
@@ -111,9 +189,7 @@ int matchScore(const QString& text, const QString& label) {
 
 std::vector<FoundEntity> findEntities(const SessionData& session, const QString& text,
                                       const std::string& stage, size_t most) {
-  auto found = Search(session, text, stage).run();
-  if (found.size() > most) found.resize(most);
-  return found;
+  return Search(session, text, stage).run(most);
 }
 
 Id findEntity(const SessionData& session, const QString& text, const std::string& stage) {
