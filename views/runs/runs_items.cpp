@@ -116,9 +116,9 @@ Item kernelItem(const SessionData& d, const KernelRow& row, const Units& units) 
 
 // A compilation's own count is written when its run ends.
 int64_t callsOf(const SessionData& d, const CompilationRow& row) {
-  const int64_t seen = std::count_if(d.calls.begin(), d.calls.end(),
-                                     [&](const CallRow& each) { return each.compilation == row.id; });
-  return std::max(row.calls, seen);
+  if (row.calls) return row.calls;
+  return std::count_if(d.calls.begin(), d.calls.end(),
+                       [&](const CallRow& each) { return each.compilation == row.id; });
 }
 
 Item compilationItem(const SessionData& d, const CompilationRow& row, const Units& units) {

@@ -389,7 +389,7 @@ class TestGraph : public QObject {
     }
     kit::SessionData data;
     data.spans = kit::Table<session::SpanRow>(spans);
-    data.edges = kit::Table<session::EdgeRow>(edges, &session::EdgeRow::graph);
+    data.edges = kit::Pages<session::EdgeRow>([edges](Id) { return edges; });
     const views::LooseLines lines = views::lines_of_loose(data, nodes);
     QCOMPARE(lines.path.size(), size_t(60));
     QCOMPARE(lines.path.at(nodes.back().id), std::string("line 12"));
@@ -415,7 +415,7 @@ class TestGraph : public QObject {
     nodes.push_back(node);
     kit::SessionData data;
     data.nodes = kit::Table<session::NodeRow>(nodes, &session::NodeRow::graph);
-    data.edges = kit::Table<session::EdgeRow>(edges, &session::EdgeRow::graph);
+    data.edges = kit::Pages<session::EdgeRow>([edges](Id) { return edges; });
     const views::Scene scene = views::build_scene(data, graph, {views::Grouping::None});
     const auto item = static_cast<size_t>(scene.item_of.at(reader));
     QVERIFY(scene.items[item].pills.size() < 10);

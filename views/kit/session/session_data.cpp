@@ -184,8 +184,6 @@ Links allLinks(const Reader& r, const SessionData& d) {
 // The tables that have most of the rows of a large session.
 void loadGraphs(const Reader& r, SessionData& d) {
   d.nodes = longTable<NodeRow>(r, &NodeRow::graph, byOrdinal);
-  d.edges =
-      longTable<EdgeRow>(r, &EdgeRow::graph, [](const EdgeRow& row) { return std::pair(row.dst, row.slot); });
   d.rewrites = longTable<RewriteRow>(r, &RewriteRow::graph, byOrdinal);
 }
 
@@ -205,8 +203,7 @@ struct GraphsApart {
 
 int64_t rowsOf(const Reader& r) {
   int64_t out = 0;
-  for (const char* table :
-       {NodeRow::table, EdgeRow::table, StepRow::table, LinkRow::table, KernelRangeRow::table})
+  for (const char* table : {NodeRow::table, StepRow::table, LinkRow::table, KernelRangeRow::table})
     out += r.about_rows(table);
   return out;
 }
@@ -247,6 +244,13 @@ Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& 
   if (apart && apart->reader && d.damage.empty()) d.damage = apart->reader->damage();
   r.count_rows(nullptr);
   d.texts = std::make_shared<TextStore>(reader.take());
+  d.edges = Pages<EdgeRow>([texts = d.texts](Id graph) {
+    auto rows = texts->rows<EdgeRow>("graph = ?1", {graph});
+    std::stable_sort(rows.begin(), rows.end(), [](const EdgeRow& a, const EdgeRow& b) {
+      return std::pair(a.dst, a.slot) < std::pair(b.dst, b.slot);
+    });
+    return rows;
+  });
   for (const FileRow& file : d.files)
     if (file.user) d.texts->load(file.text);  // so that every label can quote the user's source
   return std::shared_ptr<const SessionData>(data);

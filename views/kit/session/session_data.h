@@ -1,6 +1,6 @@
-// A session as the views see it: everything but large texts, constant once loaded, shared by pointer. A run
-// in progress is followed by replacing it with a newer one; ids stay the same. Large texts are read by a job
-// through `texts`.
+// A session as the views see it: everything but large texts and edges, constant once loaded, shared by
+// pointer. A run in progress is followed by replacing it with a newer one; ids stay the same. Large texts are
+// read by a job through `texts`.
 #pragma once
 
 #include <QString>
@@ -15,6 +15,7 @@
 #include "core/session/reader.h"
 #include "core/session/rows.h"
 #include "views/kit/session/link_index.h"
+#include "views/kit/session/pages.h"
 #include "views/kit/session/table.h"
 
 namespace vitrine::kit {
@@ -27,6 +28,11 @@ class TextStore {
   explicit TextStore(std::unique_ptr<session::Reader> reader) : reader_(std::move(reader)) {}
   Text cached(session::BlobRef ref) const;  // null when not read yet; "" for no text
   Text load(session::BlobRef ref);
+  template <class Row>
+  std::vector<Row> rows(const std::string& where, const std::vector<int64_t>& args) {
+    const std::lock_guard lock(mutex_);
+    return reader_->rows<Row>(where, args);
+  }
   // A typed column blob, e.g. the starts of a lane.
   template <class T>
   std::vector<T> column(session::BlobRef ref) {
@@ -72,7 +78,7 @@ struct SessionData {
   Table<session::StageRow> stages;                  // of(compilation)
   Table<session::GraphRow> graphs;                  // of(compilation), in order: all snapshots
   Table<session::NodeRow> nodes;                    // of(graph), in order
-  Table<session::EdgeRow> edges;                    // of(graph)
+  Pages<session::EdgeRow> edges;                    // of(graph)
   Table<session::RewriteRow> rewrites;           // of(graph), in order: what the pass that led to it applied
   Table<session::CrossingRow> crossings;         // of(compilation), in order: what backward reads of forward
   Table<session::PartitionRow> partitions;       // of(compilation): at most one
