@@ -197,15 +197,13 @@ Missed missed_of(const TableScope& s) {
   return out;
 }
 
-std::vector<Column> missed_columns(const TableScope& s) {
-  const Missed missed = missed_of(s);
-  const ColumnScale scale = scale_of(missed.rows, missed.rates);
+std::vector<Column> missed_columns(const ColumnScale& scale) {
   return {{"#", 36, true},
-          {"pair", 170, false, true},
-          {"why not", 180, false, false, true},
-          {"would change it", 220, false, false, true},
+          {"pair", 150, false, true},
+          {"why not", 160, false, false, true},
+          {"would change it", 260, false, false, true},
           {"source", 70, false, true},
-          {unit_title("traffic", scale.bytes), 150, true, false, false, true},
+          {unit_title("traffic", scale.bytes), 110, true, false, false, true},
           {"launches", 66, true},
           {unit_title("would save, est.", scale.time), 128, true}};
 }
@@ -220,10 +218,12 @@ Item missed_item(const TableScope& s, const Alike& rows, const ColumnScale& scal
   why.tooltip.clear();
   Cell saved = known.cells[7];
   saved.hollow = false;
+  Cell would{change.isEmpty() ? unknown() : change};
+  would.tooltip = change;
   item.cells = {number(rank),
                 known.cells[1],
                 why,
-                {change.isEmpty() ? unknown() : change},
+                would,
                 known.cells[6],
                 saved,
                 known.cells[8],
@@ -233,12 +233,12 @@ Item missed_item(const TableScope& s, const Alike& rows, const ColumnScale& scal
   return item;
 }
 
-std::vector<Item> missed_rows(const TableScope& s) {
+TableContent missed_content(const TableScope& s) {
   const Missed missed = missed_of(s);
   const ColumnScale scale = scale_of(missed.rows, missed.rates);
-  std::vector<Item> out;
+  TableContent out{missed_columns(scale), {}};
   for (const Alike& rows : missed.rows)
-    out.push_back(missed_item(s, rows, scale, static_cast<int64_t>(out.size()) + 1));
+    out.rows.push_back(missed_item(s, rows, scale, static_cast<int64_t>(out.rows.size()) + 1));
   return out;
 }
 
@@ -282,13 +282,14 @@ const TableSpec kDecisionsTable{.id = "decisions",
 const TableSpec kMissedTable{
     .id = "missed",
     .title = "Missed fusions",
-    .columns = missed_columns,
-    .rows = missed_rows,
+    .columns = nullptr,
+    .rows = nullptr,
     .subtitle = missed_subtitle,
     .empty = "No missed fusions: every pair that was considered in this compilation is one kernel.",
     .sort = 0,
     .order = Qt::AscendingOrder,
     .stage = "fused",
-    .count = missed_count};
+    .count = missed_count,
+    .content = missed_content};
 
 }  // namespace vitrine::views

@@ -140,19 +140,36 @@ void TableView::fill() {
   if (session() && filled_ == std::pair(scope().run, of)) return;
   filled_ = session() ? std::pair(scope().run, of) : std::pair<Id, Id>();
   if (!session()) {
-    items_->setItems({});
-    any_ = false;
-  } else {
-    items_->setColumns(spec_.columns(scope()));
-    auto rows = spec_.rows(scope());
-    any_ = !rows.empty();
-    items_->setItems(std::move(rows));
+    jobs()->cancel(QStringLiteral("table"), this);
+    return take({});
+  }
+  filling_ = true;
+  using Content = std::shared_ptr<TableContent>;
+  jobs()->run<Content>(
+      this, QStringLiteral("table"),
+      [&spec = spec_, data = session(), run = scope().run, one = compilation(),
+       all = scope().all](const Cancel&) {
+        const TableScope of{*data, run, one, all};
+        return std::make_shared<TableContent>(spec.content ? spec.content(of)
+                                                           : TableContent{spec.columns(of), spec.rows(of)});
+      },
+      [this](const Content& content) { take(std::move(*content)); });
+}
+
+void TableView::take(TableContent content) {
+  filling_ = false;
+  any_ = !content.rows.empty();
+  if (session()) items_->setColumns(std::move(content.columns));
+  items_->setItems(std::move(content.rows));
+  if (session()) {
     update_split();
     items_->setSortingEnabled(spec_.sort >= 0);
     if (spec_.sort >= 0) items_->sortBy(spec_.sort, spec_.order);
     if (spec_.calls)  // why the compilation that is shown was made
       for (const auto& row : session()->recompilations.of(scope().compilation))
         items_->openDetail(row.id, true);
+    items_->reveal(canShow(selection().active));
+    items_->openDetail(selection().active, true);
   }
   if (calls_)
     calls_->setScope(session().get(), session() ? scope().run : 0, session() ? scope().compilation : 0);
@@ -242,7 +259,7 @@ void TableView::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.fillRect(rect(), t.bg1);
-  if (any_) return;
+  if (any_ || filling_) return;
   const int above = calls_ && calls_->calls() ? calls_->height() : 0;
   paintEmpty(painter, rect().adjusted(0, above, 0, 0), why_empty());
 }

@@ -22,6 +22,11 @@ struct TableScope {
   std::vector<Id> shown() const { return all.empty() ? std::vector<Id>{compilation} : all; }
 };
 
+struct TableContent {
+  std::vector<kit::Column> columns;
+  std::vector<kit::Item> rows;
+};
+
 struct TableSpec {
   const char* id;
   const char* title;
@@ -39,6 +44,8 @@ struct TableSpec {
   QString (*why)(const TableScope& scope) = nullptr;  // instead of what stands behind the colon of `empty`
   bool of_compilations = true;                        // false: rows are a person's
   bool whole_run = false;  // a switch in the header shows the rows of all compilations together
+  // Instead of columns and rows, where both are made of what takes long.
+  TableContent (*content)(const TableScope& scope) = nullptr;
 };
 
 class TableView : public kit::View {
@@ -80,6 +87,7 @@ class TableView : public kit::View {
   void update_whole();
   bool whole() const { return whole_ && whole_->current() == 1; }
   void fill();
+  void take(TableContent content);
   const TableSpec& spec_;
   kit::ItemView* items_;
   CallStrip* calls_ = nullptr;
@@ -88,7 +96,7 @@ class TableView : public kit::View {
   QPointer<kit::SwitchBar> split_;
   QPointer<kit::SwitchBar> whole_;
   QStringList split_words_;
-  bool any_ = false;
+  bool any_ = false, filling_ = false;  // rows are there; a job makes them
   std::pair<Id, Id> filled_;  // run and compilation that the rows are of; the latter 0: all of the run's
 };
 

@@ -38,12 +38,12 @@ MeasureUnit again_unit(const std::vector<AgainPrice>& prices) {
   return timeUnit(extent(prices, [](const AgainPrice& price) { return std::max(0.0, price.ns); }));
 }
 
-std::vector<Column> saved_columns(const TableScope& s) {
+std::vector<Column> saved_columns(const TableScope& s, const std::vector<AgainPrice>& prices) {
   return {{"tensor", 130, false, true, true},
           {"kept", 112},
           {"type", 150, false, true},
           {saved_unit(s).name, 110, true, false, false, true},
-          {"again, " + again_unit(again_prices(s)).name, 84, true},
+          {"again, " + again_unit(prices).name, 84, true},
           {"line", 60, false, true}};
 }
 
@@ -68,10 +68,9 @@ Cell kept_cell(const CrossingRow& row) {
   return cell;
 }
 
-std::vector<Item> saved_rows(const TableScope& s) {
+std::vector<Item> saved_rows(const TableScope& s, const std::vector<AgainPrice>& prices) {
   std::vector<Item> out;
   const MeasureUnit unit = saved_unit(s);
-  const std::vector<AgainPrice> prices = again_prices(s);
   const MeasureUnit times = again_unit(prices);
   size_t at = 0;
   double most = 1;
@@ -110,18 +109,22 @@ QString saved_subtitle(const TableScope& s) {
   return out + ", " + QString::number(p->recomputed) + QStringLiteral(" computed again");
 }
 
+TableContent saved_content(const TableScope& s) {
+  const std::vector<AgainPrice> prices = again_prices(s);
+  return {saved_columns(s, prices), saved_rows(s, prices)};
+}
+
 }  // namespace
 
 const TableSpec kSavedTable{
-    "saved",
-    "Saved tensors",
-    saved_columns,
-    saved_rows,
-    saved_subtitle,
-    "Nothing is saved for backward: this graph was not divided into forward and backward.",
-    3,
-    Qt::DescendingOrder,
-    false,
-    "joint"};
+    .id = "saved",
+    .title = "Saved tensors",
+    .columns = nullptr,
+    .rows = nullptr,
+    .subtitle = saved_subtitle,
+    .empty = "Nothing is saved for backward: this graph was not divided into forward and backward.",
+    .sort = 3,
+    .stage = "joint",
+    .content = saved_content};
 
 }  // namespace vitrine::views

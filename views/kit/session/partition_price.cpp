@@ -27,7 +27,10 @@ bool is_view(const NodeRow& node) {
 }  // namespace
 
 PartitionPrice::PartitionPrice(const SessionData& data, Id forward) : data_(data), forward_(forward) {
-  for (const CrossingRow& row : data.crossings.of(forward)) crossings_.try_emplace(row.name, &row);
+  for (const CrossingRow& row : data.crossings.of(forward)) {
+    crossings_.try_emplace(row.name, &row);
+    bytes_[row.name] += static_cast<double>(row.bytes);
+  }
   if (const GraphRow* joint = data.lastGraph(forward, "joint"))
     for (const EdgeRow& edge : data.edges.of(joint->id)) operands_[edge.dst].push_back(edge.src);
   copy_ = rooflineOf(data, forward).roofs.copy().rate;
@@ -39,10 +42,8 @@ const CrossingRow* PartitionPrice::crossing(const std::string& name) const {
 }
 
 double PartitionPrice::bytes(const std::string& name) const {
-  double out = 0;
-  for (const CrossingRow& row : data_.crossings.of(forward_))
-    if (row.name == name) out += static_cast<double>(row.bytes);
-  return out;
+  const auto found = bytes_.find(name);
+  return found == bytes_.end() ? 0 : found->second;
 }
 
 // Whether backward has it without computing it.

@@ -56,6 +56,7 @@ class PartitionPrice {
   Id forward_;
   double copy_ = 0;  // bytes a second; 0: not measured
   std::map<std::string, const session::CrossingRow*> crossings_;
+  std::map<std::string, double> bytes_;               // by name, of all its rows
   std::unordered_map<Id, std::vector<Id>> operands_;  // of a node of the joint graph
 };
 
