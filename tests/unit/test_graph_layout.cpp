@@ -80,6 +80,31 @@ TEST_CASE("branches of one producer stand side by side under it") {
   check_apart(layout);
 }
 
+// As in a backward graph: module 0 begins with the transpose of a weight, and reads what module 1 makes.
+TEST_CASE("a group stands below the group it reads, whichever operator ran first") {
+  LayoutGraph g;
+  for (int i = 0; i < 4; ++i) g.nodes.push_back({100, 40});
+  g.groups = {{-1}, {-1}};
+  g.nodes[0].group = g.nodes[3].group = 0;
+  g.nodes[1].group = g.nodes[2].group = 1;
+  g.edges = {{1, 2}, {2, 3}, {0, 3}};
+  const GraphLayout layout = layout_graph(g);
+  CHECK(layout.groups[1].bottom() <= layout.groups[0].y);
+  check_apart(layout);
+}
+
+TEST_CASE("groups that read each other stand apart all the same") {
+  LayoutGraph g;
+  for (int i = 0; i < 4; ++i) g.nodes.push_back({100, 40});
+  g.groups = {{-1}, {-1}};
+  g.nodes[0].group = g.nodes[3].group = 0;
+  g.nodes[1].group = g.nodes[2].group = 1;
+  g.edges = {{0, 1}, {1, 2}, {2, 3}};
+  const GraphLayout layout = layout_graph(g);
+  CHECK(layout.groups[0].bottom() <= layout.groups[1].y);
+  check_apart(layout);
+}
+
 TEST_CASE("a group encloses its nodes, and nothing else stands in it") {
   LayoutGraph g = chain(6);
   g.groups.push_back({});

@@ -180,6 +180,42 @@ class Container {
   const LayoutMetrics& metrics_;
 };
 
+using Lifted = std::map<std::pair<int, int>, int>;
+
+bool goes_forward(const Lifted& edges) {
+  return std::all_of(edges.begin(), edges.end(),
+                     [](const auto& edge) { return edge.first.first < edge.first.second; });
+}
+
+// Items in an order in which edges go forward, else as they were. Operators run in such an order; a module's
+// first operator may run long before what it reads: in a backward graph, the transposed weight of each layer.
+// Of modules that read each other the one that reads least comes first.
+std::vector<LayoutItem> sources_first(const std::vector<LayoutItem>& items, const Lifted& edges) {
+  std::vector<int> reads(items.size());
+  std::vector<std::vector<std::pair<int, int>>> below(items.size());
+  for (const auto& [edge, count] : edges) {
+    reads[static_cast<size_t>(edge.second)] += count;
+    below[static_cast<size_t>(edge.first)].emplace_back(edge.second, count);
+  }
+  std::set<std::pair<int, int>> open;  // what is still read, item
+  for (size_t i = 0; i < items.size(); ++i) open.emplace(reads[i], static_cast<int>(i));
+  std::vector<LayoutItem> out;
+  while (!open.empty()) {
+    const auto i = static_cast<size_t>(open.begin()->second);
+    open.erase(open.begin());
+    reads[i] = -1;
+    out.push_back(items[i]);
+    for (const auto& [to, count] : below[i]) {
+      int& left = reads[static_cast<size_t>(to)];
+      if (left < 0) continue;
+      open.erase({left, to});
+      left -= count;
+      open.emplace(left, to);
+    }
+  }
+  return out;
+}
+
 class Placer {
  public:
   Placer(const LayoutGraph& graph, const LayoutMetrics& metrics, const std::function<bool()>& cancelled)
@@ -217,8 +253,14 @@ class Placer {
     if (cancelled_ && cancelled_()) return false;
     std::stable_sort(items.begin(), items.end(),
                      [](const LayoutItem& a, const LayoutItem& b) { return a.first < b.first; });
+    Lifted edges = lifted(group, items);
+    if (!goes_forward(edges)) {
+      items = sources_first(items, edges);
+      edges = lifted(group, items);
+    }
     Container container(items, metrics_);
-    lift_edges(group, items, container);
+    for (const auto& [edge, count] : edges)
+      if (edge.first < edge.second) container.edge(edge.first, edge.second);
     container.place();
     auto boxes = container.boxes(width, height);
     for (size_t i = 0; i < items.size(); ++i) {
@@ -289,7 +331,8 @@ class Placer {
     return at < 0 ? -1 : by_group.at(at);
   }
 
-  void lift_edges(int group, const std::vector<LayoutItem>& items, Container& container) const {
+  // Between the items of a container: how many edges go from one to another.
+  Lifted lifted(int group, const std::vector<LayoutItem>& items) const {
     std::map<int, int> by_node, by_group;
     for (size_t i = 0; i < items.size(); ++i) {
       if (items[i].node >= 0)
@@ -297,13 +340,13 @@ class Placer {
       else
         by_group[items[i].group] = static_cast<int>(i);
     }
-    std::set<std::pair<int, int>> seen;
+    Lifted out;
     for (const LayoutEdge& edge : graph_.edges) {
       int from = item_of(edge.from, group, by_node, by_group),
           to = item_of(edge.to, group, by_node, by_group);
-      if (from < 0 || to < 0 || from >= to || !seen.emplace(from, to).second) continue;
-      container.edge(from, to);
+      if (from >= 0 && to >= 0 && from != to) ++out[{from, to}];
     }
+    return out;
   }
 
   const LayoutGraph& graph_;
