@@ -158,31 +158,63 @@ void outline(QPainter& p, const QRectF& box, bool open) {
   if (!open) line(p, {box.topRight(), box.bottomRight()});
 }
 
-void paint_brackets(QPainter& p, const GraphPicture& picture, const QRectF& visible) {
-  const kit::Theme& t = theme();
-  std::vector<double> track_ends;  // brackets that overlap in height stand beside each other
+// Where a bracket stands: those that overlap in height stand beside each other, as far as there is room.
+struct PlacedBracket {
+  const Bracket* bracket = nullptr;
+  double left = 1e9, top = 1e9, bottom = -1e9;
+  int track = 0;
+};
+constexpr int kMostTracks = 4;
+constexpr double kTrack = 8;
+
+std::vector<PlacedBracket> place_brackets(const GraphPicture& picture) {
+  std::vector<PlacedBracket> out;
   for (const Bracket& bracket : picture.scene.beside.brackets) {
-    double left = 1e9, top = 1e9, bottom = -1e9;
+    PlacedBracket placed{&bracket};
     for (int item : bracket.items) {
       const kit::Box& box = picture.layout.nodes[size_t(item)];
-      left = std::min(left, box.x - picture.scene.layout.nodes[size_t(item)].left_extra);
-      top = std::min(top, box.y);
-      bottom = std::max(bottom, box.bottom());
+      placed.left = std::min(placed.left, box.x - picture.scene.layout.nodes[size_t(item)].left_extra);
+      placed.top = std::min(placed.top, box.y);
+      placed.bottom = std::max(placed.bottom, box.bottom());
     }
+    out.push_back(placed);
+  }
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.top < b.top; });
+  std::vector<double> ends;  // of each track
+  for (PlacedBracket& placed : out) {
     size_t track = 0;
-    while (track < track_ends.size() && track_ends[track] > top) ++track;
-    if (track == track_ends.size()) track_ends.push_back(0);
-    track_ends[track] = bottom;
-    if (bottom < visible.top() || top > visible.bottom()) continue;
-    double x = left - 14 - 8 * static_cast<double>(track);
-    if (bracket.line) {
-      line(p, {{x + 5, top}, {x, top}, {x, bottom}, {x + 5, bottom}});
-    } else {
-      x = left - 4;
-    }
-    const double middle = middle_in_sight(top, bottom, visible);
-    kit::drawText(p, QRectF(x - 92, middle - 10, 86, 20).toRect(), bracket.title, t.mono(11), t.text2,
-                  Qt::AlignRight);
+    while (track < ends.size() && ends[track] > placed.top) ++track;
+    if (track == ends.size()) ends.push_back(0);
+    ends[track] = placed.bottom;
+    placed.track = std::min(static_cast<int>(track), kMostTracks - 1);
+  }
+  return out;
+}
+
+void paint_brackets(QPainter& p, const GraphPicture& picture, const QRectF& visible) {
+  const kit::Theme& t = theme();
+  std::vector<QRectF> titles;
+  for (const PlacedBracket& placed : place_brackets(picture)) {
+    const Bracket& bracket = *placed.bracket;
+    if (placed.bottom < visible.top() || placed.top > visible.bottom()) continue;
+    double x = placed.left - 14 - kTrack * placed.track;
+    if (bracket.line)
+      line(p, {{x + 5, placed.top}, {x, placed.top}, {x, placed.bottom}, {x + 5, placed.bottom}});
+    else
+      x = placed.left - 4;
+    // A title stands within the room beside the rows, and not on another one.
+    const double width = kit::textWidth(t.mono(11), bracket.title) + 2;
+    const double from = std::max(x - 6 - width, placed.left - picture.scene.beside.left_room + 2);
+    QRectF title(from, middle_in_sight(placed.top, placed.bottom, visible) - 10, width, 20);
+    const auto taken = [&] {
+      return std::any_of(titles.begin(), titles.end(), [&](const QRectF& other) {
+        return other.adjusted(0, 3, 0, -3).intersects(title.adjusted(0, 3, 0, -3));
+      });
+    };
+    while (taken() && title.bottom() < std::min(placed.bottom, visible.bottom())) title.translate(0, 14);
+    if (taken()) continue;
+    titles.push_back(title);
+    kit::drawText(p, title.toRect(), bracket.title, t.mono(11), t.text2, Qt::AlignRight);
   }
 }
 
