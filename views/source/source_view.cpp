@@ -73,10 +73,18 @@ Id SourceView::wantedFile() const {
   if (nearest) return nearest;
   if (const SpanRow* span = running(); span && !selection().active) return span->file;
   if (const SpanRow* span = raised()) return span->file;
-  if (const CodeRow* code = session()->codes.find(session()->workCodeOf(compilation()))) return code->file;
+  if (const CodeRow* code = session()->codes.find(shownCode())) return code->file;
   for (const FileRow& file : session()->files)
     if (file.user) return file.id;
   return 0;
+}
+
+Id SourceView::shownCode() const {
+  if (shown_of_ != session().get() || shown_compilation_ != compilation()) {
+    shown_of_ = session().get(), shown_compilation_ = compilation();
+    shown_code_ = readCode(*session(), shown_compilation_);
+  }
+  return shown_code_;
 }
 
 // Where the capture stands: of the functions that call each other there the innermost of the user's own, else
@@ -99,6 +107,7 @@ const SpanRow* SourceView::running() const {
 }
 
 void SourceView::sessionChanged() {
+  shown_of_ = nullptr;
   const Id wanted = wantedFile();
   const FileRow* file = session() ? session()->files.find(wanted) : nullptr;
   if (!file) {
@@ -134,7 +143,7 @@ void SourceView::showFile(Id file, Text text) {
   pane_->setText(std::move(code));
   pane_->show();
   if (other) {
-    const CodeRow* row = session()->codes.find(session()->workCodeOf(compilation()));
+    const CodeRow* row = session()->codes.find(shownCode());
     const SpanRow* error = raised();
     if (error && error->file == file_)
       pane_->startAtLine(std::max(0, static_cast<int>(error->line) - 1 - kLinesAbove));

@@ -35,6 +35,7 @@ class SourceView : public kit::View {
 
  private:
   Id wantedFile() const;
+  Id shownCode() const;  // the function whose source stands there without an active thing
   void showFile(Id file, kit::Text text);
   void revealLetters();
   const session::SpanRow* running() const;
@@ -45,6 +46,9 @@ class SourceView : public kit::View {
 
   kit::CodePane* pane_;
   Id file_ = 0;
+  // shownCode() of that session and compilation.
+  mutable const void* shown_of_ = nullptr;
+  mutable Id shown_compilation_ = 0, shown_code_ = 0;
   QStringList lines_;
 };
 

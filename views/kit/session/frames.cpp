@@ -46,6 +46,16 @@ bool isUsers(const SessionData& data, Id code) {
   return file && file->user;
 }
 
+// Of the user's outermost functions below, the one that made most nodes; null where there is none.
+const Activation* usersBelow(const SessionData& data, const Activation& at) {
+  const Activation* out = nullptr;
+  for (const auto& call : at.calls) {
+    const Activation* found = isUsers(data, call->code) ? call.get() : usersBelow(data, *call);
+    if (found && found->nodes > (out ? out->nodes : 0)) out = found;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Id> instructionsAt(const SessionData& data, const StepRow& step) {
@@ -74,6 +84,14 @@ Id workCode(const SessionData& data, Id compilation) {
     at = next;
   }
   return at->code;
+}
+
+Id readCode(const SessionData& data, Id compilation) {
+  const Id work = data.workCodeOf(compilation);
+  if (isUsers(data, work)) return work;
+  const std::unique_ptr<Activation> root = callTree(data, compilation);
+  const Activation* own = usersBelow(data, *root);
+  return own ? own->code : work;
 }
 
 }  // namespace vitrine::kit

@@ -15,6 +15,10 @@ struct SessionData;
 // most one node of its own. The user's own function is never passed over.
 Id workCode(const SessionData& data, Id compilation);
 
+// The function whose source is shown of a compilation: that one, or where it is a library's (Sequential) the
+// user's own below it that does most. Goes through the steps of the capture.
+Id readCode(const SessionData& data, Id compilation);
+
 // The instructions that were being interpreted at a step of the capture: its own, then those that called it,
 // the captured frame's last.
 std::vector<Id> instructionsAt(const SessionData& data, const session::StepRow& step);
