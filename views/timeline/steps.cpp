@@ -37,7 +37,7 @@ Id anchor_of(const kit::SessionData& data, const TimelineLane& calls) {
   std::map<Id, std::pair<size_t, int64_t>> places;  // segment -> calls, the first
   for (const Slice& s : calls.slices) {
     const CompilationRow* row = data.compilations.find(s.entity);
-    if (!row || row->label.ends_with(" backward")) continue;
+    if (!row || row->label.ends_with(" backward") || row->status == "no_graph") continue;
     ++places.try_emplace(row->segment, 0, s.start).first->second.first;
   }
   size_t most = 0;

@@ -96,13 +96,13 @@ class TimelinePainter {
       double x = window_.x(static_cast<int64_t>(at));
       hairline(p_, {x, row.bottom() - 5}, {x, row.bottom()}, t_.ctl);
       const bool zero = std::abs(at) < step / 2;
-      const bool names = zero || (!named && window_.from > 0 && x >= window_.left);
+      const bool names = zero || (!named && window_.from > 0 && x + 4 >= window_.left);
       named = named || names;
       QString text = zero ? QStringLiteral("0") : fixed(at / unit.size, decimals);
       if (names) text += " " + unit.name;
       // A number that would be cut is left out; its tick says where it is.
       const int wide = textWidth(t_.mono(11), text);
-      if (x + 4 + wide > area_.right() - 4) continue;
+      if (x + 4 < window_.left || x + 4 + wide > area_.right() - 4) continue;
       drawText(
           p_,
           QRect(static_cast<int>(x) + 4, static_cast<int>(row.top()), wide + 1, static_cast<int>(kRuler) - 2),
@@ -180,6 +180,7 @@ class TimelinePainter {
     NodeFamily family = module ? NodeFamily::None : slice_family(data_, s);
     // An eager range without a node of its own only holds others.
     bool holder = lane.kind == TimelineLane::Kind::Call || lane.kind == TimelineLane::Kind::Step ||
+                  (lane.kind == TimelineLane::Kind::Range && !of_import(family)) ||
                   (!module && lane.side == TimelineLane::Side::Eager && !s.entity && !of_import(family));
     if (w < kLabelFrom) {
       p_.fillRect(box, module || holder ? t_.bg3 : t_.family(family));
@@ -209,13 +210,15 @@ class TimelinePainter {
         out = QRectF(from, box.top(), best, box.height());
       }
     };
-    for (size_t i = index + 1; i < last && lane.slices[i].start < s.end(); ++i) {
+    size_t i = index + 1;
+    for (; i < last && lane.slices[i].start < s.end(); ++i) {
       const Slice& inside = lane.slices[i];
       if (static_cast<double>(inside.duration) * window_.scale < kLabelFrom && inside.inner) continue;
       free_until(window_.x(inside.start) - 2);
       from = std::max(from, window_.x(inside.end()));
     }
-    free_until(box.right());
+    // Behind those that were looked at there may be more.
+    if (i < last || last == lane.slices.size()) free_until(box.right());
     return out;
   }
 
