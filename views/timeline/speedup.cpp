@@ -88,7 +88,7 @@ class SpeedupGroups {
   std::vector<SpeedupStep> steps() {
     std::map<QString, LayerSum> sums;
     for (const auto& [first, group] : groups_) {
-      LayerSum& sum = sums[name_of(group)];
+      LayerSum& sum = sums[name_of(first, group)];
       sum.eager += group.eager_ns;
       sum.compiled += group.compiled_ns;
       sum.groups += std::max<int64_t>(1, group.times);
@@ -183,9 +183,15 @@ class SpeedupGroups {
            QStringLiteral(" +%1").arg(names.size() - kMostNames);
   }
 
-  static QString name_of(const Group& group) {
+  // What ran eagerly in the place of these launches is not always known: mostly of a backward pass.
+  QString name_of(Id first, const Group& group) const {
     const QString from = listed(group.operators), to = listed(group.launches);
-    if (from.isEmpty()) return to + QStringLiteral(" (new)");
+    if (from.isEmpty()) {
+      const auto* launch = data_.launches.find(first);
+      const bool backward = launch && data_.forwardOf(launch->compilation) != launch->compilation;
+      return kit::unknown() + QStringLiteral(" → ") + to +
+             (backward ? QStringLiteral(", backward") : QString());
+    }
     return from == to ? to : from + QStringLiteral(" → ") + to;
   }
 
