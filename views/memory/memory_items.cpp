@@ -69,11 +69,11 @@ Item heading_of(const MemoryUnits& s, const MemorySide& side, const QString& who
   Item out;
   out.heading = out.open = true;
   if (!side.recorded) {
-    out.cells = {{who + QStringLiteral(": not recorded")}};
+    out.cells = {{who}, {}, {}, {QStringLiteral("not recorded")}};
     return out;
   }
   const double bytes = side.held_at(when);
-  out.cells = {{at < 0 ? who + QStringLiteral(", peak") : who}, bytes_cell(s, bytes), {}, {}, {}};
+  out.cells = {{who}, bytes_cell(s, bytes), {}, {at < 0 ? QStringLiteral("at its peak") : QString()}, {}};
   out.cells.push_back({s.time.format(static_cast<double>(when))});
   double others = 0;
   for (size_t i = 0; i < held.size(); ++i)

@@ -25,7 +25,7 @@ class TestMemory : public fixture::WindowTest {
     QVERIFY2(view->subtitle().startsWith("compiled 5.12 kB, eager 12.3 kB at their peaks (0.42"),
              qPrintable(view->subtitle()));
     const QStringList lines = view->table()->items()->lines();
-    QVERIFY2(lines[0].startsWith("Compiled, peak | 5.1"), qPrintable(lines[0]));
+    QVERIFY2(lines[0].startsWith("Compiled | 5.1"), qPrintable(lines[0]));
     // The compiled call's product, then a block of no operator; eager's three values.
     QCOMPARE(lines.size(), 7);
     QVERIFY2(lines[1].contains("L0 mm") && lines[1].contains("4.1"), qPrintable(lines[1]));
