@@ -175,8 +175,11 @@ void MainWindow::sessionChanged() {
   } else {
     setWindowTitle(QFileInfo(QString::fromStdString(document_->session()->path)).fileName() + " – Vitrine");
     const std::optional<LayoutInfo> layout = layoutNamed(layout_);
+    // Of another tool's record there may be nothing but its times.
+    const bool times_only =
+        document_->session()->compilations.empty() && !document_->session()->lanes.empty();
     if (layout_.isEmpty())
-      chooseLayout("Explore");
+      chooseLayout(times_only ? "Timeline" : "Explore");
     else if (layout && instead(*layout) != instead_)
       arrange(*layout);
   }

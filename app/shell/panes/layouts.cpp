@@ -98,7 +98,7 @@ std::span<const LayoutInfo> layouts() {
         "log", "|", "speedup", "roofline"}},
       {"Training",
        "forward and backward, and the saved tensors between them",
-       {{30, {{"forward", 'A', 1}}}, {38, {{"view:saved", 0, 1}}}, {32, {{"backward", 'B', 1}}}},
+       {{28, {{"forward", 'A', 1}}}, {38, {{"view:saved", 0, 1}}}, {34, {{"backward", 'B', 1}}}},
        FilmUnit::Pass,
        {"kernels", "choices", "symbols", "timeline", "usage", "problems", "log"},
        "joint",
