@@ -8,6 +8,7 @@
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/selection/relatives.h"
+#include "views/kit/session/frames.h"
 #include "views/source/source_view.h"
 
 using namespace vitrine;
@@ -31,6 +32,35 @@ class TestSource : public QObject {
   }
 
   // Though its files have the numbers of those before.
+  // Sequential calls two blocks: neither is what it does alone, and a person wants to read theirs.
+  void ofALibrarysContainerTheUsersFunctionIsShown() {
+    const auto id = [](Kind kind, int64_t number) { return make_id(kind, number); };
+    kit::SessionData data;
+    data.files = kit::Table<session::FileRow>(
+        {{id(Kind::File, 1), "container.py", "", {}, 0}, {id(Kind::File, 2), "model.py", "", {}, 1}});
+    data.codes = kit::Table<session::CodeRow>({{id(Kind::Code, 1), id(Kind::File, 1), "Sequential.forward"},
+                                               {id(Kind::Code, 2), id(Kind::File, 2), "Small.forward"},
+                                               {id(Kind::Code, 3), id(Kind::File, 2), "Large.forward"}});
+    std::vector<session::InstructionRow> instructions;
+    for (int64_t code = 1; code <= 3; ++code)
+      instructions.push_back({id(Kind::Instruction, code), id(Kind::Code, code), 0, "CALL"});
+    data.instructions = kit::Table<session::InstructionRow>(instructions);
+    data.frames = kit::Table<session::FrameRow>({{id(Kind::Frame, 1), 0, id(Kind::Code, 1)}});
+    data.segments = kit::Table<session::SegmentRow>({{id(Kind::Segment, 1), id(Kind::Frame, 1)}});
+    const Id compilation = id(Kind::Compilation, 1);
+    data.compilations = kit::Table<session::CompilationRow>({{compilation, id(Kind::Segment, 1)}});
+    std::vector<session::StepRow> steps;
+    for (int64_t code : {1, 2, 2, 1, 3, 3, 3, 1}) {
+      session::StepRow step{id(Kind::Step, static_cast<int64_t>(steps.size()) + 1), compilation,
+                            static_cast<int64_t>(steps.size()), id(Kind::Instruction, code), code > 1};
+      step.event = code > 1 ? "node" : "";
+      steps.push_back(step);
+    }
+    data.steps = kit::Table<session::StepRow>(steps, &session::StepRow::compilation);
+    QCOMPARE(kit::workCode(data, compilation), id(Kind::Code, 1));
+    QCOMPARE(kit::readCode(data, compilation), id(Kind::Code, 3));
+  }
+
   void anotherSessionOpensAtItsOwnFunction() {
     Rig<SourceView> rig(session(), "source", {500, 200});
     QScrollBar* scroll = rig.view.pane()->verticalScrollBar();

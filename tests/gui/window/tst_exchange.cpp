@@ -121,6 +121,23 @@ class TestExchange : public fixture::WindowTest {
     QVERIFY(!window.runs()->canRun());
   }
 
+  void aRecordOfTimesAloneOpensOnTheTimeline() {
+    QFile file(folder_.filePath("trace.json"));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(
+        "{\"schemaVersion\": 1, \"traceEvents\": ["
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"pid\": 1, \"tid\": 1, \"ts\": 10, "
+        "\"dur\": 5},"
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::add\", \"pid\": 1, \"tid\": 1, \"ts\": 20, "
+        "\"dur\": 5}"
+        "]}");
+    file.close();
+    MainWindow window;
+    window.importPath(file.fileName());
+    QTRY_VERIFY_WITH_TIMEOUT(window.document()->session(), 10'000);
+    QCOMPARE(window.layoutName(), QStringLiteral("Timeline"));
+  }
+
   // What another tool recorded has no fusion: both sides show the last stage that both have.
   void anImportIsComparedWithOneOfOurs() {
     const QString graphs = folder_.filePath("debug/run_1/torchinductor/model__0_inference_0.0");

@@ -46,7 +46,7 @@ struct Desk {
     return nullptr;
   }
   void focus(const char* id) {
-    if (!host(id)) window.docks()->raise(id);
+    if (window.docks()->dock(id)) window.docks()->raise(id);  // it may stand behind another tab
     host(id)->view()->setFocus(Qt::OtherFocusReason);
     window.settle();
   }
