@@ -71,6 +71,7 @@ cpp::AttentionNumbers numbers_of(const AttentionTensors& t, const cpp::ProductTi
   const TensorType &q = t.query, &k = t.key, &v = t.value;
   cpp::AttentionNumbers n;
   n.heads = q.sizes[1], n.length = q.sizes[2], n.places = k.sizes[2], n.width = q.sizes[3];
+  n.share = ir::floordiv(q.sizes[1], k.sizes[1]);
   n.chunk = chunk_of(q.sizes[0] * q.sizes[1], n.length, tile, threads);
   n.chunks = ir::ceildiv(n.length, n.chunk);
   n.q = q.offset, n.q_batch = q.strides[0], n.q_head = q.strides[1], n.q_row = q.strides[2];

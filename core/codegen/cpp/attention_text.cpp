@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kAttention = R"(
 struct Attention {
-  i64 heads, length, places, width, chunk, chunks;
+  i64 heads, length, places, width, share, chunk, chunks;
   i64 q, q_batch, q_head, q_row, k, k_batch, k_head, k_row, v, v_batch, v_head, v_row;
   i64 out_batch, out_head, out_row, mask, mask_batch, mask_head, mask_row, mask_place;
 };
@@ -95,8 +95,8 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
   for (i64 at = begin; at < end; ++at) {
     const i64 batch = at / s.chunks / s.heads, head = at / s.chunks % s.heads, top = at % s.chunks * s.chunk;
     const f32* q = (const f32*)args[0] + s.q + batch * s.q_batch + head * s.q_head + top * s.q_row;
-    const f32* k = (const f32*)args[1] + s.k + batch * s.k_batch + head * s.k_head;
-    const f32* v = (const f32*)args[2] + s.v + batch * s.v_batch + head * s.v_head;
+    const f32* k = (const f32*)args[1] + s.k + batch * s.k_batch + head / s.share * s.k_head;
+    const f32* v = (const f32*)args[2] + s.v + batch * s.v_batch + head / s.share * s.v_head;
     const f32* mask = MASK ? (const f32*)args[3] + s.mask + batch * s.mask_batch + head * s.mask_head + top * s.mask_row : nullptr;
     Rows r = {scores, (f32*)args[3 + MASK] + batch * s.out_batch + head * s.out_head + top * s.out_row,
               s.length - top < s.chunk ? s.length - top : s.chunk, s.out_row, s.width};

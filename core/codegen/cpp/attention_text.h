@@ -22,6 +22,7 @@ struct AttentionForm {
 // elements.
 struct AttentionNumbers {
   ir::Sym heads = 1, length = 0, places = 0, width = 0;
+  ir::Sym share = 1;              // heads that read one head of keys and values
   ir::Sym chunk = 1, chunks = 1;  // rows of a chunk, at most kMostAttentionRows; how many there are
   ir::Sym q = 0, q_batch = 0, q_head = 0, q_row = 0;
   ir::Sym k = 0, k_batch = 0, k_head = 0, k_row = 0;

@@ -67,6 +67,21 @@ def test_heads_that_lie_beside_each_other_and_parts_of_a_cache(tmp_path):
     assert result.stride() == attention(*args).stride()
 
 
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_heads_that_share_keys(groups, tmp_path):
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, h, 70, 24) for h in (8, groups, groups))
+
+    def grouped(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+    vitrine.reset()
+    with recorded(tmp_path) as session, torch.no_grad():
+        result = vitrine.compile(grouped)(q, k, v)
+    assert "attention" in [r["name"] for r in session.rows("kernel")]
+    torch.testing.assert_close(result, grouped(q, k, v), atol=2e-6, rtol=1e-4)
+
+
 def test_one_kernel_for_all_lengths(tmp_path):
     torch.manual_seed(0)
     vitrine.reset()
