@@ -96,7 +96,7 @@ void obey(const CompilerSettings& told, const CallSettings& own, TraceOptions& o
   options.floats_vary = !told.specialize_float;
   options.marks_bind = !told.allow_ignore_mark_dynamic;
   options.data_shapes = told.capture_dynamic_output_shape_ops.value_or(true);
-  options.reads_numbers = told.capture_scalar_outputs.value_or(true);
+  options.reads_ints = told.capture_scalar_outputs.value_or(true);
 }
 
 }  // namespace
@@ -116,7 +116,8 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.checks_behind_writes = !settings_->backend && !settings_->replay && !engine_.config.check;
   options.stands_in = settings_->stands_in && (place.speculates || settings_->fullgraph) &&
                       !settings_->backend && !settings_->replay && !versions && settings_->target.empty() &&
-                      !engine_.config.check && (options.data_shapes || options.reads_numbers);
+                      !engine_.config.check && (options.data_shapes || options.reads_ints);
+  options.reads_floats = told_.capture_scalar_outputs.value_or(options.stands_in);
   options.is_piece = settings_->pieces;
   options.checks_on_gpu = !settings_->graphs();
   options.sizes = &place.sizes[number_];

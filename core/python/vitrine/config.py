@@ -16,7 +16,7 @@ What follows means the same as in ``torch._dynamo.config``, and comes before it 
 ``error_on_recompile``                compiling a place again is an error (:class:`vitrine.RecompileError`)
 ``suppress_errors``                   where a backend fails, eager runs the graph, with a warning
 ``disable``                           nothing is compiled
-``capture_scalar_outputs``            ``False``: reading a tensor's number is a graph break
+``capture_scalar_outputs``            ``False``: reading a tensor's number is a graph break; ``True``: other backends are given floats that are read, too
 ``capture_dynamic_output_shape_ops``  ``False``: an operator whose result's size depends on data is a graph break
 ``assume_static_by_default``          ``False``: sizes are symbols from the start
 ``automatic_dynamic_shapes``          ``False``: a size that changes is compiled anew

@@ -83,12 +83,21 @@ def scaled_by_its_sum(x):
     return x * x.sum().item() + 1
 
 
-def test_a_float_that_is_read_is_part_of_the_graph_unless_that_is_switched_off():
+@patches
+def test_another_backend_is_given_floats_that_are_read_where_that_is_asked_for(patch):
     calls = [(torch.ones(3),), (torch.arange(3.0),), (torch.ones(3) / 3,)]
-    assert graphs(scaled_by_its_sum, calls) == 1
+    assert graphs(scaled_by_its_sum, calls) > 1
     vitrine.reset()
-    with vitrine.config.patch(capture_scalar_outputs=False):
-        assert graphs(scaled_by_its_sum, calls) > 1
+    with patch(capture_scalar_outputs=True):
+        assert graphs(scaled_by_its_sum, calls) == 1
+
+
+def test_a_float_that_is_read_is_a_break_where_that_is_asked_for():
+    x = torch.arange(3.0)
+    assert torch.equal(vitrine.compile(scaled_by_its_sum, fullgraph=True)(x), scaled_by_its_sum(x))
+    vitrine.reset()
+    with vitrine.config.patch(capture_scalar_outputs=False), pytest.raises(vitrine.GraphBreakError):
+        vitrine.compile(scaled_by_its_sum, fullgraph=True)(x)
 
 
 def test_a_float_that_is_read_compiled_by_vitrine():

@@ -48,7 +48,7 @@ Value* data_number(Tracer& t, Value* tensor, std::string_view method) {
   const ir::TensorType type = torch_api::type_of(tensor->obj);
   const bool list = method == "tolist";
   const bool reads = list || method == "item" || method == "__int__" || method == "__index__";
-  if (!t.options.stands_in || !t.options.reads_numbers || !reads || t.pure.since >= 0) return nullptr;
+  if (!t.options.stands_in || !t.options.reads_ints || !reads || t.pure.since >= 0) return nullptr;
   if (!ir::is_integer(type.dtype) || type.dtype == ir::DType::b1) return nullptr;
   int64_t length = -1;
   if (list && !type.sizes.empty()) {

@@ -20,8 +20,7 @@ constexpr int64_t kLongestList = 64;
 
 // Whether nothing but its tensor decides what comes. On a GPU eager waits there, and a plan would as well.
 bool may_read(const Tracer& t, const Value* tensor, const ir::TensorType& type, const std::string& method) {
-  if (!t.options.stands_in || !t.options.reads_numbers || t.options.as_if || t.pure.since >= 0 ||
-      t.pure.cached_since >= 0)
+  if (!t.options.reads_floats || t.options.as_if || t.pure.since >= 0 || t.pure.cached_since >= 0)
     return false;
   if (tensor->cls != torch_names().tensor && tensor->cls != torch_names().parameter) return false;
   if (!ir::is_float(type.dtype) || !type.device.is_cpu()) return false;
