@@ -227,10 +227,21 @@ def _class(model: type, settings: dict) -> type:
     call = model.__call__
     if getattr(call, "__self__", None) is model:  # how the class itself is called: its instances are not
         raise TypeError(f"vitrine.compile: instances of {model.__name__} cannot be called")
-    model.__call__ = _function(original(call), settings)
+    model.__call__ = _function(_own(model, "__call__"), settings)
     if issubclass(model, torch.nn.Module):
-        model._call_impl = _function(original(model._call_impl), settings)
+        model._call_impl = _function(_own(model, "_call_impl"), settings)
     return model
+
+
+def _own(model: type, name: str):
+    """The class's method; one that it inherits as a copy: what is compiled of it is not what other classes run."""
+    function = original(getattr(model, name))
+    if name in vars(model) or not isinstance(function, types.FunctionType):
+        return function
+    copy = types.FunctionType(function.__code__.replace(), function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
+    copy.__dict__.update(function.__dict__)
+    return copy
 
 
 def _function(function, settings):

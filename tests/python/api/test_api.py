@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import vitrine
+from tests.python.support.recorded import recorded
 
 
 @pytest.fixture(autouse=True)
@@ -140,6 +141,19 @@ def test_instances_of_a_decorated_class_are_compiled():
 
     model = Told()
     assert isinstance(model, torch.nn.Module) and model(torch.ones(1))[1]
+
+
+def test_a_class_that_is_compiled_is_compiled_by_itself(tmp_path):
+    @vitrine.compile
+    class Told(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    Told()(torch.ones(1))
+    with recorded(tmp_path) as session:
+        for other in (torch.nn.ReLU(), torch.nn.Sequential(torch.nn.ReLU())):
+            vitrine.compile(other)(torch.ones(1))
+    assert session.rows("recompilation") == []
 
 
 def test_a_scripted_module_is_refused():
