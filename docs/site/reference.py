@@ -6,7 +6,7 @@ import re
 from mkdocs.structure.files import File
 
 import vitrine
-from vitrine import _api, _logs, _variables, config
+from vitrine import _api, _backends, _logs, _variables, config
 
 KINDS = ("Functions", "Classes", "Errors and warnings")
 
@@ -31,11 +31,11 @@ def configuration() -> str:
         "`vitrine.compile(model, options={...})` takes these. [Its documentation](api.md#compile) says what each means.",
         table(("Option", "Type"), options),
         f"Modes: {', '.join(f'`{mode}`' for mode in _api.MODES)}.\n",
-        f"Backends: {', '.join(f'`{name}`' for name in _api.BACKENDS)}, or a callable.\n",
+        f"Backends: {', '.join(f'`{name}`' for name in _backends.NAMES)}, any that PyTorch knows, or a callable.\n",
         "## Variables of the environment",
         table(("Variable", "What it is"), [(f"`{name}`", told) for name, told in _variables.VARIABLES.items()]),
         "## Names of VITRINE_LOGS",
-        table(("Name", "What it tells"), [(f"`{name}`", told) for name, told in _logs.NAMES.items()]),
+        table(("Name", "What it tells"), [(f"`{name}`", told) for name, (told, *_) in _logs.KINDS.items()]),
     ])  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 VARIABLES = {
     "VITRINE_TRACE": "`FILE.vitrine`: what a plain script compiles is recorded there; `%p` in the name becomes the process's number",
-    "VITRINE_LOGS": "names with commas between: what capture tells on stderr; `help` lists them",
+    "VITRINE_LOGS": "names with commas between: what compilation tells on stderr; `help` lists them",
+    "VITRINE_LOGS_OUT": "a file that logs are added to, in place of stderr",
     "VITRINE_CACHE_DIR": "where compiled kernels and reproducers go, as `vitrine.config.cache_dir`; empty: nowhere",
     "VITRINE_PYTHON": "the Python that `vitrine run` and the window start",
     "VITRINE_OPT_BISECT": "`12,-1,-1`: how many rewrites, fusions and kernels are applied; -1: all",
