@@ -99,7 +99,7 @@ def test_one_dynamic_compilation_serves_all_sizes(program, dynamic, tmp_path):
 
 
 def test_attention_over_batches_and_lengths(tmp_path):
-    w = torch.randn(32, 32)
+    w = torch.randn(32, 32) / 6
     calls = [(torch.randn(b, s, 32), w) for b, s in [(2, 5), (2, 8), (3, 5), (3, 9), (4, 11), (2, 5), (7, 3)]]
     # fixed; the length changes; the batch changes too
     assert compilations(attention, calls, tmp_path) == 3

@@ -226,7 +226,7 @@ def scripted_modules(compile):
 
     torch.manual_seed(0)
     model = torch.jit.script(Model())
-    run = compile(model)
+    run = compile(lambda x: model(x))
     inside = compile(lambda x: model(x) * 2)
     traced = torch.jit.trace(nn.Linear(2, 2), torch.ones(1, 2))
     also = compile(lambda x: traced(x) + 1)
