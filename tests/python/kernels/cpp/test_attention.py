@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 import vitrine
 from tests.python.support.recorded import recorded
+from vitrine import _engine
 
 SIZES = [(1, 2, 8, 8, 16), (2, 3, 72, 72, 40), (1, 2, 130, 700, 64), (2, 1, 300, 300, 96), (1, 4, 37, 519, 80), (2, 1, 121, 5, 33), (1, 1, 1, 50, 8), (1, 1, 700, 20, 256)]
 MASKS = {
@@ -108,3 +109,28 @@ def test_what_pytorchs_kernel_computes(why, tmp_path):
         result = vitrine.compile(attention)(q, k, v)
     assert "attention" not in [r["name"] for r in session.rows("kernel")]
     torch.testing.assert_close(result, attention(q, k, v))
+
+
+def widths():
+    """AVX2's vectors everywhere, AVX-512's where this machine has them."""
+    with open("/proc/cpuinfo") as cpu:
+        return [16, 8] if "avx512f" in cpu.read() else [8]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("sizes", [(1, 2, 64, 64, 16), (2, 1, 37, 261, 40), (1, 1, 300, 300, 64), (1, 3, 5, 3, 8), (1, 1, 13, 70, 12)], ids=str)
+@pytest.mark.parametrize("width", widths())
+def test_vectors_of_each_width(width, sizes, causal, tmp_path):
+    assert _engine.bridge_init()["ready"]
+    torch.manual_seed(0)
+    b, h, t, s, d = sizes
+    q, k, v, mask = torch.randn(b, h, t, d), torch.randn(b, h, s, d), torch.randn(b, h, s, d), torch.randn(1, 1, t, s)
+    inputs = [f"  %{n} = placeholder() : f32[{','.join(map(str, x.shape))}]" for n, x in zip("qkvm", (q, k, v, mask))]
+    out = f"f32[{b},{h},{t},{d}], f32[{b},{h},{t}]{{{t * h},1,{h}}}"
+    call = f"aten._scaled_dot_product_flash_attention_for_cpu.default(%q, %k, %v, 0.0, {causal}, attn_mask=%m, scale=0.5)"
+    text = "\n".join(["graph aten {", *inputs, f"  %y = {call} : {out}", "  return %y", "}"])
+    plan = _engine.plan_compile(text, True, str(tmp_path), "", "", "", width)
+    assert _engine.plan_facts(plan)["kernels"] == 1 and _engine.plan_facts(plan)["problems"] == []
+    (result,) = _engine.plan_run(plan, [q, k, v, mask])
+    scores = (q @ k.mT * 0.5 + mask).masked_fill(torch.ones(t, s).triu(1).bool() & causal, float("-inf"))
+    torch.testing.assert_close(result, scores.softmax(-1) @ v, atol=2e-6, rtol=1e-4)
