@@ -231,7 +231,7 @@ struct TraceOptions {
   bool marks_bind = true;                     // fixing a size that is marked dynamic is an error
   bool data_shapes = true;                    // with stands_in: sizes of results that depend on data
   bool reads_ints = true;                     // with stands_in: ints that a tensor holds, too
-  bool reads_floats = true;                   // floats that a tensor holds are values of the graph
+  bool reads_floats = false;                  // floats that a tensor holds are values of the graph
   SizeHistory* sizes = nullptr;               // of the place; nullptr: no size is a symbol
   std::string backward_for_real;              // why no backward pass is to be part of a graph; empty: it may
   std::string checkpoints_for_real;   // why the call of torch.utils.checkpoint is eager's; empty: it is not
