@@ -1,8 +1,7 @@
 #include "core/codegen/cpp/attention_text.h"
 
-#include <cstdio>
-
 #include "core/codegen/cpp/prelude.h"
+#include "core/codegen/schedule/typed_text.h"
 
 namespace vitrine::codegen::cpp {
 
@@ -123,13 +122,6 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
 }
 )";
 
-// A number that reads back as the same f32.
-std::string literal(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9ef", value);
-  return text;
-}
-
 }  // namespace
 
 std::string attention_text(const ProductTile& tile, const AttentionForm& form) {
@@ -138,8 +130,8 @@ std::string attention_text(const ProductTile& tile, const AttentionForm& form) {
   const std::string constants =
       "constexpr bool MASK = " + std::to_string(form.mask) + ", CAUSAL = " + std::to_string(form.causal) +
       ";\nconstexpr i64 MOST_ATTENTION_ROWS = " + std::to_string(kMostAttentionRows) +
-      ", BLOCK = " + std::to_string(kAttentionBlock) + ";\nconstexpr f32 SCALE = " + literal(form.scale) +
-      ";\n";
+      ", BLOCK = " + std::to_string(kAttentionBlock) +
+      ";\nconstexpr f32 SCALE = " + float_literal(form.scale, ir::DType::f32) + ";\n";
   const std::string lanes = std::to_string(tile.lanes);
   return "// prelude: vectors of " + lanes + " lanes, functions\n" + prelude_text(kAttention, tile.lanes) +
          "// end of prelude\n\n" + product_tiles(tile, products) + constants + kAttention;

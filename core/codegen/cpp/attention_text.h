@@ -31,9 +31,9 @@ struct AttentionNumbers {
   ir::Sym mask = 0, mask_batch = 0, mask_head = 0, mask_row = 0, mask_place = 0;  // the last is 0 or 1
 };
 inline constexpr size_t kAttentionNumbers = sizeof(AttentionNumbers) / sizeof(ir::Sym);
+// A block of scores is a quarter of a megabyte, on the stack.
 inline constexpr int64_t kMostAttentionRows = 240;
-inline constexpr int64_t kAttentionBlock =
-    512;  // places; both together a quarter of a megabyte, on the stack
+inline constexpr int64_t kAttentionBlock = 256;  // places
 inline constexpr int64_t kMostAttentionWidth = kDepth;
 
 // out = softmax(q k' * scale + mask) v, all f32; 0 where a row sees no place. causal: row i sees places up to
