@@ -14,6 +14,15 @@ std::optional<ops::OneQuery> ProgramBuilder::own_attention(const ir::Node& n) co
   return covered ? std::move(attention) : std::nullopt;
 }
 
+// A kernel reads the buffer of the value's root: the value as it lies behind the first element of that.
+ir::TensorType ProgramBuilder::read_root(ir::Ref value, std::vector<int32_t>& buffers) {
+  const fusion::Placement& p = loops_.placement(value);
+  buffers.push_back(buffer_for(p.root));
+  ir::TensorType type = p.type;
+  type.offset = p.offset;
+  return type;
+}
+
 // false: it is PyTorch's.
 bool ProgramBuilder::add_attention(int u) {
   const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
@@ -21,14 +30,7 @@ bool ProgramBuilder::add_attention(int u) {
   const auto attention = own_attention(n);
   if (!attention) return false;
   std::vector<int32_t> reads;
-  // As it lies behind the first element of its root, whose buffer the kernel reads.
-  auto read = [&](ir::Ref r) {
-    const fusion::Placement& p = loops_.placement(r);
-    reads.push_back(buffer_for(p.root));
-    ir::TensorType type = p.type;
-    type.offset = p.offset;
-    return type;
-  };
+  auto read = [&](ir::Ref r) { return read_root(r, reads); };
   cuda::AttentionKernels k;
   k.what = *attention, k.result = n.type(), k.node = n.id;
   k.query = read(attention->query), k.key = read(attention->key), k.value = read(attention->value);

@@ -62,6 +62,7 @@ class ProgramBuilder {
   void add_call(int unit);
   std::optional<ops::OneQuery> own_attention(const ir::Node& node) const;  // program_attention.cpp
   bool add_attention(int unit);
+  ir::TensorType read_root(ir::Ref value, std::vector<int32_t>& buffers);
   bool add_cpu_attention(int unit);  // program_cpu_attention.cpp
   bool cannot_fail(const ir::Node& node) const;
   void offer_product(const fusion::Unit& unit, Step& step);

@@ -116,14 +116,7 @@ bool ProgramBuilder::add_cpu_attention(int u) {
   step.kind = Step::Kind::kernel;
   step.may_fail = false;
   step.label = unit.label;
-  // As it lies behind the first element of its root, whose buffer the kernel reads.
-  auto read = [&](const ir::Arg& a) {
-    const fusion::Placement& p = loops_.placement(a.as<ir::Ref>());
-    step.buffers.push_back(buffer_for(p.root));
-    TensorType type = p.type;
-    type.offset = p.offset;
-    return type;
-  };
+  auto read = [&](const ir::Arg& a) { return read_root(a.as<ir::Ref>(), step.buffers); };
   AttentionTensors tensors{read(what->query), read(what->key), read(what->value), n.type(), {}};
   if (what->mask) tensors.mask = read(*what->mask);
   step.outs = {new_buffer({n.id, 0})};

@@ -1,7 +1,8 @@
 #include "core/ops/attention/one_query.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "core/ops/attention/arguments.h"
 
 namespace vitrine::ops {
 
@@ -53,10 +54,9 @@ std::optional<OneQuery> one_query(const ir::Node& node, const TypeOf& type_of) {
   if (!typed || !q.sizes[2].same(1) || out.numel() == 0) return {};
   a.batch = q.sizes[0], a.heads = q.sizes[1], a.groups = k.sizes[1], a.places = k.sizes[2],
   a.width = q.sizes[3];
-  const bool shared = !a.groups.symbolic() && ir::divides(a.groups.hint(), a.heads);
   const bool fits = k.sizes[0].same(a.batch) && v.sizes[0].same(a.batch) && v.sizes[1].same(a.groups) &&
-                    v.sizes[2].same(a.places) && k.sizes[3].same(a.width) &&
-                    (a.groups.same(a.heads) || shared) && !a.places.same(0);
+                    v.sizes[2].same(a.places) && k.sizes[3].same(a.width) && heads_fit(a.groups, a.heads) &&
+                    !a.places.same(0);
   if (!fits) return {};
   const Arg mask = argument(node, 3, "attn_mask"), scale = argument(node, kByName, "scale");
   if (!is_off(argument(node, 4, "dropout_p")) || !is_off(argument(node, 5, "is_causal"))) return {};
@@ -67,8 +67,9 @@ std::optional<OneQuery> one_query(const ir::Node& node, const TypeOf& type_of) {
   } else if (!mask.is_none()) {
     return {};
   }
-  if (scale.is_none() ? a.width.symbolic() : !scale.is<double>()) return {};
-  a.scale = scale.is_none() ? 1 / std::sqrt(static_cast<double>(a.width.hint())) : scale.as<double>();
+  const auto factor = scale_of_scores(scale, a.width);
+  if (!factor) return {};
+  a.scale = *factor;
   return a;
 }
 
