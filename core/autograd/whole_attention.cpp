@@ -25,8 +25,7 @@ ir::GraphPtr forward_graph(const JointParts& parts, const std::shared_ptr<ir::No
 }  // namespace
 
 std::vector<ir::Node> JointMaker::fuse_attention(JointParts& parts) {
-  const auto is_softmax = [](const ir::Node& n) { return n.op == "aten._softmax.default"; };
-  if (std::none_of(parts.forward.begin(), parts.forward.end(), is_softmax)) return {};
+  if (!passes::may_write_attention(parts.forward)) return {};
   std::unordered_set<ir::NodeId> wanted;
   for (int i : parts.input_of) wanted.insert(parts.leading[static_cast<size_t>(i)].id);
   const auto has_gradient = [&](ir::Ref r) {

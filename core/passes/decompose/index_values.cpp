@@ -128,6 +128,12 @@ Linear sum(const Linear& a, int64_t factor, const Linear& b, int64_t other) {
   return out;
 }
 
+Linear opposite(Linear test) {
+  test.start = -test.start - 1;
+  for (ir::Sym& step : test.steps) step = -step;
+  return test;
+}
+
 ValueRange range_of(const Linear& value, const Dims& sizes) {
   ValueRange out{value.start, value.start};
   for (size_t d = 0; d < value.steps.size(); ++d) {

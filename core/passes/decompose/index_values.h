@@ -53,5 +53,7 @@ struct ValueRange {
   int64_t least = 0, most = 0;
 };
 ValueRange range_of(const Linear& value, const ir::Dims& sizes);
+// Where the one is negative, the other is not.
+Linear opposite(Linear test);
 
 }  // namespace vitrine::passes

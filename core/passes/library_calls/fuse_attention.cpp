@@ -1,5 +1,6 @@
 #include "core/passes/library_calls/fuse_attention.h"
 
+#include <algorithm>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -24,17 +25,12 @@ constexpr double kFarBelow = -1e9, kLeastHalf = -65504;
 constexpr int64_t kFewScores = 64 * 64;
 
 // Whether every row has a place whose test is not negative.
-bool sees_in_each_row(const Linear& test, const Dims& sizes, bool where_negative) {
-  Linear t = test;
-  if (where_negative) {
-    t.start = -t.start - 1;
-    for (Sym& step : t.steps) step = -step;
-  }
-  const size_t last = t.steps.size() - 1;
-  Linear rows = t;
+bool sees_in_each_row(const Linear& test, const Dims& sizes) {
+  const size_t last = test.steps.size() - 1;
+  Linear rows = test;
   rows.steps[last] = 0;
   int64_t least = range_of(rows, sizes).least;
-  const int64_t step = t.steps[last];
+  const int64_t step = test.steps[last];
   if (step > 0 && !sizes[last].symbolic()) least += step * (sizes[last].hint() - 1);
   return least >= 0;
 }
@@ -133,7 +129,7 @@ class AttentionFuser {
     if (!choice || choice->test.steps.empty()) return false;
     if (!hidden(choice->yes) && !hidden(choice->no)) return true;
     if (hidden(choice->yes) && hidden(choice->no)) return false;
-    return sees_in_each_row(choice->test, old(m.tensor).sizes, hidden(choice->yes));
+    return sees_in_each_row(hidden(choice->yes) ? opposite(choice->test) : choice->test, old(m.tensor).sizes);
   }
 
   Ref op(const char* name, std::vector<Arg> args, Kwargs kwargs = {}) {
@@ -266,7 +262,13 @@ class AttentionFuser {
 
 }  // namespace
 
+bool may_write_attention(const std::vector<Node>& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const Node& n) { return n.op == "aten._softmax.default"; });
+}
+
 GraphPtr fuse_attention(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  if (!may_write_attention(graph->nodes())) return graph;
   return AttentionFuser(graph, ids, nullptr).run();
 }
 

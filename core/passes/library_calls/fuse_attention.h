@@ -12,10 +12,14 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/ir/graph.h"
 
 namespace vitrine::passes {
+
+// false: none of the nodes is a softmax.
+bool may_write_attention(const std::vector<ir::Node>& nodes);
 
 ir::GraphPtr fuse_attention(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids);
 

@@ -32,12 +32,6 @@ bool is_causal(const Linear& test) {
     if (test.steps[d] != 0) return false;
   return dims >= 2 && test.start == 0 && test.steps[dims - 2] == 1 && test.steps[dims - 1] == -1;
 }
-// Where it is negative, the other is not.
-Linear opposite(Linear test) {
-  test.start = -test.start - 1;
-  for (Sym& step : test.steps) step = -step;
-  return test;
-}
 
 // Attention's operators, and where their arguments are.
 struct AttentionRow {
