@@ -42,10 +42,6 @@ const ir::TensorType& type_of(const ir::Graph& graph, ir::Ref r) {
   return graph.node(r.node).outputs.at(static_cast<size_t>(r.output));
 }
 
-bool is_one(const ir::Arg& arg) {
-  return (arg.is<int64_t>() && arg.as<int64_t>() == 1) || (arg.is<double>() && arg.as<double>() == 1);
-}
-
 bool is_filled(const ir::TensorType& type, size_t rank) {
   return type.dtype == ir::DType::f32 && type.sizes.size() == rank &&
          std::all_of(type.sizes.begin(), type.sizes.end(), [](const ir::Sym& n) { return n > 0; });
@@ -70,7 +66,7 @@ std::optional<Operands> matrices(const ir::Graph& graph, const ir::Node& node) {
   for (const ir::Arg& arg : node.args)
     if (!arg.is<ir::Ref>()) return {};
   for (const auto& [name, arg] : node.kwargs)
-    if (!added || !is_one(arg)) return {};
+    if (!added || !ops::is_one(arg)) return {};
   Operands out;
   out.a = node.args[count - 2].as<ir::Ref>(), out.b = node.args[count - 1].as<ir::Ref>();
   const ir::TensorType &a = type_of(graph, out.a), &b = type_of(graph, out.b), &c = node.type();

@@ -103,6 +103,10 @@ const std::vector<Param>& params(const OpRow& row) {
   return kParams.at(&row);
 }
 
+bool is_one(const ir::Arg& arg) {
+  return (arg.is<int64_t>() && arg.as<int64_t>() == 1) || (arg.is<double>() && arg.as<double>() == 1);
+}
+
 Result<std::vector<ir::Arg>> bind(const OpRow& row, const ir::Node& node) {
   const auto& names = params(row);
   auto fail = [&](const std::string& what) {

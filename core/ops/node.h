@@ -18,6 +18,9 @@ struct Param {
 };
 const std::vector<Param>& params(const OpRow& row);
 
+// Whether the argument is the number 1, as alpha and beta mostly are.
+bool is_one(const ir::Arg& arg);
+
 // The node's arguments in schema order (keyword-only ones last), defaults filled in: what `body` and
 // ShapeCall go by. Errors: too many arguments, an unknown keyword, a missing one.
 Result<std::vector<ir::Arg>> bind(const OpRow& row, const ir::Node& node);

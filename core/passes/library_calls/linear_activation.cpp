@@ -11,10 +11,6 @@ namespace {
 
 using ir::DType;
 
-bool is_one(const Arg& a) {
-  return (a.is<int64_t>() && a.as<int64_t>() == 1) || (a.is<double>() && a.as<double>() == 1);
-}
-
 class ActivationJoiner {
  public:
   ActivationJoiner(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
@@ -54,7 +50,7 @@ class ActivationJoiner {
   bool joins(const Node& linear, const Node& activation) const {
     const ops::OpRow* row = linear.op == "aten.addmm.default" ? ops::find(linear.op) : nullptr;
     auto args = row ? ops::bind(*row, linear) : Error{};
-    if (!args.ok() || !is_one(args.value()[3]) || !is_one(args.value()[4])) return false;
+    if (!args.ok() || !ops::is_one(args.value()[3]) || !ops::is_one(args.value()[4])) return false;
     for (const Arg& a : linear.args)
       if (!a.is<Ref>() || storages_.written(a.as<Ref>().node)) return false;
     const TensorType& bias = graph_->node(linear.args[0].as<Ref>().node).outputs.at(0);

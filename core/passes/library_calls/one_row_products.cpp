@@ -12,10 +12,6 @@ namespace {
 using ir::DType;
 using ir::Sym;
 
-bool is_one(const Arg& a) {
-  return (a.is<int64_t>() && a.as<int64_t>() == 1) || (a.is<double>() && a.as<double>() == 1);
-}
-
 // rows × inner times inner × columns; the last two dims of a and b.
 struct Product {
   Ref a, b;  // of the old graph
@@ -51,7 +47,7 @@ class OneRowProducts {
     const size_t first = added ? 1 : 0;
     for (size_t i = 0; i < first + 2; ++i)
       if (!args[i].is<Ref>()) return {};
-    if (added && (!is_one(args[3]) || !is_one(args[4]))) return {};
+    if (added && (!ops::is_one(args[3]) || !ops::is_one(args[4]))) return {};
     Product p{args[first].as<Ref>(), args[first + 1].as<Ref>(), {}};
     if (added) p.bias = args[0].as<Ref>();
     const TensorType& type = node.type();

@@ -22,10 +22,6 @@ bool feeds_a_loop(const ir::Graph& graph, const std::vector<std::vector<NodeId>>
   return false;
 }
 
-bool is_one(const Arg& a) {
-  return (a.is<int64_t>() && a.as<int64_t>() == 1) || (a.is<double>() && a.as<double>() == 1);
-}
-
 }  // namespace
 
 // addmm(bias, a, b) = mm(a, b) + bias. In f16 and bf16 the product would be rounded once more: they stay.
@@ -36,7 +32,7 @@ GraphPtr split_addmm_bias(const GraphPtr& graph, const std::shared_ptr<ir::NodeI
     const ops::OpRow* row = row_of(node);
     auto args = row && node.op == "aten.addmm.default" ? ops::bind(*row, node) : Error{};
     ir::DType dtype = node.outputs.empty() ? ir::DType::other : node.type().dtype;
-    bool splits = args.ok() && is_one(args.value()[3]) && is_one(args.value()[4]) &&
+    bool splits = args.ok() && ops::is_one(args.value()[3]) && ops::is_one(args.value()[4]) &&
                   (dtype == ir::DType::f32 || dtype == ir::DType::f64) && feeds_a_loop(*graph, users, node);
     if (!splits) {
       out.keep(node);

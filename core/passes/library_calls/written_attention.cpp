@@ -38,10 +38,6 @@ std::optional<double> number(const Arg& a) {
   return std::nullopt;
 }
 
-bool is_one(const Arg& a) {
-  return number(a) == 1.0;
-}
-
 constexpr std::string_view kMoves[] = {
     "aten.view.default",  "aten._unsafe_view.default", "aten.expand.default",   "aten.clone.default",
     "aten.alias.default", "aten.unsqueeze.default",    "aten.squeeze.default",  "aten.squeeze.dim",
@@ -129,7 +125,7 @@ struct AttentionFinder::Walk {
 
   // One of two terms is the scores, the other a mask.
   bool sum(const Node& node, const std::vector<Arg>& args, bool scaled) {
-    if (args.size() < 3 || !is_one(args[2]) || !args[0].is<Ref>() || !args[1].is<Ref>()) return false;
+    if (args.size() < 3 || !ops::is_one(args[2]) || !args[0].is<Ref>() || !args[1].is<Ref>()) return false;
     const bool in_place = node.op != "aten.add.Tensor";
     const WrittenAttention before = found;
     for (const auto& [scores, added] : {std::pair(args[0], args[1]), std::pair(args[1], args[0])}) {
@@ -168,9 +164,8 @@ struct AttentionFinder::Walk {
     return first && mask(mask_of, node.type(), first, false, scaled) && down(args[2], scaled);
   }
 
-  bool product(const Node& node, const std::vector<Arg>& args) {
-    const bool adds = node.op == "aten.baddbmm.default";
-    const size_t first = adds ? 1 : 0;
+  // first: which argument is the query.
+  bool product(const Node& node, const std::vector<Arg>& args, size_t first) {
     if (args.size() < first + 2 || !args[first].is<Ref>() || !args[first + 1].is<Ref>()) return false;
     found.query = args[first].as<Ref>(), found.key = args[first + 1].as<Ref>();
     return has_matrices(node.type()) && type(found.query).dtype == factors &&
@@ -185,13 +180,13 @@ struct AttentionFinder::Walk {
     if (const Arg* from = moved(*node)) return down(*from, scaled);
     const std::string_view op = functional(*node);
     const std::vector<Arg> args = arguments(*node);
-    if (op == "aten.bmm.default" || op == "aten.mm.default") return product(*node, args);
+    if (op == "aten.bmm.default" || op == "aten.mm.default") return product(*node, args, 0);
     if (op == "aten.baddbmm.default") {
-      const auto alpha = args.size() == 5 && is_one(args[3]) ? number(args[4]) : std::nullopt;
+      const auto alpha = args.size() == 5 && ops::is_one(args[3]) ? number(args[4]) : std::nullopt;
       if (!alpha || !args[0].is<Ref>() || !mask(args[0].as<Ref>(), node->type(), {}, false, scaled))
         return false;
       found.scale *= *alpha;
-      return product(*node, args);
+      return product(*node, args, 1);
     }
     if (op == "aten.add.Tensor") return sum(*node, args, scaled);
     if (op == "aten.masked_fill.Scalar" || op == "aten.where.self") return filled(*node, args, scaled);
