@@ -34,14 +34,6 @@ struct Exporting {
   std::string output;
 };
 
-std::optional<Error> write_file(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (out) return std::nullopt;
-  return Error{"It could not be written.", "Choose another place with -o.", path};
-}
-
 // ---- perfetto: a trace as Chrome's tools and ui.perfetto.dev read it
 
 std::optional<Error> export_trace(const Exporting& e) {
@@ -191,15 +183,8 @@ std::optional<Error> export_kernels(const Exporting& e) {
   for (const KernelRow& k : e.session.all<KernelRow>()) {
     const std::string& label = labels[k.compilation];
     if (!e.arguments.compilation.empty() && label != e.arguments.compilation) continue;
-    const bool gpu = k.language == "cuda c++";
-    const std::string stem =
-        e.output + "/" + file_word(label) + "_" + file_word(k.label) + "_" + file_word(k.name);
-    for (const auto& [blob, ending] : {std::pair{k.source, gpu ? ".cu" : ".cpp"},
-                                       {k.ir, gpu ? ".ptx" : ".ll"},
-                                       {k.assembly, gpu ? ".sass" : ".s"}}) {
-      const std::string text = e.session.text(blob);
-      if (text.empty()) continue;
-      if (auto error = write_file(stem + ending, text)) return error;
+    for (const auto& [name, text] : kernel_files(e.session, k)) {
+      if (auto error = write_file(e.output + "/" + file_word(label) + "_" + name, text)) return error;
       ++written;
     }
   }
@@ -245,12 +230,15 @@ constexpr std::array<ExportFormat, 7> kFormats = {{{"html", ".html", export_html
 int export_command(const ExportArguments& a) {
   const auto format =
       std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& f) { return a.format == f.name; });
-  if (format == kFormats.end())
-    return fail(
-        Error{"There is no format \"" + a.format + "\"." +
-                  did_you_mean(a.format, {"html", "fx", "perfetto", "dot", "svg", "kernels", "debug-folder"}),
-              "Formats: html, fx, perfetto, dot, svg, kernels, debug-folder.", ""},
-        2);
+  if (format == kFormats.end()) {
+    std::vector<std::string> names;
+    std::string all;
+    for (const ExportFormat& f : kFormats)
+      names.push_back(f.name), all += (all.empty() ? "" : ", ") + names.back();
+    return fail(Error{"There is no format \"" + a.format + "\"." + did_you_mean(a.format, names),
+                      "Formats: " + all + ".", ""},
+                2);
+  }
   close_if_abandoned(a.session);
   auto opened = Reader::open(a.session);
   if (!opened) return fail(opened.error());

@@ -1,6 +1,5 @@
 // A folder with what was made of each compilation, a file each, as TORCH_COMPILE_DEBUG leaves one.
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "app/cli/exports/exports.h"
@@ -33,21 +32,15 @@ class Folder {
   void write(const std::string& name, const std::string& text) {
     if (error_ || text.empty()) return;
     const fs::path file = fs::path(path_) / name;
-    std::error_code failed;
-    fs::create_directories(file.parent_path(), failed);
-    std::ofstream out(file, std::ios::binary | std::ios::trunc);
-    out << text;
-    out.close();
-    if (failed || !out)
-      error_ = Error{"It could not be written.", "Choose another place with -o.", file.string()};
-    ++written_;
+    std::error_code ignored;  // what is not there cannot be written to
+    fs::create_directories(file.parent_path(), ignored);
+    error_ = write_file(file.string(), text);
   }
   const std::optional<Error>& error() const { return error_; }
 
  private:
   std::string path_;
   std::optional<Error> error_;
-  size_t written_ = 0;
 };
 
 std::string two_digits(size_t n) {
@@ -95,13 +88,8 @@ void write_code(const Reader& s, const CompilationRow& c, const std::string& at,
     launches += l.text + "(" + l.args + ")  [" + l.kind + "]\n";
   folder.write(at + "fusion.txt", fusion);
   folder.write(at + "launches.txt", launches);
-  for (const KernelRow& k : s.rows<KernelRow>("compilation = ?1", {c.id}, "ORDER BY ordinal")) {
-    const bool gpu = k.language == "cuda c++";
-    const std::string stem = at + "kernels/" + file_word(k.label) + "_" + file_word(k.name);
-    folder.write(stem + (gpu ? ".cu" : ".cpp"), s.text(k.source));
-    folder.write(stem + (gpu ? ".ptx" : ".ll"), s.text(k.ir));
-    folder.write(stem + (gpu ? ".sass" : ".s"), s.text(k.assembly));
-  }
+  for (const KernelRow& k : s.rows<KernelRow>("compilation = ?1", {c.id}, "ORDER BY ordinal"))
+    for (const auto& [name, text] : kernel_files(s, k)) folder.write(at + "kernels/" + name, text);
 }
 
 }  // namespace

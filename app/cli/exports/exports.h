@@ -26,4 +26,11 @@ std::optional<Error> debug_folder(const session::Reader& session, const std::str
 // Letters and digits of a text, for a file's name.
 std::string file_word(const std::string& text);
 
+// Name and text of each file of a kernel: its source, LLVM IR or PTX, assembly or SASS.
+std::vector<std::pair<std::string, std::string>> kernel_files(const session::Reader& session,
+                                                              const session::KernelRow& kernel);
+
+// nullopt: it is written.
+std::optional<Error> write_file(const std::string& path, const std::string& text);
+
 }  // namespace vitrine::cli
