@@ -109,17 +109,14 @@ std::string who(const UserPass& pass) {
 }  // namespace
 
 std::string cannot_run_after(std::string_view name) {
-  std::string known;
-  std::string_view stage;
-  for (const Row& row : rows()) {
-    if (!row.pass) break;
-    if (row.name == name || row.stage == name) return "";
-    if (row.stage != stage) known += (known.empty() ? "" : ", ") + std::string(stage = row.stage);
-  }
-  for (const Row& row : rows())
-    if (row.pass && (", " + known + ",").find(", " + std::string(row.name) + ",") == std::string::npos)
-      known += ", " + std::string(row.name);
-  return "no pass or stage of graphs is called " + std::string(name) + "; there are " + known;
+  std::vector<std::string_view> known;  // stages, then passes, each once
+  for (const auto named : {&Row::stage, &Row::name})
+    for (const Row& row : rows())
+      if (row.pass && std::ranges::find(known, row.*named) == known.end()) known.push_back(row.*named);
+  if (std::ranges::find(known, name) != known.end()) return "";
+  std::string all;
+  for (std::string_view each : known) all += (all.empty() ? "" : ", ") + std::string(each);
+  return "no pass or stage of graphs is called " + std::string(name) + "; there are " + all;
 }
 
 Result<GraphPtr> run_user_pass(const UserPass& pass, const GraphPtr& before,

@@ -44,10 +44,10 @@ def in_parts(program: Program, wanted: list[str], rows: dict[str, dict], budget:
     """Of a large program: its results first, then what it holds in memory, last what was fused away, for which it is compiled
     again. Parts are taken from all over the graph, so that what there is no time for is spread as well."""
     graph, known = program.graph, set(wanted)
-    results = [value for value in dict.fromkeys(graph.returned()) if value in known]
-    others = [value for value in wanted if value not in set(results)]
+    results = dict.fromkeys(value for value in graph.returned() if value in known)
+    others = [value for value in wanted if value not in results]
     fused: list[str] = []
-    for part in [*chunks(graph, results), *spread(chunks(graph, others))]:
+    for part in [*chunks(graph, list(results)), *spread(chunks(graph, others))]:
         if rows and budget.over():
             return
         rows.update(compared_part(program, part, fused))
