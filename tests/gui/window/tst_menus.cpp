@@ -7,8 +7,8 @@
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
 #include "core/session/stages.h"
-#include "tests/gui/fixture/fixture_session.h"
 #include "tests/gui/fixture/still_theme.h"
+#include "tests/gui/window/window_test.h"
 #include "views/registry.h"
 
 using namespace vitrine;
@@ -36,14 +36,12 @@ QHash<QString, QAction*> entriesOf(MainWindow& window, const QString& menu) {
 
 }  // namespace
 
-class TestMenus : public QObject {
+class TestMenus : public fixture::WindowTest {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    app::AppSettings::ignoreStored();
+    begin();
     fixture::applyStillTheme(true);
-    path_ = folder_.filePath("a.vitrine");
-    fixture::writeSession(path_.toStdString());
     window_ = std::make_unique<MainWindow>(nullptr, app::JobRunner::Mode::Inline);
     window_->setAttribute(Qt::WA_DontShowOnScreen);
     window_->resize(1440, 900);
@@ -176,8 +174,6 @@ class TestMenus : public QObject {
     return false;
   }
 
-  QTemporaryDir folder_;
-  QString path_;
   std::unique_ptr<MainWindow> window_;
 };
 

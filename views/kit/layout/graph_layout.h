@@ -38,7 +38,8 @@ struct LayoutEdge {
   int from = 0, to = 0;  // indices into nodes
   bool stub = false;     // one of many at the same end: never a lane, only its two ends
 };
-// Nodes in execution order: a producer stands before its consumers. Edges that go backwards only get a lane.
+// Nodes in execution order: a producer stands before its consumers. So do the items of a container, whichever
+// of them ran first, unless they read each other: an edge that still goes backwards only gets a lane.
 struct LayoutGraph {
   std::vector<LayoutNode> nodes;
   std::vector<LayoutGroup> groups;
