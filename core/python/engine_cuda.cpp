@@ -43,7 +43,7 @@ PyObject* cuda_compile(PyObject*, PyObject* args) {
   if (!nvrtc) return raise(nvrtc.error());
   Result<runtime::cuda::Compiled> compiled = Error{};
   Py_BEGIN_ALLOW_THREADS;
-  compiled = nvrtc.value()->compile(source, arch, true);
+  compiled = nvrtc.value()->compile(source, "vitrine_kernel", arch, true);
   Py_END_ALLOW_THREADS;
   if (!compiled) return raise(compiled.error());
   const runtime::cuda::Compiled& c = compiled.value();

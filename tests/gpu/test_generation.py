@@ -141,4 +141,4 @@ def test_every_kernel_of_a_token_is_ours():
         compiled(x, place)
         torch.cuda.synchronize()
     names = {e.name for e in recorded.events() if e.device_type == torch.autograd.DeviceType.CUDA}
-    assert names == {"vitrine_kernel"}
+    assert names and all(n.startswith("vitrine_") for n in names)

@@ -87,7 +87,8 @@ class CubinStage {
       no_place_ = cache.error();
     // Machine code that tells its lines is another than that of the steady state.
     const std::string how = "cuda " + arch_ + " nvrtc " + nvrtc_->version() + (with_texts_ ? " lines" : "");
-    for (CubinWork& w : work_) w.key = ObjectCache::key(how + "\n" + w.kernel->text);
+    for (CubinWork& w : work_)
+      w.key = ObjectCache::key(how + "\n" + function_name(w.kernel->name) + "\n" + w.kernel->text);
     return {};
   }
 
@@ -119,7 +120,7 @@ class CubinStage {
   }
   void compile(CubinWork& w) const {
     w.result.start_ns = monotonic_ns();
-    auto compiled = nvrtc_->compile(w.kernel->text, arch_, with_texts_);
+    auto compiled = nvrtc_->compile(w.kernel->text, function_name(w.kernel->name), arch_, with_texts_);
     w.result.wall_ns = monotonic_ns() - w.result.start_ns;
     if (!compiled) {
       w.error = compiled.error().what;
@@ -167,7 +168,7 @@ class CubinStage {
     // While a run is recorded each kernel's time is its own: none starts before another is done.
     const bool follows =
         !with_texts_ && codegen::cuda::follows(w.kernel->text) && codegen::cuda::gpu_of(arch_).follows;
-    auto loaded = load_kernel(w.cubin, device_, w.shared, follows);
+    auto loaded = load_kernel(w.cubin, function_name(w.kernel->name), device_, w.shared, follows);
     if (loaded)
       w.result.loaded.cuda = loaded.take();
     else if (!missing_)

@@ -207,8 +207,8 @@ void* recorded_launch(void* stream) {
   return status == kActive && count == 1 ? last[0] : nullptr;
 }
 
-Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, int device, int64_t shared,
-                                                 bool follows) {
+Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, const std::string& function_name,
+                                                 int device, int64_t shared, bool follows) {
   constexpr int kMostShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
   if (!driver()) return no_driver();
   void *context = nullptr, *module = nullptr, *function = nullptr;
@@ -216,7 +216,7 @@ Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, int d
     return Error{"the driver has no GPU " + std::to_string(device) + ": " + words(failed), ""};
   const CurrentContext current(context);
   CuResult failed = driver()->module_load(&module, cubin.data());
-  if (!failed) failed = driver()->module_function(&function, module, "vitrine_kernel");
+  if (!failed) failed = driver()->module_function(&function, module, function_name.c_str());
   if (!failed && shared > 0)
     failed = driver()->function_attribute(function, kMostShared, static_cast<int>(shared));
   if (failed)

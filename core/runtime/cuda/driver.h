@@ -33,10 +33,10 @@ class GpuFunction {
 };
 
 // shared: bytes of a block's shared memory besides what the code has. follows: it waits for what was launched
-// before it, and may start earlier. Errors: no driver, or the driver's own
-// words (a cubin for another architecture, more shared memory than there is).
-Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, int device, int64_t shared,
-                                                 bool follows);
+// before it, and may start earlier. function: its name in the machine code. Errors: no driver, or the
+// driver's own words (a cubin for another architecture, more shared memory than there is).
+Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, const std::string& function,
+                                                 int device, int64_t shared, bool follows);
 // "sm_90" of a device. Errors: no driver, no such device.
 Result<std::string> architecture(int device);
 // "NVIDIA H200 sm_90 driver 13000": what the times of kernels depend on. Errors: as above.

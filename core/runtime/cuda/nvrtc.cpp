@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cctype>
 #include <regex>
 
 namespace vitrine::runtime::cuda {
@@ -129,12 +130,22 @@ std::string Nvrtc::refuses(const std::string& arch) const {
   return "NVRTC " + version_ + " does not know the architecture " + arch + "; it knows " + all;
 }
 
-Result<Compiled> Nvrtc::compile(const std::string& source, const std::string& arch, bool with_lines) const {
+std::string function_name(const std::string& kernel_name) {
+  constexpr size_t kMost = 80;
+  std::string out = "vitrine_" + kernel_name.substr(0, kMost);
+  for (char& c : out)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return out;
+}
+
+Result<Compiled> Nvrtc::compile(const std::string& source, const std::string& function,
+                                const std::string& arch, bool with_lines) const {
   NvrtcProgram program = nullptr;
   if (f_->create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr))
     return Error{"NVRTC did not take the kernel's text", ""};
   const std::string target = "--gpu-architecture=" + arch;
-  std::vector<const char*> options = {target.c_str(), "--std=c++17", "--ptxas-options=-v"};
+  const std::string name = "--define-macro=vitrine_kernel=" + function;
+  std::vector<const char*> options = {target.c_str(), name.c_str(), "--std=c++17", "--ptxas-options=-v"};
   if (with_lines) options.push_back("--generate-line-info");
   const int failed = f_->compile(program, static_cast<int>(options.size()), options.data());
   auto text = [&](auto size_of, auto read) {

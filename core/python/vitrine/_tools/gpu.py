@@ -115,8 +115,8 @@ def slices_of(activities, begin: int, owners, make) -> dict[tuple, list]:
         owner = owner_of.get(a["correlation"]) if a["kind"] in (*DEVICE_KINDS, *CALL_KINDS) else None
         name, family = a["name"], FAMILIES.get(a["kind"], "opaque")
         if a["kind"] == "kernel":
-            # Our kernels all have one name: they are called as in the plan.
-            name, family = (owner[2] if owner and name == "vitrine_kernel" else short(name)), owner[3] if owner else "opaque"
+            # Our kernels are called as in the plan.
+            name, family = (owner[2] if owner and name.startswith("vitrine_") else short(name)), owner[3] if owner else "opaque"
         lane = (
             ("stream", a["device"], a["stream"]) if a["kind"] in DEVICE_KINDS
             else ("api", a["thread"]) if a["kind"] in CALL_KINDS
