@@ -20,127 +20,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import replace
+
+from vitrine._tools.gpu_cases import CASES, Program
 
 ALLOWED = 2.0  # an error may be so many times eager's own
 FLOOR = {"float32": 3e-6, "float16": 1e-3, "bfloat16": 8e-3}  # and is never too large below this
 
 
-@dataclass
-class Program:
-    """function(module, *args) -> tensors; module may be None. bytes: least traffic of a call, for the share of copy."""
-
-    function: Callable
-    args: tuple
-    module: object = None
-    trains: bool = False
-    bytes: int = 0
-
-
-def pointwise(torch) -> Program:
-    x, b = torch.randn(1 << 26, device="cuda"), torch.randn(1 << 26, device="cuda")
-    return Program(lambda _, x, b: torch.relu(x * 2 + b) * 0.5, (x, b), bytes=12 << 26)
-
-
-def mlp(torch) -> Program:
-    gelu = torch.nn.GELU(approximate="tanh")
-    model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), gelu, torch.nn.Linear(4096, 1024)).cuda().half()
-    return Program(lambda m, x: m(x), (torch.randn(8192, 1024, device="cuda").half(),), model)
-
-
-def layer_norm(torch) -> Program:
-    x, w, b = (torch.randn(*s, device="cuda") for s in ((16384, 4096), (4096,), (4096,)))
-    return Program(lambda _, x, w, b: torch.nn.functional.layer_norm(x, (4096,), w, b) * 1.5 + x, (x, w, b), bytes=8 << 26)
-
-
-def softmax(torch) -> Program:
-    return Program(lambda _, x: torch.softmax(x * 0.125, -1), (torch.randn(16384, 4096, device="cuda"),), bytes=8 << 26)
-
-
-def rms_norm(torch) -> Program:
-    def norm(_, x, w):
-        wide = x.float()
-        return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype) * w
-
-    x, w = torch.randn(16384, 4096, device="cuda").bfloat16(), torch.randn(4096, device="cuda").bfloat16()
-    return Program(norm, (x, w), bytes=4 << 26)
-
-
-def focal_loss(torch) -> Program:
-    def loss(_, x, y, w):
-        ce = torch.nn.functional.cross_entropy(x, y, reduction="none")
-        return ((1 - torch.exp(-ce)) ** 2 * ce * w).mean()
-
-    x = torch.randn(65536, 1000, device="cuda", requires_grad=True)
-    y = torch.randint(0, 1000, (65536,), device="cuda")
-    return Program(loss, (x, y, torch.rand(65536, device="cuda")), trains=True)
-
-
-def small_product(torch) -> Program:
-    return Program(lambda _, x, y: torch.softmax(x @ y, -1), (torch.randn(100, 100, device="cuda"), torch.randn(100, 100, device="cuda")))
-
-
-def resnet(torch) -> Program:
-    import torchvision
-
-    return Program(lambda m, x: m(x), (torch.randn(32, 3, 224, 224, device="cuda"),), torchvision.models.resnet50().cuda().eval())
-
-
-def vit(torch) -> Program:
-    import torchvision
-
-    model = torchvision.models.vit_b_16().cuda().train()
-    return Program(
-        lambda m, x, y: torch.nn.functional.cross_entropy(m(x), y),
-        (torch.randn(32, 3, 224, 224, device="cuda"), torch.randint(0, 1000, (32,), device="cuda")),
-        model,
-        trains=True,
-    )
-
-
-def bert(torch) -> Program:
-    from transformers import BertConfig, BertModel
-
-    model = BertModel(BertConfig()).cuda().half().eval()
-    return Program(lambda m, ids: m(input_ids=ids).last_hidden_state, (torch.randint(0, 30000, (16, 128), device="cuda"),), model)
-
-
-def gpt2(torch) -> Program:
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    model = GPT2LMHeadModel(GPT2Config(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False)).cuda().train()
-    return Program(lambda m, ids: m(input_ids=ids, labels=ids).loss, (torch.randint(0, 50000, (8, 512), device="cuda"),), model, trains=True)
-
-
-def llama(torch) -> Program:
-    from transformers import LlamaConfig, LlamaModel
-
-    config = LlamaConfig(hidden_size=2048, intermediate_size=5632, num_hidden_layers=16, num_attention_heads=16, use_cache=False)
-    model = LlamaModel(config).cuda().bfloat16().eval()
-    return Program(lambda m, ids: m(input_ids=ids).last_hidden_state, (torch.randint(0, 30000, (4, 512), device="cuda"),), model)
-
-
-@dataclass
-class Case:
-    title: str
-    make: Callable
-    tf32: bool = field(default=False)
-
-
-CASES = {
-    "pointwise": Case("relu(x*2+b)*0.5, 64M float32", pointwise),
-    "mlp": Case("Linear 1024-4096-1024, gelu(tanh), 8192 rows, half", mlp),
-    "layer_norm": Case("layer_norm(x)*1.5+x, 16384x4096 float32", layer_norm),
-    "softmax": Case("softmax(x*0.125), 16384x4096 float32", softmax),
-    "rms_norm": Case("RMS norm, 16384x4096 bfloat16", rms_norm),
-    "focal_loss": Case("weighted focal loss, 65536x1000, fwd+bwd", focal_loss),
-    "small_product": Case("softmax(x@y), 100x100", small_product),
-    "resnet": Case("ResNet-50 inference, batch 32, TF32", resnet, tf32=True),
-    "vit": Case("ViT-B/16 training, batch 32, TF32", vit, tf32=True),
-    "bert": Case("BERT-base inference, 16x128, half", bert),
-    "gpt2": Case("GPT-2 training, 8x512, TF32", gpt2, tf32=True),
-    "llama": Case("Llama-like inference, 4x512, bfloat16", llama),
-}
 # name: (compiler, mode)
 SIDES = {
     "eager": (None, None),
@@ -194,7 +81,7 @@ def prepared(torch, name: str, program: Program) -> Callable:
 
 def results(program: Program, out) -> list:
     """What a call is judged by: its result and, of training, every gradient."""
-    tensors = [out]
+    tensors = list(out) if isinstance(out, tuple) else [out]
     if program.trains:
         tensors += [a.grad for a in program.args if a.requires_grad]
         tensors += [p.grad for p in program.module.parameters() if p.grad is not None] if program.module is not None else []
@@ -216,15 +103,22 @@ def in_double(torch, program: Program) -> list:
     def double(t):
         return t.detach().double().requires_grad_(t.requires_grad) if t.is_floating_point() else t
 
-    wide = Program(program.function, tuple(double(a) for a in program.args), copy.deepcopy(program.module), program.trains)
+    wide = replace(program, args=tuple(double(a) for a in program.args), module=copy.deepcopy(program.module))
     if wide.module is not None:
         wide.module.double()
+    if wide.widen:
+        wide.widen(wide.module)
+    if wide.reset:
+        wide.reset(wide.module)
     return results(wide, prepared(torch, "eager", wide)())
 
 
-def once(torch, call: Callable) -> float:
+def once(torch, call: Callable, program: Program | None = None) -> float:
     """Milliseconds of one call on the GPU's clock."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    if program and program.reset:
+        program.reset(program.module)
+        torch.cuda.synchronize()
     start.record()
     call()
     end.record()
@@ -267,6 +161,8 @@ def tried(torch, program: Program, side: str, reference: list, row: dict) -> Cal
     """The side's call, warm; its error and peak memory are in the row."""
     call = prepared(torch, side, program)
     for _ in range(4):
+        if program.reset:
+            program.reset(program.module)
         begin_call(torch, side)
         out = call()
     row["error"][side] = error(torch, results(program, out), reference)
@@ -308,8 +204,8 @@ def child(name: str, sides: list[str], seconds: float, cache: str) -> None:
     while time.perf_counter() < end or len(times["eager"]) < 9:
         for side, call in calls.items():
             begin_call(torch, side)
-            call()
-            times[side] += [once(torch, call) for _ in range(3)]
+            once(torch, call, program)
+            times[side] += [once(torch, call, program) for _ in range(3)]
     row["ms"] = {side: median(t) for side, t in times.items()}
     row["faster"] = {side: speed_up(times["eager"], t) for side, t in times.items() if side != "eager"}
     if program.bytes:
