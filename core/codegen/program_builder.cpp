@@ -204,12 +204,12 @@ Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std::vec
   }
   // A row that fits is passed over once, which is worth more than many blocks.
   const bool fits = !kept.across && cuda::choose_shape(kept, options_.gpu).registers;
-  if (fits && (kept.phases.size() > 1 || cuda::parts_of(kept) == 1)) return kept;
+  if (fits && (kept.phases.size() > 1 || cuda::parts_of(kept, options_.gpu) == 1)) return kept;
   Schedule walked = make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
   if (!walked.across && walked.phases.size() > 1 && cuda::choose_shape(walked, options_.gpu).registers)
     return walked;
   cuda::join_pairs(walked);
-  walked.parts = cuda::parts_of(walked);
+  walked.parts = cuda::parts_of(walked, options_.gpu);
   return walked;
 }
 

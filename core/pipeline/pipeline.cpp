@@ -121,6 +121,9 @@ constexpr Row kRows[] = {
     // A bias that is added to sums needs no splitting off.
     {"one_row_products", "optimised", passes::one_row_products, nullptr, nullptr,
      "passes/one_row_products.txt", "a product of one row becomes sums, which fuse"},
+    {"few_row_products", "optimised", passes::few_row_products, nullptr,
+     [](const Settings& s) { return s.matrices; }, "passes/few_row_products.txt",
+     "a product of a few rows becomes sums, which fuse"},
     // Views must be short by now: the pass looks through them for a loop to fuse with.
     {"split_addmm_bias", "optimised", passes::split_addmm_bias, nullptr, nullptr,
      "passes/split_addmm_bias.txt", "the bias moves out of the library call, so that it can fuse"},

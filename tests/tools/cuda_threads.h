@@ -177,6 +177,23 @@ template <class T>
 T __shfl_sync(unsigned, T x, unsigned lane) {
   return from_lane(x, lane);
 }
+// mma.m16n8k16 of 16-bit numbers: lane 4 g + t has pairs of rows g and g + 8 of a matrix, and of row g of the
+// other, at 2 t and 2 t + 8. sums: rows g and g + 8, columns 2 t and the next.
+template <class Widen>
+void multiply_16_by_8(float (&sums)[4], const unsigned (&matrix)[4], const unsigned (&few)[2], Widen widen) {
+  float a[16][16], b[8][16];
+  auto put = [&](float (&row)[16], unsigned at, unsigned pair) {
+    row[at] = widen(static_cast<unsigned short>(pair)), row[at + 1] = widen(static_cast<unsigned short>(pair >> 16));
+  };
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    const unsigned g = lane / 4, t = lane % 4 * 2;
+    for (unsigned i = 0; i < 4; ++i) put(a[g + i % 2 * 8], t + i / 2 * 8, from_lane(matrix[i], lane));
+    for (unsigned i = 0; i < 2; ++i) put(b[g], t + i * 8, from_lane(few[i], lane));
+  }
+  const unsigned me = threads::current % 32, g = me / 4, t = me % 4 * 2;
+  for (unsigned i = 0; i < 4; ++i)
+    for (unsigned k = 0; k < 16; ++k) sums[i] += a[g + i / 2 * 8][k] * b[t + i % 2][k];
+}
 template <class T, class U>
 T atomicAdd(T* to, U x) {
   const T old = *to;
@@ -214,6 +231,9 @@ inline float half_to_float(unsigned short x) {
 }
 inline unsigned short float_to_half(float x) {
   return __builtin_bit_cast(unsigned short, static_cast<_Float16>(x));
+}
+inline float bfloat_to_float(unsigned short x) {
+  return __builtin_bit_cast(float, static_cast<unsigned>(x) << 16);
 }
 inline unsigned short float_to_bfloat(float x) {
   const auto bits = __builtin_bit_cast(unsigned, x);

@@ -20,8 +20,9 @@ using namespace vitrine;
 
 namespace {
 
-codegen::Program program_of(const ir::GraphPtr& graph, int64_t stream_bytes = 0) {
+codegen::Program program_of(const ir::GraphPtr& graph, int64_t stream_bytes = 0, const char* arch = "") {
   codegen::CodegenOptions how;
+  how.gpu = codegen::cuda::gpu_of(arch);
   how.stream_bytes = stream_bytes;
   auto program = pipeline::build_program(graph, how, nullptr);
   REQUIRE(program.ok());
@@ -166,4 +167,5 @@ TEST_CASE("kernels") {
 
 TEST_CASE("CUDA kernels") {
   check_folder("cuda", [](const ir::GraphPtr& g) { return kernels_text(program_of(g)); });
+  check_folder("cuda_sm_90", [](const ir::GraphPtr& g) { return kernels_text(program_of(g, 0, "sm_90")); });
 }

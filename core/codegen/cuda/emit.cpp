@@ -5,6 +5,7 @@
 #include "core/codegen/cuda/emit_across.h"
 #include "core/codegen/cuda/emit_both_ways.h"
 #include "core/codegen/cuda/emit_part.h"
+#include "core/codegen/cuda/emit_product.h"
 #include "core/codegen/cuda/emit_tile.h"
 #include "core/codegen/cuda/load_text.h"
 #include "core/codegen/cuda/thread_text.h"
@@ -317,6 +318,7 @@ Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
   if (schedule.both_ways()) return emit_both_ways(program, unit, schedule, shape, launch, sizes);
   if (schedule.across) return emit_across(program, unit, schedule, shape, launch, sizes);
   if (schedule.parts > 1) return emit_part(program, unit, schedule, shape, launch, sizes);
+  if (shape.product > 0) return emit_product(program, unit, schedule, *few_rows(schedule), shape, sizes);
   if (shape.turned >= 0 && !schedule.reduces) return emit_tile(program, unit, schedule, shape, sizes);
   return Emitter(program, unit, schedule, shape, sizes).emit();
 }

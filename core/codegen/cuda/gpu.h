@@ -12,6 +12,7 @@ struct Gpu {
   int64_t block_bytes = 99 << 10;            // shared memory that one block may have
   int64_t multiprocessor_bytes = 100 << 10;  // and all blocks of a multiprocessor together
   bool clusters = false;                     // blocks may run in clusters
+  bool matrices = false;                     // tensor cores multiply f16 and bf16, 16 x 8 x 16 at a time
   bool follows = false;  // a kernel may start, and wait, while what was launched before it still runs
 };
 

@@ -71,6 +71,21 @@ template <bool aligned, int N, class T> __device__ void store_pack(T* p, const P
 #endif
 }
 )"},
+    // sums[0..1] += row `row` of a matrix times rows 2 * (lane % 4) and the next; sums[2..3]: of row + 8.
+    // Each lane has eight neighbours of these rows, of both operands alike.
+    {"multiply_tile",
+     R"(__device__ void multiply_16(f32 (&sums)[4], const bf16*, u32 a, u32 b, u32 c, u32 d, u32 x, u32 y) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]) : "r"(a), "r"(b), "r"(c), "r"(d), "r"(x), "r"(y));
+}
+__device__ void multiply_16(f32 (&sums)[4], const f16*, u32 a, u32 b, u32 c, u32 d, u32 x, u32 y) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]) : "r"(a), "r"(b), "r"(c), "r"(d), "r"(x), "r"(y));
+}
+template <class T> __device__ void multiply_tile(f32 (&sums)[4], const Pack<T, 8>& low, const Pack<T, 8>& high, const Pack<T, 8>& few) {
+  const u32 *a = reinterpret_cast<const u32*>(&low), *b = reinterpret_cast<const u32*>(&high), *x = reinterpret_cast<const u32*>(&few);
+  multiply_16(sums, few.v, a[0], b[0], a[1], b[1], x[0], x[1]);
+  multiply_16(sums, few.v, a[2], b[2], a[3], b[3], x[2], x[3]);
+}
+)"},
     // What registers hold of a type in memory, and back.
     {"wide", R"(__device__ f32 wide(f32 x) { return x; }
 __device__ f64 wide(f64 x) { return x; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/codegen/cuda/product.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cuda {
@@ -369,7 +370,9 @@ int turned_vector(const Schedule& s, const Load& l, int turned) {
   return vector;
 }
 
-int64_t parts_of(const Schedule& s) {
+int64_t parts_of(const Schedule& s, const Gpu& gpu) {
+  if (gpu.matrices)
+    if (const auto product = few_rows(s); product && product->rows > 1) return 1;
   if (!s.reduces || !std::all_of(s.loads.begin(), s.loads.end(),
                                  [&](const Load& l) { return l.plain() || (l.per_row && !s.across); }))
     return 1;
@@ -409,6 +412,8 @@ LaunchShape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
     if (launch < s.phases.size()) shape.blocks *= s.parts;
     return shape;
   }
+  if (gpu.matrices)
+    if (const auto product = few_rows(s); product && product->rows > 1) return few_rows_shape(*product);
   LaunchShape shape;
   shape.vector = vector_of(s);
   if (turn_rows(s, gpu, shape)) {

@@ -20,6 +20,8 @@ namespace vitrine::codegen::cuda {
 // Turned: what lies in memory along another dim than the one that is written is read a tile at a time, along
 // its own dim, and turned in shared memory; a block computes a tile of columns × `turned` dim.
 //
+// Products of few rows: warps share the inner dim of a tile of columns.
+//
 // Across rows: `group` threads beside each other take runs of `vector` neighbouring rows, the others of the
 // block share these.
 struct LaunchShape {
@@ -45,6 +47,9 @@ struct LaunchShape {
   int resident = 0;        // blocks that a multiprocessor shall hold at once; 0: the compiler chooses
   int turned = -1;         // dim along which turned loads lie; -1: there are none
   int wide = 0, deep = 0;  // of a tile: columns, and places along that dim
+  // Columns that a block computes of a product of few rows (core/codegen/cuda/product.h), whose warps read
+  // `items` steps of a row at once; 0: it is something else.
+  int product = 0;
   ir::Sym blocks = 1;
   int rows_a_block() const { return threads / group; }
 };
@@ -69,6 +74,6 @@ int64_t stretch_of(const Schedule& schedule, const LaunchShape& shape);
 int64_t shared_bytes(const Schedule& schedule, const Load& load, const LaunchShape& shape);
 
 // What Schedule::parts should be: enough blocks for every multiprocessor. Only sizes decide.
-int64_t parts_of(const Schedule& schedule);
+int64_t parts_of(const Schedule& schedule, const Gpu& gpu = {});
 
 }  // namespace vitrine::codegen::cuda

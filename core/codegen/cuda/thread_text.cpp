@@ -146,8 +146,8 @@ void ThreadText::fetch_ahead() {
   // More than a little of it waits for memory that the kernels before need.
   constexpr int64_t kMostBytes = 32 << 10, kAlign = 16, kMostFetched = 4 << 20;
   const bool rows = s_.reduces && !s_.across && s_.parts == 1 && !s_.both_ways() && shape_.turned < 0 &&
-                    shape_.cluster == 1 && !s_.columns().symbolic() && !s_.row_count().symbolic() &&
-                    ir::divides(shape_.rows_a_block(), s_.row_count());
+                    shape_.cluster == 1 && shape_.product == 0 && !s_.columns().symbolic() &&
+                    !s_.row_count().symbolic() && ir::divides(shape_.rows_a_block(), s_.row_count());
   if (!rows) return;
   for (const Load& l : s_.loads) {
     if (!l.affine() || l.per_row || l.stands_still(s_.rows) || !is_input(argument(l.argument))) continue;
@@ -475,7 +475,7 @@ void ThreadText::write_stores(size_t phase) {
   }
 }
 void ThreadText::put_row(const ScheduledValue& v, const std::string& condition) {
-  line("if (" + condition + ") put(" + pointer(argument(v.store)) + "[" +
+  line((condition.empty() ? "" : "if (" + condition + ") ") + "put(" + pointer(argument(v.store)) + "[" +
            IndexText::trimmed(index_.row(v.store_strides, 0)) + "], " + v.name + ");",
        v.node);
 }

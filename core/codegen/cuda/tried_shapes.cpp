@@ -67,7 +67,7 @@ bool equal(const LaunchShape& a, const LaunchShape& b) {
 std::vector<LaunchShape> tried_shapes(const Schedule& s, const Gpu& gpu) {
   const LaunchShape own = choose_shape(s, gpu);
   std::vector<LaunchShape> out = {own};
-  if (s.across || s.launches() > 1 || own.turned >= 0 || own.turn > 0) return out;
+  if (s.across || s.launches() > 1 || own.turned >= 0 || own.turn > 0 || own.product > 0) return out;
   if (s.row_count().symbolic() || s.columns().symbolic()) return out;
   const std::vector<LaunchShape> others =
       s.reduces ? row_shapes(own, s.row_count(), s.columns()) : flat_shapes(own, s.row_count() * s.columns());

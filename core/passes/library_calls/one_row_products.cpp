@@ -20,13 +20,13 @@ struct Product {
 
 class OneRowProducts {
  public:
-  OneRowProducts(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
-      : graph_(graph), out_(graph, ids, "one_row_products", true) {}
+  OneRowProducts(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, bool few)
+      : graph_(graph), out_(graph, ids, few ? "few_row_products" : "one_row_products", true), few_(few) {}
 
   GraphPtr run() {
     for (const Node& node : graph_->nodes()) {
       const auto product = product_of(node);
-      if (product && pays(*product) && out_.may_rewrite(node))
+      if (product && (few_ ? is_few(*product) : pays(*product)) && out_.may_rewrite(node))
         out_.replace(node, {Arg(written_out(node, *product))});
       else
         out_.keep(node);
@@ -68,6 +68,21 @@ class OneRowProducts {
     return along && (rows.same(1) || columns.same(1));
   }
 
+  // So many rows tensor cores multiply at a time, where both lie in runs of eight
+  // (core/codegen/cuda/product.h).
+  bool is_few(const Product& p) const {
+    constexpr int64_t kMost = 16, kRun = 8;
+    const TensorType &a = out_.old_type(p.a), &b = out_.old_type(p.b);
+    if (a.sizes.size() != 2 || a.dtype == DType::f32) return false;
+    const Sym &rows = a.sizes[0], &inner = a.sizes[1], &columns = b.sizes[1];
+    const auto lies = [&](const TensorType& t, size_t along) {
+      return t.strides[along].same(1) && ir::divides(kRun, t.strides[1 - along]) &&
+             ir::divides(kRun, t.offset);
+    };
+    return !rows.symbolic() && rows > 1 && rows <= kMost && columns > kMost && !inner.symbolic() &&
+           ir::divides(kRun, inner) && lies(a, 1) && lies(b, 0);
+  }
+
   Ref op(const Node& from, const char* name, std::vector<Arg> args, Kwargs kwargs = {}) {
     return out_.emit(from, name, std::move(args), std::move(kwargs));
   }
@@ -78,23 +93,32 @@ class OneRowProducts {
     return known->second;
   }
 
+  // One of both has one row: it lies beside the other's rows.
+  Ref sums_of_one(const Node& node, Ref a, Ref b, int64_t d) {
+    const Ref turned = op(node, "aten.transpose.int", {Arg(b), Arg(d), Arg(d + 1)});
+    const Ref terms = op(node, "aten.mul.Tensor", {Arg(wide(node, a)), Arg(wide(node, turned))});
+    const Ref sum = op(node, "aten.sum.dim_IntList", {Arg(terms), Arg::ints({d + 1}), Arg(true)});
+    const auto at = static_cast<size_t>(d);
+    const ir::Dims &found = out_.type(sum).sizes, &wanted = node.type().sizes;
+    if (found[at].same(wanted[at]) && found[at + 1].same(wanted[at + 1])) return sum;
+    return op(node, "aten.view.default", {Arg(sum), Arg::ints(wanted)});
+  }
+  // Each row lies beside all of the matrix's.
+  Ref sums_of_few(const Node& node, Ref a, Ref b) {
+    const Ref turned = op(node, "aten.transpose.int", {Arg(b), Arg(int64_t{0}), Arg(int64_t{1})});
+    const Ref beside = op(node, "aten.unsqueeze.default", {Arg(wide(node, a)), Arg(int64_t{1})});
+    const Ref terms = op(node, "aten.mul.Tensor", {Arg(beside), Arg(wide(node, turned))});
+    return op(node, "aten.sum.dim_IntList", {Arg(terms), Arg::ints({2})});
+  }
+
   // As eager's libraries: sums in f32, rounded once.
   Ref written_out(const Node& node, const Product& p) {
     const Ref a = out_.mapped(p.a).as<Ref>(), b = out_.mapped(p.b).as<Ref>();
     const auto d = static_cast<int64_t>(out_.type(a).sizes.size()) - 2;
-    Ref sum = a;
-    if (out_.type(a).sizes[static_cast<size_t>(d) + 1].same(1)) {
-      sum = op(node, "aten.mul.Tensor", {Arg(wide(node, a)), Arg(wide(node, b))});
-    } else {
-      // One of both has one row: it lies beside the other's rows.
-      const Ref turned = op(node, "aten.transpose.int", {Arg(b), Arg(d), Arg(d + 1)});
-      const Ref terms = op(node, "aten.mul.Tensor", {Arg(wide(node, a)), Arg(wide(node, turned))});
-      sum = op(node, "aten.sum.dim_IntList", {Arg(terms), Arg::ints({d + 1}), Arg(true)});
-      if (!out_.type(sum).sizes[static_cast<size_t>(d)].same(node.type().sizes[static_cast<size_t>(d)]) ||
-          !out_.type(sum).sizes[static_cast<size_t>(d) + 1].same(
-              node.type().sizes[static_cast<size_t>(d) + 1]))
-        sum = op(node, "aten.view.default", {Arg(sum), Arg::ints(node.type().sizes)});
-    }
+    Ref sum = out_.type(a).sizes[static_cast<size_t>(d) + 1].same(1)
+                  ? op(node, "aten.mul.Tensor", {Arg(wide(node, a)), Arg(wide(node, b))})
+              : few_ ? sums_of_few(node, a, b)
+                     : sums_of_one(node, a, b, d);
     if (p.bias)
       sum = op(node, "aten.add.Tensor", {Arg(sum), Arg(wide(node, out_.mapped(*p.bias).as<Ref>()))});
     if (node.type().dtype == DType::f32) return sum;
@@ -103,13 +127,18 @@ class OneRowProducts {
 
   const GraphPtr& graph_;
   Rewriter out_;
+  const bool few_;
   std::map<Ref, Ref> wide_;  // of values that several products read
 };
 
 }  // namespace
 
 GraphPtr one_row_products(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  return OneRowProducts(graph, ids).run();
+  return OneRowProducts(graph, ids, false).run();
+}
+
+GraphPtr few_row_products(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  return OneRowProducts(graph, ids, true).run();
 }
 
 }  // namespace vitrine::passes

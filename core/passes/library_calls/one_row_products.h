@@ -1,6 +1,7 @@
 // A product of one row on a GPU reads each element of its matrix once, as fast as memory gives it. Written
 // out as sums it is a kernel of ours, into which fuses what comes before and after. So is a product of one
-// column, and one whose sums have one term. Examples: tests/golden/passes/one_row_products.txt.
+// column, and one whose sums have one term. Of a few rows the same holds where tensor cores multiply them
+// (core/codegen/cuda/product.h). Examples: tests/golden/passes/one_row_products.txt, few_row_products.txt.
 #pragma once
 
 #include <memory>
@@ -10,5 +11,7 @@
 namespace vitrine::passes {
 
 ir::GraphPtr one_row_products(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids);
+// Of 2 to 16 rows of 16-bit numbers.
+ir::GraphPtr few_row_products(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids);
 
 }  // namespace vitrine::passes

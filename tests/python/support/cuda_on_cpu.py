@@ -26,6 +26,8 @@ CONVERSIONS = {
     r'asm volatile\("barrier.cluster.arrive.relaxed.*?\);': "",
     r'asm volatile\("barrier.cluster.*?\);': "threads::meet_cluster();",
     r'asm\("mapa.u64.*?\);': "its = threads::of_block(mine, block);",
+    r'asm\("mma.sync.aligned.m16n8k16.row.col.f32.bf16.*?\);': "multiply_16_by_8(sums, {a, b, c, d}, {x, y}, bfloat_to_float);",
+    r'asm\("mma.sync.aligned.m16n8k16.row.col.f32.f16.*?\);': "multiply_16_by_8(sums, {a, b, c, d}, {x, y}, half_to_float);",
     "#pragma unroll.*": "",
 }
 

@@ -1,0 +1,123 @@
+#include "core/codegen/cuda/product.h"
+
+#include <algorithm>
+
+namespace vitrine::codegen::cuda {
+
+namespace {
+
+using ir::DType;
+using ir::Sym;
+
+constexpr int64_t kMostRows = 16, kRun = 8, kTile = 16, kMostSums = 2;
+
+// The load that a value is, widened or not; -1: it is computed.
+int load_of(const Schedule& s, const OperandSource& from) {
+  if (from.kind == OperandSource::Kind::load) return from.index;
+  const ScheduledValue& v = s.values[static_cast<size_t>(from.index)];
+  const bool moves = v.statement->expr->kind == fusion::Expr::Kind::operand &&
+                     v.statement->reduce == fusion::Statement::Reduce::none && v.store < 0 &&
+                     v.statement->dtype == DType::f32;
+  return moves ? load_of(s, v.sources[static_cast<size_t>(v.statement->expr->operand)]) : -1;
+}
+
+// The value that is summed: a product of two loads.
+const ScheduledValue* product_of(const Schedule& s, const ScheduledValue& sum) {
+  const ScheduledValue* v = s.source(sum, sum.statement->expr);
+  if (!v || v->store >= 0 || v->statement->reduce != fusion::Statement::Reduce::none) return nullptr;
+  const fusion::Expr& e = *v->statement->expr;
+  const bool product = e.kind == fusion::Expr::Kind::call && e.name == "*" && e.args.size() == 2 &&
+                       e.args[0]->kind == fusion::Expr::Kind::operand &&
+                       e.args[1]->kind == fusion::Expr::Kind::operand && v->statement->dtype == DType::f32;
+  return product ? v : nullptr;
+}
+
+class Reader {
+ public:
+  explicit Reader(const Schedule& s) : s_(s) {}
+
+  std::optional<FewRows> read() {
+    const bool rows = s_.reduces && !s_.across && !s_.both_ways() && !s_.phases.empty() &&
+                      s_.dims.size() == s_.rows + 1 && (s_.rows == 1 || s_.rows == 2);
+    if (!rows || s_.columns().symbolic() || !ir::divides(kRun, s_.columns())) return {};
+    if (s_.rows == 2 && (s_.dims[0].symbolic() || s_.dims[0] > kMostRows || s_.dims[0] < 2)) return {};
+    out_.rows = s_.rows == 2 ? s_.dims[0].hint() : 1;
+    out_.columns = s_.dims[s_.rows - 1], out_.inner = s_.columns();
+    for (size_t p = 1; p < s_.phases.size(); ++p)
+      if (!s_.phases[p].values.empty() || !s_.phases[p].loads.empty()) return {};
+    for (int v : s_.phases[0].values)
+      if (s_.values[static_cast<size_t>(v)].statement->reduce != fusion::Statement::Reduce::none && !add(v))
+        return {};
+    const bool some = !out_.sums.empty() && out_.sums.size() <= kMostSums;
+    return some && nothing_else() ? std::optional(out_) : std::nullopt;
+  }
+
+ private:
+  bool add(int value) {
+    const ScheduledValue& sum = s_.values[static_cast<size_t>(value)];
+    const ScheduledValue* product =
+        sum.statement->reduce == fusion::Statement::Reduce::sum && sum.statement->dtype == DType::f32
+            ? product_of(s_, sum)
+            : nullptr;
+    if (!product) return false;
+    const fusion::Expr& e = *product->statement->expr;
+    auto side = [&](size_t i) {
+      return load_of(s_, product->sources[static_cast<size_t>(e.args[i]->operand)]);
+    };
+    int a = side(0), b = side(1);
+    if (a < 0 || b < 0) return false;
+    if (is_matrix(a)) std::swap(a, b);
+    if (!is_few(a) || !is_matrix(b) || load(a).dtype != load(b).dtype) return false;
+    out_.sums.push_back({value, a, b});
+    return true;
+  }
+  const Load& load(int i) const { return s_.loads[static_cast<size_t>(i)]; }
+  // In runs of eight 16-bit numbers, by rows that begin at multiples of these.
+  bool lies(const Load& l) const {
+    const bool narrow = l.dtype == DType::bf16 || l.dtype == DType::f16;
+    return narrow && l.affine() && !l.per_row && l.strides.back().same(1) && ir::divides(kRun, l.offset) &&
+           std::all_of(l.strides.begin(), l.strides.end() - 1,
+                       [](const Sym& n) { return ir::divides(kRun, n); });
+  }
+  bool is_few(int i) const { return lies(load(i)) && load(i).strides[s_.rows - 1].same(0); }
+  bool is_matrix(int i) const {
+    return lies(load(i)) && !load(i).strides[s_.rows - 1].same(0) &&
+           (s_.rows == 1 || load(i).strides[0].same(0));
+  }
+  // All that is done for each element are these products.
+  bool nothing_else() const {
+    std::vector<bool> loads(s_.loads.size(), false);
+    for (const FewRows::Sum& sum : out_.sums)
+      loads[static_cast<size_t>(sum.few)] = loads[static_cast<size_t>(sum.matrix)] = true;
+    const Phase& p = s_.phases[0];
+    return p.late.empty() && p.from_scratch.empty() && s_.pairs.empty() &&
+           std::all_of(p.loads.begin(), p.loads.end(),
+                       [&](int l) { return loads[static_cast<size_t>(l)]; }) &&
+           std::all_of(p.values.begin(), p.values.end(), [&](int v) {
+             const ScheduledValue& value = s_.values[static_cast<size_t>(v)];
+             return (value.store < 0 || value.per_row) && !value.kept();
+           });
+  }
+
+  const Schedule& s_;
+  FewRows out_;
+};
+
+}  // namespace
+
+std::optional<FewRows> few_rows(const Schedule& schedule) {
+  return Reader(schedule).read();
+}
+
+LaunchShape few_rows_shape(const FewRows& product) {
+  constexpr int kWarp = 32, kWarps = 8, kUnrolled = 4;
+  LaunchShape shape;
+  shape.vector = kRun;
+  shape.product = static_cast<int>(kTile);
+  shape.items = product.sums.size() > 1 ? kUnrolled / 2 : kUnrolled;
+  shape.group = shape.threads = kWarps * kWarp;
+  shape.blocks = ir::ceildiv(product.columns, kTile);
+  return shape;
+}
+
+}  // namespace vitrine::codegen::cuda
