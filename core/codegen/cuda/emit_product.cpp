@@ -6,7 +6,11 @@ namespace vitrine::codegen::cuda {
 
 namespace {
 
-constexpr int kWarp = 32, kStep = 32;  // a warp multiplies so many numbers of a row by two instructions
+constexpr int kWarp = 32, kStep = 32;  // a warp multiplies so many numbers of a row at once
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 class ProductEmitter : ThreadText {
  public:
@@ -32,70 +36,104 @@ class ProductEmitter : ThreadText {
     elements();
   }
 
-  // Runs of the matrices are under way while those before are multiplied.
+  // Each lane copies what it will multiply into slots of its own, some steps ahead: nobody waits for others.
   void walk() {
-    const std::string type = index_type(), span = num(int64_t{1} * shape_.items * kStep),
-                      step = num(int64_t{1} * warps_ * shape_.items * kStep);
-    open("for (" + type + " k = warp * " + span + "; k < " + sized(s_.columns()) + "; k += " + step + ") {");
-    for (const FewRows::Sum& sum : product_.sums) {
-      const Load& l = load(sum.matrix);
-      line(run_type(l) + " p_" + l.name + "[" + num(shape_.items) + "][2];", l.node);
-    }
-    each("u", shape_.items, [&] {
-      line("const " + type + " c = k + u * 32 + at;");
-      each("h", 2, [&] {
-        line("const " + type + " n = first + h * 8 + row;");
-        for (const FewRows::Sum& sum : product_.sums) read_matrix(load(sum.matrix));
-      });
+    const std::string steps = num(ceil_div(s_.columns().hint(), int64_t{kStep} * warps_)),
+                      ahead = num(shape_.items - 1), type = run_type(load(product_.sums[0].matrix));
+    line("extern __shared__ __align__(16) char kept[];");
+    line(type + "* slots = reinterpret_cast<" + type + "*>(kept) + threadIdx.x;");
+    fetch();
+    each("s", shape_.items - 1, [&] {
+      line("if (s < " + steps + ") fetch(s);");
+      line("end_copies();");
     });
-    each("u", shape_.items, [&] {
-      line("const " + type + " c = k + u * 32 + at;");
-      each("e", eights_, [&] { multiply(); });
+    open("for (int s = 0; s < " + steps + "; ++s) {");
+    line("await_copies<" + num(shape_.items - 2) + ">();");
+    line("if (s + " + ahead + " < " + steps + ") fetch(s + " + ahead + ");");
+    line("end_copies();");
+    line("const " + type + "* at_s = slots + s % " + num(shape_.items) + " * " + num(stage()) + ";");
+    each("e", eights_, [&] {
+      for (size_t i = 0; i < product_.sums.size(); ++i) {
+        const ScheduledValue& v = value(product_.sums[i].value);
+        const int64_t matrix = 2 * static_cast<int64_t>(i) * shape_.threads;
+        line("multiply_tile(acc_" + v.name + "[e], at_s[" + num(matrix) + "], at_s[" +
+                 num(matrix + shape_.threads) + "], at_s[(" + num(few_slot(i)) + " + e) * " +
+                 num(shape_.threads) + "]);",
+             v.node);
+      }
     });
     close();
   }
-  void read_matrix(const Load& l) {
-    std::string test;
-    if (!ir::divides(shape_.product, product_.columns)) test = "n < " + sized(product_.columns);
-    line("p_" + l.name + "[u][h] = " +
-             run_within(test, l, begin(l) + " + n * " + sized(l.strides[s_.rows - 1]) + " + c") + ";",
+  // A step's copies: two rows of each matrix, and each eight of the few rows.
+  void fetch() {
+    const std::string type = index_type(), threads = num(shape_.threads);
+    open("auto fetch = [&](int s) {");
+    line("const " + type + " c = (s * " + num(warps_) + " + warp) * 32 + at;");
+    line(run_type(load(product_.sums[0].matrix)) + "* to = slots + s % " + num(shape_.items) + " * " +
+         num(stage()) + ";");
+    each("h", 2, [&] {
+      line("const " + type + " n = first + h * 8 + row;");
+      for (size_t i = 0; i < product_.sums.size(); ++i) {
+        const Load& l = load(product_.sums[i].matrix);
+        copy("(" + num(2 * static_cast<int64_t>(i)) + " + h)", l,
+             begin(l) + " + n * " + sized(l.strides[s_.rows - 1]) + " + c",
+             whole() ? "" : "n < " + sized(product_.columns));
+      }
+    });
+    each("e", eights_, [&] {
+      line("const int i = e * 8 + row;");
+      for (size_t i = 0; i < product_.sums.size(); ++i) {
+        if (is_repeated(i)) continue;
+        const Load& l = load(product_.sums[i].few);
+        copy("(" + num(few_slot(i)) + " + e)", l,
+             begin(l) + (s_.rows == 2 ? " + i * " + sized(l.strides[0]) : "") + " + c",
+             product_.rows % 8 ? "i < " + num(product_.rows) : "");
+      }
+    });
+    close("};");
+  }
+  // To a slot, if the test says so, and the place is not behind the end of a row; else zeros.
+  void copy(const std::string& slot, const Load& l, const std::string& from, std::string test) {
+    if (!ir::divides(int64_t{kStep} * warps_, s_.columns()))
+      test += (test.empty() ? "" : " && ") + ("c < " + sized(s_.columns()));
+    line("copy_ahead<aligned>(to + " + slot + " * " + num(shape_.threads) + ", " + from + ", " +
+             (test.empty() ? "true" : test) + ");",
          l.node);
   }
-  void multiply() {
-    line("const int i = e * 8 + row;");
-    std::vector<int> read;
-    for (const FewRows::Sum& sum : product_.sums) {
-      const Load& few = load(sum.few);
-      if (std::find(read.begin(), read.end(), sum.few) == read.end()) {
-        read.push_back(sum.few);
-        const std::string place =
-                              begin(few) + (s_.rows == 2 ? " + i * " + sized(few.strides[0]) : "") + " + c",
-                          test = product_.rows % 8 ? "i < " + num(product_.rows) : "";
-        line(run_type(few) + " p_" + few.name + " = " + run_within(test, few, place) + ";", few.node);
-      }
-      const ScheduledValue& v = value(sum.value);
-      const std::string matrix = "p_" + load(sum.matrix).name;
-      line("multiply_tile(acc_" + v.name + "[e], " + matrix + "[u][0], " + matrix + "[u][1], p_" + few.name +
-               ");",
-           v.node);
-    }
-  }
   static std::string run_type(const Load& l) { return "Pack<" + memory_type(l.dtype) + ", 8>"; }
-  // A run at a place; nothing where the test says so, or behind the end of the row.
-  std::string run_within(std::string test, const Load& l, const std::string& place) const {
-    if (!ir::divides(int64_t{1} * shape_.items * kStep, s_.columns()))
-      test += (test.empty() ? "" : " && ") + ("c < " + sized(s_.columns()));
-    const std::string run = "load_pack<aligned, 8>(" + place + ")";
-    return test.empty() ? run : test + " ? " + run + " : " + run_type(l) + "{}";
+  // Of the few rows that sum i reads, which an earlier sum may read, too: its first slot.
+  int64_t few_slot(size_t i) const {
+    return 2 * static_cast<int64_t>(product_.sums.size()) + fews_before(first_of_few(i)) * eights_;
+  }
+  size_t first_of_few(size_t i) const {
+    size_t first = 0;
+    while (product_.sums[first].few != product_.sums[i].few) ++first;
+    return first;
+  }
+  bool is_repeated(size_t i) const { return first_of_few(i) != i; }
+  int64_t fews_before(size_t i) const {
+    int64_t count = 0;
+    for (size_t k = 0; k < i; ++k) count += !is_repeated(k);
+    return count;
+  }
+  // Runs of a step of all threads.
+  int64_t stage() const {
+    return shape_.threads *
+           (2 * static_cast<int64_t>(product_.sums.size()) + fews_before(product_.sums.size()) * eights_);
   }
 
-  // Each warp's sums, where all threads find them.
+  // Each warp's sums, where all threads find them: in the slots, which nobody reads any more.
   void leave() {
+    line("await_copies<0>();");
+    line("__syncthreads();");
+    int64_t before = 0;
     for (const FewRows::Sum& sum : product_.sums) {
       const ScheduledValue& v = value(sum.value);
-      line("__shared__ f32 all_" + v.name + "[" + num(warps_) + "][" + num(eights_ * 8) + "][" +
-               num(shape_.product + 1) + "];",
+      const std::string type = "[" + num(eights_ * 8) + "][" + num(shape_.product + 1) + "]";
+      line("f32 (*all_" + v.name + ")" + type + " = reinterpret_cast<f32 (*)" + type + ">(kept + " +
+               num(before) + ");",
            v.node);
+      before += few_rows_sum_bytes(product_, shape_);
     }
     each("e", eights_, [&] {
       each("q", 4, [&] {
@@ -115,7 +153,7 @@ class ProductEmitter : ThreadText {
     open("for (int i = threadIdx.x; i < " + num(product_.rows * shape_.product) +
          "; i += " + num(shape_.threads) + ") {");
     line("const " + type + " n = first + i % " + tile + ";");
-    if (!ir::divides(shape_.product, product_.columns)) line("if (n >= " + columns + ") break;");
+    if (!whole()) line("if (n >= " + columns + ") break;");
     line("const " + type + " r = " + (s_.rows == 2 ? "i / " + tile + " * " + columns + " + n;" : "n;"));
     decode_row(s_.rows);
     for (int p = 0; p <= static_cast<int>(s_.phases.size()); ++p) {
@@ -139,6 +177,8 @@ class ProductEmitter : ThreadText {
     if (v.store >= 0) put_row(v, "");
   }
 
+  // Whether every block has all its columns.
+  bool whole() const { return ir::divides(shape_.product, product_.columns); }
   std::string begin(const Load& l) const {
     return pointer(argument(l.argument)) + (l.offset.same(0) ? "" : " + " + sized(l.offset));
   }

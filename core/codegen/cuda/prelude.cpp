@@ -71,6 +71,19 @@ template <bool aligned, int N, class T> __device__ void store_pack(T* p, const P
 #endif
 }
 )"},
+    // To shared memory while the thread goes on; zeros where the place is not inside. What is copied up to
+    // end_copies() belongs together; await_copies() leaves so many of these under way.
+    {"copy_ahead",
+     R"(template <bool aligned, class T> __device__ void copy_ahead(Pack<T, 8>* to, const T* from, bool inside) {
+  if (aligned) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" :: "r"((u32)__cvta_generic_to_shared(to)), "l"(from), "r"(inside ? 16 : 0) : "memory");
+    return;
+  }
+  *to = inside ? load_pack<false, 8>(from) : Pack<T, 8>{};
+}
+__device__ void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> __device__ void await_copies() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
+)"},
     // sums[0..1] += row `row` of a matrix times rows 2 * (lane % 4) and the next; sums[2..3]: of row + 8.
     // Each lane has eight neighbours of these rows, of both operands alike.
     {"multiply_tile",

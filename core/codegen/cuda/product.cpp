@@ -109,15 +109,39 @@ std::optional<FewRows> few_rows(const Schedule& schedule) {
   return Reader(schedule).read();
 }
 
-LaunchShape few_rows_shape(const FewRows& product) {
-  constexpr int kWarp = 32, kWarps = 8, kUnrolled = 4;
+LaunchShape few_rows_shape(const FewRows& product, const Gpu& gpu) {
+  // Of few blocks more warps share a row. Measured on an H200.
+  constexpr int64_t kWarp = 32, kStep = 32, kRunBytes = 16, kMultiprocessors = 132, kThreads = 2048;
+  constexpr int64_t kFewBlocks = 256, kManyBlocks = 512, kLeastStages = 3, kMostStages = 6,
+                    kDriverBytes = 1 << 10;
   LaunchShape shape;
   shape.vector = kRun;
   shape.product = static_cast<int>(kTile);
-  shape.items = product.sums.size() > 1 ? kUnrolled / 2 : kUnrolled;
-  shape.group = shape.threads = kWarps * kWarp;
   shape.blocks = ir::ceildiv(product.columns, kTile);
+  const int64_t blocks = shape.blocks.hint(), warps = blocks <= kFewBlocks   ? 16
+                                                      : blocks < kManyBlocks ? 8
+                                                                             : 4;
+  shape.group = shape.threads = static_cast<int>(warps * kWarp);
+  // Slots for as many steps as shared memory has room for, of all blocks that a multiprocessor holds.
+  std::vector<int> few;
+  for (const FewRows::Sum& sum : product.sums)
+    if (std::find(few.begin(), few.end(), sum.few) == few.end()) few.push_back(sum.few);
+  const auto sums = static_cast<int64_t>(product.sums.size()), eights = (product.rows + 7) / 8,
+             runs = 2 * sums + static_cast<int64_t>(few.size()) * eights,
+             stage = runs * kRunBytes * shape.threads;
+  const int64_t resident =
+      std::clamp<int64_t>((blocks + kMultiprocessors - 1) / kMultiprocessors, 1, kThreads / shape.threads);
+  const int64_t room = std::min(gpu.block_bytes, gpu.multiprocessor_bytes / resident) - kDriverBytes,
+                steps = (product.inner.hint() + kStep * warps - 1) / (kStep * warps);
+  shape.items = static_cast<int>(
+      std::clamp(room / stage, kLeastStages, std::clamp(steps + 1, kLeastStages, kMostStages)));
+  shape.shared = std::max(shape.items * stage, sums * few_rows_sum_bytes(product, shape));
   return shape;
+}
+
+int64_t few_rows_sum_bytes(const FewRows& product, const LaunchShape& shape) {
+  constexpr int64_t kWarp = 32, kNumber = 4;
+  return shape.threads / kWarp * ((product.rows + 7) / 8 * 8) * (shape.product + 1) * kNumber;
 }
 
 }  // namespace vitrine::codegen::cuda

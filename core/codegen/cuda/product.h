@@ -25,7 +25,9 @@ struct FewRows {
 // nullopt: something else is summed, or computed along the way; the tensors do not lie in runs of eight.
 std::optional<FewRows> few_rows(const Schedule& schedule);
 
-// A block's columns, its warps, and how much of a row each of these reads at once.
-LaunchShape few_rows_shape(const FewRows& product);
+// A block's columns, its warps, and how many steps of these are under way at once.
+LaunchShape few_rows_shape(const FewRows& product, const Gpu& gpu);
+// Shared memory of what the warps of a block have of one sum.
+int64_t few_rows_sum_bytes(const FewRows& product, const LaunchShape& shape);
 
 }  // namespace vitrine::codegen::cuda

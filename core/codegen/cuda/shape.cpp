@@ -413,7 +413,7 @@ LaunchShape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
     return shape;
   }
   if (gpu.matrices)
-    if (const auto product = few_rows(s); product && product->rows > 1) return few_rows_shape(*product);
+    if (const auto product = few_rows(s); product && product->rows > 1) return few_rows_shape(*product, gpu);
   LaunchShape shape;
   shape.vector = vector_of(s);
   if (turn_rows(s, gpu, shape)) {

@@ -47,8 +47,8 @@ struct LaunchShape {
   int resident = 0;        // blocks that a multiprocessor shall hold at once; 0: the compiler chooses
   int turned = -1;         // dim along which turned loads lie; -1: there are none
   int wide = 0, deep = 0;  // of a tile: columns, and places along that dim
-  // Columns that a block computes of a product of few rows (core/codegen/cuda/product.h), whose warps read
-  // `items` steps of a row at once; 0: it is something else.
+  // Columns that a block computes of a product of few rows (core/codegen/cuda/product.h), whose warps have
+  // `items` steps of a row in shared memory; 0: it is something else.
   int product = 0;
   ir::Sym blocks = 1;
   int rows_a_block() const { return threads / group; }

@@ -137,7 +137,7 @@ void ThreadText::open_kernel(const std::string& head) {
   open(head + "vitrine_kernel(" + parameters(true, true) + ") {");
   for (const Argument& a : s_.arguments)
     if (a.by_value) line(pointer_to_value(a));
-  fetch_ahead();
+  shape_.product > 0 ? fetch_matrices() : fetch_ahead();
   line("follow();");
 }
 
@@ -162,6 +162,25 @@ void ThreadText::fetch_ahead() {
                       from = l.offset.same(0) ? "" : " + " + num(l.offset.hint());
     line(first + "prefetch(" + pointer(argument(l.argument)) + from + " + (i64)blockIdx.x * " +
              num(shape_.rows_a_block() * s_.columns().hint()) + ", " + num(bytes) + ");",
+         l.node);
+  }
+}
+// The begin of a block's rows of a matrix, likewise.
+void ThreadText::fetch_matrices() {
+  constexpr int64_t kBlockBytes = 32 << 10, kMostFetched = 4 << 20, kAlign = 16;
+  int64_t fetched = 0;
+  for (const Load& l : s_.loads) {
+    if (l.kind != Load::Kind::memory || l.per_row || l.strides[s_.rows - 1].same(0)) continue;
+    const bool dense = is_input(argument(l.argument)) && l.strides[s_.rows - 1].same(s_.columns()) &&
+                       ir::divides(shape_.product, s_.dims[s_.rows - 1]) && !l.offset.symbolic();
+    const int64_t tile = shape_.product * s_.columns().hint(),
+                  bytes = std::min(kBlockBytes, tile * ir::dtype_bytes(l.dtype));
+    const int64_t blocks = std::min((kMostFetched - fetched) / bytes, shape_.blocks.hint());
+    if (!dense || bytes % kAlign || blocks <= 0) continue;
+    fetched += blocks * bytes;
+    line("if (blockIdx.x < " + num(blocks) + ") prefetch(" + pointer(argument(l.argument)) +
+             (l.offset.same(0) ? "" : " + " + num(l.offset.hint())) + " + (i64)blockIdx.x * " + num(tile) +
+             ", " + num(bytes) + ");",
          l.node);
   }
 }

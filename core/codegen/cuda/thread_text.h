@@ -208,6 +208,7 @@ class ThreadText : protected KernelText {
   void end_batch(size_t phase);
   void open_kernel(const std::string& head);
   void fetch_ahead();
+  void fetch_matrices();
   bool is_input(const Argument& a) const;
   // of_kernel: the kernel's own, of which some are numbers by value.
   std::string parameters(bool with_types, bool of_kernel = false) const;

@@ -71,7 +71,7 @@ class OneRowProducts {
   // So many rows tensor cores multiply at a time, where both lie in runs of eight
   // (core/codegen/cuda/product.h).
   bool is_few(const Product& p) const {
-    constexpr int64_t kMost = 16, kRun = 8;
+    constexpr int64_t kMost = 16, kTile = 8, kRun = 8, kFewColumns = 2560;
     const TensorType &a = out_.old_type(p.a), &b = out_.old_type(p.b);
     if (a.sizes.size() != 2 || a.dtype == DType::f32) return false;
     const Sym &rows = a.sizes[0], &inner = a.sizes[1], &columns = b.sizes[1];
@@ -79,8 +79,10 @@ class OneRowProducts {
       return t.strides[along].same(1) && ir::divides(kRun, t.strides[1 - along]) &&
              ir::divides(kRun, t.offset);
     };
-    return !rows.symbolic() && rows > 1 && rows <= kMost && columns > kMost && !inner.symbolic() &&
-           ir::divides(kRun, inner) && lies(a, 1) && lies(b, 0);
+    // More than a tile of rows takes twice as many of their numbers along, which libraries share better.
+    if (rows.symbolic() || rows < 2 || rows > kMost || (rows > kTile && !(columns <= kFewColumns)))
+      return false;
+    return columns > kMost && !inner.symbolic() && ir::divides(kRun, inner) && lies(a, 1) && lies(b, 0);
   }
 
   Ref op(const Node& from, const char* name, std::vector<Arg> args, Kwargs kwargs = {}) {

@@ -47,7 +47,7 @@ def test_two_products_and_what_follows_are_one_kernel(tmp_path):
     y = g.op("aten.mul.Tensor", g.op("aten.silu.default", linear(g, x, w)), linear(g, x, v))
     program = check(g, [y], tmp_path, kernels=1, tolerance=2e-2, arch="sm_90")
     assert is_by_matrices(program) == [True]
-    assert program.p["kernels"][0]["text"].count("= i < 4 ? load_pack") == 1
+    assert program.p["kernels"][0]["text"].count("copy_ahead<aligned>(to + (4 + e)") == 1
 
 
 def test_rows_that_are_a_part_of_others(tmp_path):

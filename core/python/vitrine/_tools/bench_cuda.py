@@ -277,22 +277,22 @@ def first_calls(pool, jobs: list[tuple[str, str]], cache: str, limit: float) -> 
     return found
 
 
-def measure(names: list[str], sides: list[str], seconds: float, beside: int, limit: float) -> Iterator[dict]:
+def measure(names: list[str], sides: list[str], seconds: float, beside: int, limit: float, first_too: bool) -> Iterator[dict]:
     """A row a case, each as soon as it is measured."""
     with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(beside) as pool:
         jobs = in_order(names, sides)
-        first = first_calls(pool, jobs, cache, limit)
+        first = first_calls(pool, jobs, cache, limit) if first_too else {}
 
         def started(name):
             log = open(f"{cache}/{name}.log", "w+")
             run = [s for s in sides if "failed" not in first.get((name, s), {})]
             process = own_process(["--child", name, "--sides", ",".join(run), "--seconds", str(seconds), "--cache", cache], log)
-            until(process, lambda line: line.strip() == "ready", 2 * limit)
+            until(process, lambda line: line.strip() == "ready", (2 if first_too else len(sides)) * limit)
             return process, log
 
         for name, (process, log) in zip(names, list(pool.map(started, names))):
             row = {"case": name, "title": CASES[name].title, "failed": {}, **time_case(process, log, 10 * seconds + limit), "first_s": {}}
-            for side in sides[1:]:
+            for side in sides[1:] if first_too else ():
                 if "failed" in first[name, side]:
                     row["failed"][side] = first[name, side]["failed"]
                 else:
@@ -321,7 +321,8 @@ def print_row(r: dict, sides: list[str]) -> None:
         wrong = "" if is_right(r, s) else "!"
         found = r["faster"][s]
         faster = f"{found['ratio']:.2f}x" if found["known"] else "no diff." if found["low"] else "–"
-        cells += f"{faster:>10}{wrong:1}{r['first_s'][s]:>6.2f}s"
+        first = f"{r['first_s'][s]:>6.2f}s" if s in r["first_s"] else f"{'–':>7}"
+        cells += f"{faster:>10}{wrong:1}{first}"
     share = f"{r['copy_ms'] / r['ms']['vitrine']:>8.0%}" if "copy_ms" in r and "vitrine" in r["ms"] else ""
     print(f"{r['title']:52}{r['ms']['eager']:>10.3f}{cells}{share}", flush=True)
     for s, why in r["failed"].items():
@@ -352,6 +353,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="measuring time a case")
     parser.add_argument("--limit", type=float, default=90.0, help="of a first call's process, in seconds")
     parser.add_argument("--beside", type=int, default=6, help="processes that compile at the same time")
+    parser.add_argument("--no-first", action="store_true", help="first calls are not timed in processes of their own")
     parser.add_argument("--json", metavar="FILE", help="write the rows there too")
     for hidden in ("--child", "--first", "--cache"):
         parser.add_argument(hidden, default="", help=argparse.SUPPRESS)
@@ -371,7 +373,7 @@ def main() -> int:
         return 0
     rows = []
     print_head(sides)
-    for row in measure(names, sides, options.seconds, options.beside, options.limit):
+    for row in measure(names, sides, options.seconds, options.beside, options.limit, not options.no_first):
         rows.append(row)
         print_row(row, sides)
         if options.json:  # after each row: what was measured is kept, should the rest be ended

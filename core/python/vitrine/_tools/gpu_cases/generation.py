@@ -3,7 +3,7 @@
 from vitrine._tools.gpu_cases.case import Case, Program
 
 
-def decoder(torch, layers=16, width=2048, heads=16, groups=4, inner=8192, vocabulary=32000, places=1024):
+def decoder(torch, batch, layers=16, width=2048, heads=16, groups=4, inner=8192, vocabulary=32000, places=1024):
     """A Llama-like decoder that writes its static cache by index_copy_ and returns the logits of the token."""
     nn, F = torch.nn, torch.nn.functional
     size = width // heads
@@ -19,18 +19,20 @@ def decoder(torch, layers=16, width=2048, heads=16, groups=4, inner=8192, vocabu
     class Layer(nn.Module):
         def __init__(self):
             super().__init__()
+            for name in ("keys", "values"):
+                self.register_buffer(name, torch.randn(batch, groups, places, size))
             self.norm1, self.norm2 = nn.Parameter(torch.ones(width)), nn.Parameter(torch.ones(width))
             self.q, self.o = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
             self.k, self.v = nn.Linear(width, groups * size, bias=False), nn.Linear(width, groups * size, bias=False)
             self.gate, self.up = nn.Linear(width, inner, bias=False), nn.Linear(width, inner, bias=False)
             self.down = nn.Linear(inner, width, bias=False)
 
-        def forward(self, x, keys, values, place, allowed, cos, sin):
+        def forward(self, x, place, allowed, cos, sin):
             h = norm(x, self.norm1)
             q, k, v = (p(h).view(x.shape[0], 1, -1, size).transpose(1, 2) for p in (self.q, self.k, self.v))
-            keys.index_copy_(2, place, turned(k, cos, sin))
-            values.index_copy_(2, place, v)
-            k, v = (c.repeat_interleave(heads // groups, 1) for c in (keys, values))
+            self.keys.index_copy_(2, place, turned(k, cos, sin))
+            self.values.index_copy_(2, place, v)
+            k, v = (c.repeat_interleave(heads // groups, 1) for c in (self.keys, self.values))
             mixed = F.scaled_dot_product_attention(turned(q, cos, sin), k, v, attn_mask=allowed)
             x = x + self.o(mixed.transpose(1, 2).reshape(x.shape[0], 1, width))
             h = norm(x, self.norm2)
@@ -46,23 +48,23 @@ def decoder(torch, layers=16, width=2048, heads=16, groups=4, inner=8192, vocabu
             self.register_buffer("cos", angles.cos().repeat(1, 2))
             self.register_buffer("sin", angles.sin().repeat(1, 2))
 
-        def forward(self, ids, place, *caches):
+        def forward(self, ids, place):
             x = self.embed(ids)
             cos, sin = (t[place].to(x.dtype) for t in (self.cos, self.sin))
             allowed = (torch.arange(places, device=ids.device) <= place)[None, None, None, :]
-            for layer, keys, values in zip(self.layers, caches[::2], caches[1::2]):
-                x = layer(x, keys, values, place, allowed, cos, sin)
+            for layer in self.layers:
+                x = layer(x, place, allowed, cos, sin)
             return self.head(norm(x, self.norm))
 
     return Decoder().cuda().bfloat16().eval()
 
 
 def token(torch, batch: int) -> Program:
-    model = decoder(torch)
-    caches = [torch.randn(batch, 4, 1024, 128, device="cuda").bfloat16() for _ in range(32)]
+    model = decoder(torch, batch)
     ids, place = torch.randint(0, 32000, (batch, 1), device="cuda"), torch.tensor([700], device="cuda")
-    weights = sum(p.numel() for p in model.parameters()) - model.embed.weight.numel()
-    return Program(lambda m, *args: m(*args), (ids, place, *caches), model, bytes=2 * (weights + sum(c.numel() for c in caches)))
+    read = [*model.parameters(), *(b for layer in model.layers for b in (layer.keys, layer.values))]
+    numbers = sum(t.numel() for t in read) - model.embed.weight.numel()
+    return Program(lambda m, ids, place: m(ids, place), (ids, place), model, bytes=2 * numbers)
 
 
 def gpt2_token(torch) -> Program:
