@@ -1,6 +1,7 @@
 #include "core/passes/library_calls/fuse_attention.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -21,7 +22,7 @@ using HasGradient = std::function<bool(Ref)>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFarBelow = -1e9, kLeastHalf = -65504;
-// Below so many scores a head, kernels of ours are faster.
+// Below so many scores a head, kernels of ours are faster; on a GPU PyTorch's compute whole tiles.
 constexpr int64_t kFewScores = 64 * 64;
 
 // Whether every row has a place whose test is not negative.
@@ -79,8 +80,7 @@ class AttentionFuser {
     if (query.device != value.device || query.device != key.device) return false;
     if (query.device.is_cuda() && query.dtype == DType::f64) return false;
     if (gradients_ && query.device.is_cuda()) return false;
-    const Sym scores = a.length * a.places;
-    if (scores.hint() < kFewScores && query.device.is_cpu()) return false;
+    if ((a.length * a.places).hint() < kFewScores) return false;
     for (Ref r : {a.query, a.key, a.value})
       if (storages_.written(r.node)) return false;
     return masks_fuse(a, query);
@@ -232,14 +232,23 @@ class AttentionFuser {
       return op("aten._scaled_dot_product_flash_attention_for_cpu.default", {query, key, value},
                 std::move(kwargs));
     }
-    // As all of PyTorch's kernels lay it out.
-    TensorType type = out_.type(query);
-    const Dims& n = type.sizes;
-    type.strides = {n[1] * n[2] * n[3], n[3], n[1] * n[3], 1};
-    type.offset = 0;
     return out_.emit(product, "aten.scaled_dot_product_attention.default",
                      {query, key, value, mask ? Arg(*mask) : Arg(), Arg(0.0), Arg(false)},
-                     {{"scale", Arg(scale)}}, {type});
+                     {{"scale", Arg(scale)}}, {laid_out_as(out_.type(query))});
+  }
+  // cuDNN's attention, PyTorch's first choice for 16-bit numbers on new GPUs, has its result's dims lie in
+  // the query's order; the others have rows outside heads. Where it lies otherwise the call copies it.
+  static TensorType laid_out_as(TensorType query) {
+    std::array<size_t, 4> order = {0, 2, 1, 3};
+    if (query.dtype != DType::f32) {
+      order = {0, 1, 2, 3};
+      std::stable_sort(order.begin(), order.end(),
+                       [&](size_t a, size_t b) { return query.strides[a].hint() > query.strides[b].hint(); });
+    }
+    Sym next = 1;
+    for (size_t k = 4; k-- > 0; next *= query.sizes[order[k]]) query.strides[order[k]] = next;
+    query.offset = 0;
+    return query;
   }
 
   // What the written form has where a row sees no place.
