@@ -17,6 +17,7 @@ void add_api(_object* module);        // engine_api.cpp: settings, pausing, forg
 void add_runtime(_object* module);    // engine_runtime.cpp: plans, for tests
 void add_debug(_object* module);      // engine_debug.cpp: values inside of plans, bisecting, faults for tests
 void add_passes(_object* module);     // engine_passes.cpp: passes of the user's own, graphs of stages
+void add_export(_object* module);     // engine_export.cpp: programs that leave the process
 void add_ops(_object* module);        // engine_ops.cpp: operator table and passes, for tests
 void add_cuda(_object* module);       // engine_cuda.cpp: NVRTC, limits of GPUs, recording through CUPTI
 void add_counters(_object* module);   // engine_counters.cpp: a GPU's counters and samples of its instructions
@@ -27,8 +28,8 @@ void add_session(_object* module);    // engine_session.cpp: what Python writes 
 bool fits_pytorch();
 
 inline constexpr AddPart kParts[] = {
-    add_frames, add_bridge, add_lowering, add_trace, add_callables, add_api,     add_runtime,
-    add_debug,  add_passes, add_ops,      add_cuda,  add_counters,  add_session,
+    add_frames, add_bridge, add_lowering, add_trace, add_callables, add_api,      add_runtime,
+    add_debug,  add_passes, add_export,   add_ops,   add_cuda,      add_counters, add_session,
 };
 
 }  // namespace vitrine::python

@@ -356,12 +356,14 @@ class Compilation {
     const bool restored = restore(made);
     count_kept();
     if (!recorder_) tell_kept();
-    if (restored) return {};
-    if (stopped()) return cancelled_error();
-    const auto began = Clock::now();
-    Status failed = compile(made);
-    if (!failed) keep(made.program, (Clock::now() - began).count() - elsewhere_ns_);
-    return failed;
+    if (!restored) {
+      if (stopped()) return cancelled_error();
+      const auto began = Clock::now();
+      if (Status failed = compile(made)) return failed;
+      keep(made.program, (Clock::now() - began).count() - elsewhere_ns_);
+    }
+    if (options_.programs) (*options_.programs)(*aten_, made.program, table_);
+    return {};
   }
 
   Status compile(Made& made) {

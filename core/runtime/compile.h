@@ -21,8 +21,9 @@
 struct _object;
 
 namespace vitrine::codegen {
+struct Program;    // core/codegen/schedule/program.h
 class SizeMemory;  // core/codegen/schedule/size_memory.h
-}
+}  // namespace vitrine::codegen
 
 namespace vitrine::runtime {
 
@@ -38,6 +39,11 @@ std::shared_ptr<ArenaPool> new_arena_pool();
 
 // The graph of a stage is made: its last one.
 using StageObserver = std::function<void(const ir::GraphPtr& graph)>;
+
+// A program is made, of a graph: its last form before it becomes a plan. table: of its expressions; null: it
+// has none.
+using ProgramObserver = std::function<void(const ir::Graph& graph, const codegen::Program& program,
+                                           const ir::SymbolTable* table)>;
 
 class Plan;
 // A plan is about to run for the first time. graph: what it was compiled from; inputs: borrowed.
@@ -84,6 +90,7 @@ struct CompileOptions {
       observer;  // of a plan that is watched: sees the first run of each plan; may be null
   std::shared_ptr<const pipeline::UserPasses> user_passes;  // may be null: none
   std::shared_ptr<const StageObserver> stages;              // may be null
+  std::shared_ptr<const ProgramObserver> programs;          // may be null
   std::string target;  // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
   std::string place;   // whose graph it is, for people: "Model.forward, backward"
   std::shared_ptr<KeptPrograms> kept;  // counts; may be null

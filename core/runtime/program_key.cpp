@@ -81,7 +81,7 @@ void add_options(KeyLines& out, const CompileOptions& options) {
   const auto& [mode, fuse, verify, disabled_passes, products, freezing, lanes, cache_dir, threads, sizes,
                kernel_compiler, nvrtc, nvdisasm, graphs, kept_results, is_backward, versions, trains, arenas,
                tuning_seconds, tuning_ns, edited, bisect, faults, watched, observer, user_passes, stages,
-               target, place, kept, tell_kept] = options;
+               programs, target, place, kept, tell_kept] = options;
   out.add("mode", mode).add("products", products).add("freezing", freezing).add("graphs", graphs);
   for (const pipeline::UserPass& pass : user_passes ? *user_passes : pipeline::UserPasses())
     out.add("user_pass", pass.name + " after " + pass.after + ", " + sha256_hex(pass.key).substr(0, 16));

@@ -191,6 +191,7 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
     status = "ok";
   } else if (segment->has_graph()) {
     give_plan(*segment, segment->instance(), record, status, message);
+    if (engine_.config.taker && !segment->trace().needs_grad) hand_out(*segment, frame, state);
   }
   if (record) {
     segment->compilation = record->row.id;

@@ -279,6 +279,15 @@ NewInstance recorded_instance(const Trace& trace, const CallSizes& sizes,
 
 }  // namespace
 
+std::shared_ptr<Instance> sized_instance(const Trace& trace, const CallSizes& sizes,
+                                         const std::vector<PyObject*>& inputs, SymbolicGraphs& graphs,
+                                         std::string& why) {
+  if (trace.graphs.captured) record_own(trace, inputs, graphs);
+  if (graphs.empty()) return nullptr;
+  if (!graphs.front()->why.empty()) why = graphs.front()->why;
+  return evaluated_instance(trace, graphs.front(), sizes);
+}
+
 NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,
                          SymbolicGraphs& graphs) {
   if (trace.graphs.captured && !is_for_its_sizes(trace)) record_own(trace, inputs, graphs);

@@ -88,6 +88,11 @@ std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& i
 std::shared_ptr<Instance> evaluated_instance(const Trace& trace, const std::shared_ptr<SymbolicGraph>& graph,
                                              const CallSizes& sizes);
 
+// That of the trace's own sizes, as it is made for any others. Null: why says for what reason there is none.
+std::shared_ptr<Instance> sized_instance(const Trace& trace, const CallSizes& sizes,
+                                         const std::vector<PyObject*>& inputs, SymbolicGraphs& graphs,
+                                         std::string& why);
+
 struct NewInstance {
   std::shared_ptr<Instance> instance;  // null: none can be made
   bool never = false;                  // nor for other tensors of these sizes

@@ -61,6 +61,10 @@ class Segment {
   // segment does not fit them.
   std::shared_ptr<Instance> make_instance();
   void add_instance(std::shared_ptr<Instance> instance);
+  // capture::sized_instance() for the sizes of the check.
+  std::shared_ptr<Instance> sized_instance(const std::vector<PyObject*>& inputs, std::string& why) {
+    return capture::sized_instance(*trace_, call_, inputs, symbolic_, why);
+  }
   Instance& instance() { return *now_; }
   const std::vector<std::shared_ptr<Instance>>& instances() const { return instances_; }
   // How an instance was made, and why no numbers were put into a program of expressions.

@@ -9,6 +9,7 @@
 
 #include "core/autograd/joint.h"
 #include "core/capture/objects/owned.h"
+#include "core/capture/segment/hand_out.h"
 #include "core/capture/trace/sizes.h"
 #include "core/runtime/compile.h"
 
@@ -70,7 +71,8 @@ struct Config {
   std::shared_ptr<const runtime::PlanObserver> observer;    // sees the first run of each plan; may be null
   std::shared_ptr<const pipeline::UserPasses> user_passes;  // may be null: none
   std::shared_ptr<const runtime::StageObserver> stages;     // sees the graph of each stage; may be null
-  bool check = false;  // compare every compiled graph with eager at each call
+  std::shared_ptr<const ProgramTaker> taker;  // is given each program that is compiled; may be null
+  bool check = false;                         // compare every compiled graph with eager at each call
 };
 
 }  // namespace vitrine::capture

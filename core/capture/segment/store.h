@@ -65,6 +65,8 @@ class Store : public SegmentStore {
   // The plan of an instance, or why it has none.
   void give_plan(const Segment& segment, Instance& instance, CompilationRecord* record, std::string& status,
                  std::string& message);
+  // For Config::taker.
+  void hand_out(Segment& segment, const Frame& frame, const torch_api::GlobalState& state);
   // The segment is asked for sizes that it meets for the first time. false: it does not fit them.
   bool extend(Segment& segment, Place& place);
   SegmentOutcome give_up(Frame& frame, Place& place, const char* why);
