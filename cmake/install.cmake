@@ -19,7 +19,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/python/vitrine/ DESTINATION ${packa
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${package} COMPONENT vitrine)
 install(TARGETS _engine LIBRARY DESTINATION ${package} COMPONENT vitrine)
 add_custom_target(vitrine_installed DEPENDS _engine)
-foreach(program vitrine vitrine-cc vitrine-app)
+foreach(program vitrine vitrine-cc vitrine-run vitrine-app)
   if(TARGET ${program})
     add_dependencies(vitrine_installed ${program})
     # Clang and Qt may lie where only the build looked.

@@ -46,6 +46,8 @@ ALLOWED = {
         "core/recording",
         "core/kernel_compiler/protocol",
     ],
+    # Models that have left Python. It runs where neither Python nor PyTorch is.
+    "core/package": ["core/base", "core/ir", "core/codegen", "core/runtime/kernels", "core/runtime/cuda/driver.h"],
     # The rooms of capture, from the bottom up. The folder itself holds the frame hook and the frame loop.
     "core/capture/objects": ["core/base", "core/ir", "core/torch_api"],
     "core/capture/cpython": ["core/base", "core/capture/objects"],
