@@ -36,6 +36,7 @@ from vitrine._backends import register as _register_backend  # noqa: E402
 from vitrine._errors import ConstraintViolationError, GraphBreakError, RecompileError, RecompileLimitError, VitrineWarning  # noqa: E402
 from vitrine._knobs import knobs  # noqa: E402
 from vitrine._module import OptimizedModule  # noqa: E402
+from vitrine._graphs.packages import export  # noqa: E402
 from vitrine._sizes import mark_dynamic, mark_static, mark_unbacked, maybe_mark_dynamic  # noqa: E402
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "disable",
     "disallow_in_graph",
     "explain",
+    "export",
     "graph",
     "graph_break",
     "is_compiling",

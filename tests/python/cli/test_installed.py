@@ -50,7 +50,7 @@ def test_the_whole_package_is_installed(environment):
     found = {str(f.relative_to(packages / "vitrine")) for f in (packages / "vitrine").rglob("*") if f.is_file()}
     assert found == wanted | {"_engine.so", "LICENSE", "NOTICE"} | {f"bin/{name}" for name in programs}
     assert {f.name for f in (prefix / "bin").iterdir()} == programs
-    assert {"vitrine", "vitrine-cc"} <= programs
+    assert {"vitrine", "vitrine-cc", "vitrine-run"} <= programs
 
 
 def test_the_version_is_the_same_everywhere(environment):
