@@ -148,7 +148,9 @@ bool OperatorCall::is_known_new() const {
 void OperatorCall::add_node() {
   node_.op = op_.name;
   node_.reads_only = !op_.aten && !op_.writes;
-  node_.makes_new = (node_.reads_only && !op_.view) || is_known_new();
+  // It gives back the tensor that it waited for, though its schema does not say so.
+  const bool waits = op_.name == "_c10d_functional.wait_tensor.default";
+  node_.makes_new = (node_.reads_only && !op_.view && !waits) || is_known_new();
   follow();
   for (size_t i = 0; i < bound_.size(); ++i) {
     if (!op_.params[i].keyword_only)

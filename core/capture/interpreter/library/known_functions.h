@@ -17,4 +17,8 @@ Value* checkpoint_function(Tracer& t, PyObject* function, const Arguments& a);
 // padded_sequences.cpp: nn.TransformerEncoder.forward, _detect_is_causal_mask; nullptr: as any other.
 Value* encoder_forward(Tracer& t, PyObject* function, const Arguments& a);
 Value* detected_as_causal(Tracer& t, PyObject* function, const Arguments& a);
+
+// collectives.cpp: what functional collectives ask of a process group, and whether they are traced.
+Value* asked_of_group(Tracer& t, PyObject* function, const Arguments& a);
+Value* collectives_are_traced(Tracer& t, PyObject* function, const Arguments& a);
 }  // namespace vitrine::capture
