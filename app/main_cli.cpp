@@ -17,11 +17,13 @@
 #include "app/cli/diff_command.h"
 #include "app/cli/export_command.h"
 #include "app/cli/import_command.h"
+#include "app/cli/merge_command.h"
 #include "app/cli/python_process.h"
 #include "app/cli/query_command.h"
 #include "app/cli/run_command.h"
 #include "app/cli/show.h"
 #include "core/session/abandoned.h"
+#include "core/session/ranks/ranks.h"
 #include "core/session/recording_place.h"
 
 namespace {
@@ -69,7 +71,7 @@ std::string stage_list() {
   return out;
 }
 
-int open_command(const std::vector<std::string>& files, bool compare) {
+int open_command(std::vector<std::string> files, bool compare, bool apart) {
   if (compare && files.size() != 2)
     return fail(Error{"--compare takes two sessions.", "vitrine open --compare BEFORE AFTER", ""}, 2);
   for (const std::string& file : files) tell_of_recording_beside(file);
@@ -82,6 +84,14 @@ int open_command(const std::vector<std::string>& files, bool compare) {
               "Set DISPLAY or WAYLAND_DISPLAY; `vitrine show` prints what the window shows, and `vitrine "
               "shot` draws it into a picture.",
               ""});
+  if (!compare && !apart && session::are_ranks(files)) {
+    const std::string merged = session::merged_name(files.front());
+    const Status apart_after_all = session::write_merged(files, merged);
+    print_text("The sessions are ranks of one program: " +
+               (apart_after_all ? "a window each. " + apart_after_all->what : merged + " has all of them.") +
+               "\n");
+    if (!apart_after_all) files = {merged};
+  }
   std::vector<std::string> words;
   for (const std::string& file : files) {
     words.push_back(session_for(file));
@@ -119,7 +129,7 @@ struct CommandLine {
   ExportArguments exported;
   QueryArguments query;
   std::vector<std::string> files;
-  bool compare = false;
+  bool compare = false, apart = false;
   int status = 0;
 };
 
@@ -230,7 +240,17 @@ void add_open(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand("open", "Open sessions in the application");
   c->add_option("sessions", t.files, "session files, or what `vitrine import` takes");
   c->add_flag("--compare", t.compare, "two sessions side by side in one window, and what differs");
-  c->callback([&] { t.status = open_command(t.files, t.compare); });
+  c->add_flag("--apart", t.apart, "a window each, though they are ranks of one program");
+  c->callback([&] { t.status = open_command(t.files, t.compare, t.apart); });
+}
+
+void add_merge(CLI::App& app, CommandLine& t) {
+  CLI::App* c = app.add_subcommand(
+      "merge",
+      "One session of a program's ranks: a lane each, the skew between them, what was compiled otherwise");
+  c->add_option("sessions", t.files, "session files, one a rank")->required();
+  c->add_option("-o,--output", t.copy, "the session (default: NAME.ranks.vitrine beside the first)");
+  c->callback([&] { t.status = merge_command(t.files, t.copy); });
 }
 
 void add_import(CLI::App& app, CommandLine& t) {
@@ -311,8 +331,8 @@ void add_doctor(CLI::App& app, CommandLine& t) {
 
 // In the order of --help.
 constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    add_run,  add_show,  add_diff,   add_explain, add_check, add_bisect, add_reduce, add_bench,
-    add_open, add_query, add_export, add_import,  add_share, add_trust,  add_shot,   add_doctor};
+    add_run,   add_show,  add_diff,   add_explain, add_check, add_bisect, add_reduce, add_bench, add_open,
+    add_merge, add_query, add_export, add_import,  add_share, add_trust,  add_shot,   add_doctor};
 
 // Commands for which what stands behind -- is somebody else's.
 constexpr std::string_view kTakeScript[] = {"run", "explain", "check", "bisect", "reduce"};

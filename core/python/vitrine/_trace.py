@@ -1,6 +1,8 @@
 """`VITRINE_TRACE=FILE.vitrine python script.py`: what the script compiles is recorded, as `vitrine run` records a script."""
 
 import atexit
+import contextlib
+import hashlib
 import os
 import sys
 import warnings
@@ -41,6 +43,19 @@ def _lost(path: str, error: Exception) -> None:
     warnings.warn(f"vitrine: VITRINE_TRACE={path}: nothing more is recorded: {what}", VitrineWarning, stacklevel=2)
 
 
+def _put_rank(recording) -> None:
+    """Which process of several this is, and by which clock its times count: those of one machine have one clock."""
+    from vitrine import _engine
+
+    if not os.environ.get("RANK", "").isdecimal():
+        return
+    recording.put("meta", key="rank", value=os.environ["RANK"])
+    recording.put("meta", key="world_size", value=os.environ.get("WORLD_SIZE", ""))
+    recording.put("meta", key="started_monotonic_ns", value=str(_engine.session_started()))
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as boot:
+        recording.put("meta", key="clock", value=hashlib.sha256(boot.read().encode()).hexdigest()[:16])
+
+
 def _record(path: str) -> None:
     # All at once: what is imported while the interpreter ends may fail.
     from vitrine import _engine
@@ -54,6 +69,7 @@ def _record(path: str) -> None:
     recording = Recording(path, 0)
     script = getattr(sys.modules["__main__"], "__file__", None) or sys.argv[0]
     recording.put("meta", key="file", value=os.path.abspath(script))
+    _put_rank(recording)
     run = recording.start_run(os.path.basename(script), "script", "", "default")
     _engine.profile(_engine.CALLS_RECORDED)
     watch, ranges, owner = Watch(), Ranges(), os.getpid()
