@@ -30,6 +30,7 @@ TimelineLane read_lane(const kit::SessionData& data, const LaneRow& row) {
               : row.kind == "thread" ? TimelineLane::Kind::Thread
               : row.kind == "call"   ? TimelineLane::Kind::Call
               : row.kind == "range"  ? TimelineLane::Kind::Range
+              : row.kind == "rank"   ? TimelineLane::Kind::Rank
                                      : TimelineLane::Kind::Api;
   lane.label = QString::fromStdString(row.label);
   auto start = data.texts->column<int64_t>(row.start), duration = data.texts->column<int64_t>(row.duration);
@@ -200,7 +201,7 @@ void sort_lanes(std::vector<const LaneRow*>& rows) {
   auto place = [both](const LaneRow& row) {
     const bool compiled = row.side == "compiled";
     const bool behind = both && compiled && (row.kind == "call" || row.kind == "range");
-    return std::tuple(compiled, behind, row.ordinal);
+    return std::tuple(compiled, behind || row.kind == "rank", row.ordinal);
   };
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const LaneRow* a, const LaneRow* b) { return place(*a) < place(*b); });

@@ -35,7 +35,8 @@ struct TimelineLane {
     Call,
     Range,  // what a script does beside: data loading, optimizer steps
     Step,
-    Phase  // of compiling
+    Phase,  // of compiling
+    Rank    // of a merged session: the calls of a process, or how far processes are apart
   };
   Side side = Side::Eager;
   Kind kind = Kind::Thread;

@@ -180,6 +180,7 @@ class TimelinePainter {
     NodeFamily family = module ? NodeFamily::None : slice_family(data_, s);
     // An eager range without a node of its own only holds others.
     bool holder = lane.kind == TimelineLane::Kind::Call || lane.kind == TimelineLane::Kind::Step ||
+                  (lane.kind == TimelineLane::Kind::Rank && family == NodeFamily::None) ||
                   (lane.kind == TimelineLane::Kind::Range && !of_import(family)) ||
                   (!module && lane.side == TimelineLane::Side::Eager && !s.entity && !of_import(family));
     if (w < kLabelFrom) {
