@@ -39,6 +39,14 @@ def test_products_of_one_row(dtype, rows, columns, inner):
     check(lambda x, w, b: F.silu(F.linear(x, w, b)) + F.linear(x.tanh(), w), x.to(dtype), w.to(dtype), b.to(dtype))
 
 
+@pytest.mark.parametrize("dtype", DTYPES[:2], ids=str)
+@pytest.mark.parametrize("rows, columns, inner", [(2, 512, 2048), (4, 8192, 2048), (8, 4111, 264), (3, 40, 8), (16, 2048, 8192), (9, 33, 520)])
+def test_products_of_few_rows(dtype, rows, columns, inner):
+    x, w, v, b = (torch.randn(*s, device="cuda") for s in ((rows, inner), (columns, inner), (columns, inner), (columns,)))
+    args = (t.to(dtype) for t in (x, w / inner**0.5, v / inner**0.5, b))
+    check(lambda x, w, v, b: F.silu(F.linear(x, w, b)) * F.linear(x, v), *args)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_a_matrix_that_does_not_begin_at_a_multiple(dtype):
     x, w = torch.randn(1, 1023, device="cuda").to(dtype), torch.randn(64 * 1023 + 1, device="cuda").to(dtype)

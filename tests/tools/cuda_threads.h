@@ -182,8 +182,9 @@ T __shfl_sync(unsigned, T x, unsigned lane) {
 template <class Widen>
 void multiply_16_by_8(float (&sums)[4], const unsigned (&matrix)[4], const unsigned (&few)[2], Widen widen) {
   float a[16][16], b[8][16];
-  auto put = [&](float (&row)[16], unsigned at, unsigned pair) {
-    row[at] = widen(static_cast<unsigned short>(pair)), row[at + 1] = widen(static_cast<unsigned short>(pair >> 16));
+  auto put = [&](float(&row)[16], unsigned at, unsigned pair) {
+    row[at] = widen(static_cast<unsigned short>(pair)),
+    row[at + 1] = widen(static_cast<unsigned short>(pair >> 16));
   };
   for (unsigned lane = 0; lane < 32; ++lane) {
     const unsigned g = lane / 4, t = lane % 4 * 2;

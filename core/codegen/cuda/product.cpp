@@ -32,9 +32,9 @@ const ScheduledValue* product_of(const Schedule& s, const ScheduledValue& sum) {
   return product ? v : nullptr;
 }
 
-class Reader {
+class FewRowsReader {
  public:
-  explicit Reader(const Schedule& s) : s_(s) {}
+  explicit FewRowsReader(const Schedule& s) : s_(s) {}
 
   std::optional<FewRows> read() {
     const bool rows = s_.reduces && !s_.across && !s_.both_ways() && !s_.phases.empty() &&
@@ -106,7 +106,7 @@ class Reader {
 }  // namespace
 
 std::optional<FewRows> few_rows(const Schedule& schedule) {
-  return Reader(schedule).read();
+  return FewRowsReader(schedule).read();
 }
 
 LaunchShape few_rows_shape(const FewRows& product, const Gpu& gpu) {
