@@ -1,16 +1,16 @@
 #include "views/graph/scene.h"
 
-#include <QFontMetricsF>
 #include <algorithm>
 #include <map>
 
+#include "views/graph/boxes.h"
+#include "views/graph/cards.h"
 #include "views/graph/modules.h"
 #include "views/graph/operators.h"
 #include "views/graph/rows.h"
 #include "views/kit/session/sources.h"
 #include "views/kit/session/symbolic_types.h"
 #include "views/kit/text/numbers.h"
-#include "views/kit/text/shown.h"
 
 namespace vitrine::views {
 
@@ -18,19 +18,12 @@ using namespace session;
 
 namespace {
 
-constexpr size_t kMostPills = 6;
 constexpr double kNodeHeight = 40, kCardHeight = 44, kPillHeight = 24;
-constexpr double kLeastWidth = 120, kMostWidth = 240;
 constexpr size_t kMostInputs = 8;  // that stand in a row of their own
 constexpr int kMostName = 32;      // letters of a weight's name
 constexpr int kMostLanes = 8;      // at one input or output
 constexpr int kMostReaders = 4;    // of an input that stands beside them
-constexpr double kCompactHeight = 24, kCompactLeast = 214, kCompactMost = 284;
-
-struct KernelFacts {
-  const KernelRow* row = nullptr;
-  double ns = 0;
-};
+constexpr double kCompactHeight = 24;
 
 class SceneBuilder {
  public:
@@ -55,8 +48,8 @@ class SceneBuilder {
     add_outputs();
     add_edges();
     shorten_edges();
-    finish_modules();
-    size_boxes();
+    finish_cards();
+    size_boxes(out_, options_.compact);
     return std::move(out_);
   }
 
@@ -234,12 +227,7 @@ class SceneBuilder {
     out_.layout.nodes.push_back({0, node.kind == "op" ? height : kPillHeight, 0, group});
   }
 
-  // Of the kernel that computes it, "" when it is not known yet.
-  std::string label_of(const NodeRow& node) const {
-    if (!node.group_label.empty()) return node.group_label;
-    auto later = labels_.find(node.stable);
-    return later == labels_.end() ? std::string() : later->second;
-  }
+  std::string label_of(const NodeRow& node) const { return kernel_label(node, labels_); }
 
   // With the symbols of its first output's sizes.
   std::string shape_of(const NodeRow& node) const {
@@ -436,139 +424,17 @@ class SceneBuilder {
     return text.size() > kMostName ? QStringLiteral("…") + text.right(kMostName - 1) : text;
   }
 
-  void finish_modules() {
+  void finish_cards() {
+    CardTexts texts({nodes_, row_, held_, layers_, classes_, loose_, labels_, kernels_});
     std::set<kit::NodeFamily> present;
     for (SceneItem& it : out_.items) {
       if (it.kind == SceneItem::Kind::Node) present.insert(it.family);
       if (it.kind != SceneItem::Kind::Module) continue;
-      it.id = main_node(it);
-      name_card(it);
-      it.right = time_text(time_of(it));
+      texts.write(it);
       for (Id id : it.members) present.insert(kit::familyOf(row_[id]->family));
     }
     present.erase(kit::NodeFamily::None);
     out_.families.assign(present.begin(), present.end());
-  }
-
-  // What a click on a card is about: the node that does most of the work, else the first that is no view.
-  Id main_node(const SceneItem& it) {
-    const NodeRow* main = nullptr;
-    auto rank = [](const NodeRow& row) {
-      return std::pair(row.flops, kit::familyOf(row.family) != kit::NodeFamily::View);
-    };
-    for (Id id : it.members)
-      if (const NodeRow* row = row_[id]; row && (!main || rank(*row) > rank(*main))) main = row;
-    return main ? main->id : it.id;
-  }
-
-  // "layer 1–11", "BertLayer", "× 11, 60 nodes each".
-  void name_card(SceneItem& it) const {
-    const std::string path = it.path.substr(0, it.path.find(kRunMark));
-    const QString own = QString::fromStdString(path);
-    const auto known = classes_.find(path);
-    it.what = known == classes_.end() ? loose_.names.contains(path) ? loose_.names.at(path) : QString()
-                                      : known->second;
-    it.name = own.section('.', -1);
-    bool numbered = false;
-    const int first = it.name.toInt(&numbered);
-    if (numbered && own.contains('.')) it.name = own.section('.', -2, -2) + ' ' + it.name;
-    auto run = layers_.find(path);
-    const auto nodes = static_cast<int>(it.members.size());
-    if (run == layers_.end()) {
-      it.line = kit::countText(nodes, "node");
-      if (const int layers = layers_in(path); layers > 1) {
-        it.line = QStringLiteral("× %1, ").arg(layers) + it.line;
-        if (auto layer = classes_.find(path + ".0"); layer != classes_.end()) it.what = layer->second;
-      }
-      return;
-    }
-    const int layers = static_cast<int>(run->second.size());
-    it.name += QStringLiteral("–%1").arg(first + layers - 1);
-    it.line = QStringLiteral("× %1, %2 nodes each").arg(layers).arg(nodes / std::max(1, layers));
-  }
-
-  // How many children a module has when all of them are numbered and alike, else 0.
-  int layers_in(const std::string& path) const {
-    int out = 0;
-    const auto first = held_.find(path + ".0");
-    const auto kind = classes_.find(path + ".0");
-    if (first == held_.end()) return 0;
-    for (auto it = held_.lower_bound(path + "."); it != held_.end() && it->first.starts_with(path + ".");
-         ++it) {
-      const std::string child = it->first.substr(path.size() + 1);
-      if (child.find('.') != std::string::npos) continue;
-      const auto its = classes_.find(it->first);
-      const bool alike = (its == classes_.end()) == (kind == classes_.end()) &&
-                         (its == classes_.end() || its->second == kind->second);
-      if (child.find_first_not_of("0123456789") != std::string::npos || it->second != first->second || !alike)
-        return 0;
-      ++out;
-    }
-    return out;
-  }
-
-  // Of the kernels that belong to the card: those whose own work, not what was fused to it, stands in it.
-  double time_of(const SceneItem& it) {
-    if (labels_.empty()) return 0;
-    if (owner_.empty()) find_owners();
-    const std::set<Id> inside(it.members.begin(), it.members.end());
-    double ns = 0;
-    for (const auto& [label, nodes] : owner_)
-      if (std::all_of(nodes.begin(), nodes.end(), [&](Id id) { return inside.contains(id); }))
-        ns += kernels_[label].ns;
-    return ns;
-  }
-
-  // By kernel its nodes of the kernel's own family, of a fused product the product; or else all of them.
-  void find_owners() {
-    std::map<std::string, std::vector<Id>> all;
-    for (const NodeRow& node : nodes_) {
-      const std::string label = label_of(node);
-      if (node.kind != "op" || label.empty()) continue;
-      all[label].push_back(node.id);
-      const KernelRow* kernel = kernels_[label].row;
-      if (kernel && kernel->family == node.family) owner_[label].push_back(node.id);
-    }
-    for (const auto& [label, nodes] : all) owner_.try_emplace(label, nodes);
-  }
-
-  void size_boxes() {
-    const kit::Theme& t = kit::theme();
-    QFontMetricsF mono(t.mono(12)), small(t.mono(11));
-    QFontMetricsF ui(t.ui(11));
-    const auto width = [](const QFontMetricsF& font, const QString& text) {
-      return font.horizontalAdvance(kit::shownLine(text));
-    };
-    double widest = t.px(options_.compact ? kCompactLeast : kLeastWidth);
-    for (const SceneItem& it : out_.items) {
-      if (it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output) continue;
-      double top = t.px(34) + width(mono, it.name) + (it.what.isEmpty() ? 0 : t.px(8) + width(ui, it.what)),
-             second = t.px(34) + width(small, it.line);
-      if (!it.right.isEmpty()) second += t.px(14) + width(small, it.right);
-      if (options_.compact)
-        top += t.px(8) + width(ui, it.line) + t.px(18) + width(small, it.right), second = 0;
-      widest = std::max({widest, top + t.px(10), second + t.px(8)});
-    }
-    widest = std::min(widest, static_cast<double>(t.px(options_.compact ? kCompactMost : kMostWidth)));
-    for (size_t i = 0; i < out_.items.size(); ++i) {
-      SceneItem& it = out_.items[i];
-      kit::LayoutNode& box = out_.layout.nodes[i];
-      bool pill = it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output;
-      box.width =
-          pill ? std::clamp(width(mono, it.name) + t.px(34), double(t.px(64)), double(t.px(kMostWidth)))
-               : widest;
-      box.height = t.px(box.height);
-      if (it.pills.size() > kMostPills) {  // backward reads every weight: more than a node has room for
-        const size_t more = it.pills.size() - (kMostPills - 1);
-        it.pills.resize(kMostPills - 1);
-        it.pills.push_back({0, QStringLiteral("%1 more").arg(more), false});
-      }
-      for (const Pill& p : it.pills)
-        box.left_extra = std::max(box.left_extra, std::min(width(small, p.text), double(t.px(kMostWidth))) +
-                                                      t.px(p.saved ? 48 : 34));
-      // Pills stand 18 high, one above the other, at the node's left.
-      box.height = std::max(box.height, static_cast<double>(t.px(20)) * static_cast<double>(it.pills.size()));
-    }
   }
 
   const kit::SessionData& data_;
@@ -586,7 +452,6 @@ class SceneBuilder {
   std::map<std::string, std::set<std::string>> layers_;  // first of equal cards -> all of them
   std::map<std::string, QString> classes_;               // of modules
   std::unordered_map<int64_t, std::string> labels_;      // stable number -> kernel
-  std::map<std::string, std::vector<Id>> owner_;         // kernel -> nodes by which it belongs to a module
   std::map<std::string, int> group_of_, card_of_;
   std::map<std::string, KernelFacts> kernels_;
   std::map<std::pair<int64_t, int64_t>, const DecisionRow*> decisions_;  // by stable numbers
