@@ -281,8 +281,8 @@ void add_export(CLI::App& app, CommandLine& t) {
   c->add_option(
        "--to", t.exported.format,
        "html (the whole run as one page), fx (a folder: each ATen graph as Python), perfetto (a trace for "
-       "ui.perfetto.dev), dot, svg (by Graphviz), kernels (a folder of texts), debug-folder (a folder of "
-       "graphs, guards, breaks, verdicts and kernels, by compilation)")
+       "ui.perfetto.dev), dot, svg, pdf, png (by Graphviz), kernels (a folder of texts), debug-folder (a "
+       "folder of graphs, guards, breaks, verdicts and kernels, by compilation)")
       ->required();
   c->add_option("-o,--output", t.exported.output, "where to (default: NAME with the format's ending, here)");
   c->add_option("--compilation", t.exported.compilation, "only this one, such as 0/1");

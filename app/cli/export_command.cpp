@@ -80,7 +80,7 @@ std::optional<Error> export_trace(const Exporting& e) {
                     trace.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
-// ---- dot and svg: graphs, with a box around what is one kernel
+// ---- dot, svg, pdf and png: graphs, with a box around what is one kernel
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -146,14 +146,16 @@ std::optional<Error> export_dot(const Exporting& e) {
   return write_file(e.output, text.value());
 }
 
-std::optional<Error> export_svg(const Exporting& e) {
+// Of the format's name, which is also what Graphviz calls it.
+std::optional<Error> export_drawing(const Exporting& e) {
   auto text = dot_text(e);
   if (!text) return text.error();
   const std::string source = e.output + ".dot";
   if (auto error = write_file(source, text.value())) return error;
+  const std::string kind = "-T" + e.arguments.format;
   const pid_t child = fork();
   if (child == 0) {
-    execlp("dot", "dot", "-Tsvg", "-o", e.output.c_str(), source.c_str(), nullptr);
+    execlp("dot", "dot", kind.c_str(), "-o", e.output.c_str(), source.c_str(), nullptr);
     _exit(127);
   }
   int status = 0;
@@ -217,11 +219,13 @@ struct ExportFormat {
   const char *name, *ending;
   std::optional<Error> (*write)(const Exporting&);
 };
-constexpr std::array<ExportFormat, 7> kFormats = {{{"html", ".html", export_html},
+constexpr std::array<ExportFormat, 9> kFormats = {{{"html", ".html", export_html},
                                                    {"fx", ".fx", export_fx},
                                                    {"perfetto", ".trace.json", export_trace},
                                                    {"dot", ".dot", export_dot},
-                                                   {"svg", ".svg", export_svg},
+                                                   {"svg", ".svg", export_drawing},
+                                                   {"pdf", ".pdf", export_drawing},
+                                                   {"png", ".png", export_drawing},
                                                    {"kernels", ".kernels", export_kernels},
                                                    {"debug-folder", ".debug", export_debug_folder}}};
 

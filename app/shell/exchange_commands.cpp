@@ -28,6 +28,8 @@ constexpr ExportRow kExports[] = {
     {"export.kernels", "kernels", ".kernels", ""},
     {"export.dot", "dot", ".dot", "Graphs (*.dot)"},
     {"export.svg", "svg", ".svg", "Pictures (*.svg)"},
+    {"export.pdf", "pdf", ".pdf", "Documents (*.pdf)"},
+    {"export.png", "png", ".png", "Pictures (*.png)"},
 };
 
 }  // namespace

@@ -236,7 +236,7 @@ void MainWindow::refreshEnabled() {
   enable("file.compare", open);
   of_session_->setEnabled(open);
   for (const char* id : {"export.html", "export.perfetto", "export.fx", "export.kernels", "export.dot",
-                         "export.svg", "export.csv"})
+                         "export.svg", "export.pdf", "export.png", "export.csv"})
     enable(id, open);
   enable("file.share", open);
   enable("run.start", run_->canRun() && !run_->running());

@@ -23,6 +23,8 @@ constexpr CommandInfo kCommands[] = {
      "a trace that ui.perfetto.dev and Chrome read"},
     {"export.dot", "Graphs as DOT…", "File/Export", "", ""},
     {"export.svg", "Graphs as SVG…", "File/Export", "", "drawn by Graphviz"},
+    {"export.pdf", "Graphs as PDF…", "File/Export", "", "drawn by Graphviz"},
+    {"export.png", "Graphs as PNG…", "File/Export", "", "drawn by Graphviz"},
     {"export.csv", "Rows of this view as CSV…", "File/Export", "", "of tables, queries and lists"},
     {"", "-", "File", "", ""},
     {"file.close", "Close session", "File", "Ctrl+W", ""},

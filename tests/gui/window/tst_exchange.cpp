@@ -49,7 +49,7 @@ class TestExchange : public fixture::WindowTest {
         if (action->menu() && action->text() == "Export")
           for (QAction* each : action->menu()->actions())
             titles << each->text() + (each->isEnabled() ? "" : " off");
-    QCOMPARE(titles.size(), 7);
+    QCOMPARE(titles.size(), 9);
     QVERIFY(titles.filter(" off").isEmpty());
     const QString to = folder_.filePath("out." + format);
     window.exportTo(format, to);
