@@ -162,6 +162,7 @@ void add_show(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand("show", "Print a summary of a session, or one of its stages and tables");
   c->add_option("session", t.session, "session file")->required();
   c->add_option("stage", t.stage, "what to show (default: a summary, problems first)");
+  c->add_option("pair", t.show.pair, "of why: two nodes or kernels, such as gelu K3")->expected(0, 2);
   c->add_flag("--json", t.show.json, "rows as JSON");
   c->add_flag("--csv", t.show.csv, "rows as CSV, with a header");
   c->add_flag("--passes", t.show.passes, "every snapshot of a graph stage");

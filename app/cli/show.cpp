@@ -27,6 +27,7 @@ const std::vector<ShowRow>& show_table() {
       {"loops", "loop nests before fusion", show_graph},
       {"fused", "loop nests grouped into kernels", show_graph},
       {"decisions", "every considered fusion with its verdict", show_decisions},
+      {"why", "why A and B are not one kernel: why A B; alone: every pair that stays apart", show_why},
       {"memory", "buffers, lifetimes and reuse", show_memory},
       {"kernels", "generated C++ or CUDA C++; registers, spills and occupancy of a GPU's kernels",
        show_kernel_text},
@@ -127,6 +128,9 @@ Result<std::string> show(const session::Reader& s, const std::string& stage, con
     return Error{"--csv is of a table's rows.", "Leave out --json and --kernel.", ""};
   if (!options.kernel.empty() && asked != "kernels" && asked != "ir" && asked != "assembly")
     return Error{"The stage " + asked + " has no text of one kernel.", "kernels, ir and assembly have.", ""};
+  if (!options.pair.empty() && asked != "why")
+    return Error{"Two names are for the stage why.", "vitrine show SESSION why A B", ""};
+  if (auto error = unknown_pair(s, options)) return *error;
   std::vector<std::string> known;
   for (const ShowRow& row : show_table()) {
     if (row.name == asked && options.csv) {

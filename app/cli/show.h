@@ -13,13 +13,14 @@ namespace vitrine::cli {
 
 struct ShowOptions {
   bool json = false;
-  bool csv = false;         // what would be JSON's rows, as CSV
-  bool passes = false;      // every snapshot of a graph stage, not only its last
-  std::string compilation;  // label "0/1", or "" for all
-  std::string kernel;       // label "K3": its text alone; "" for all
-  std::string text;         // of the kernel: kernels | ir | assembly; "" = the stage says
-  size_t width = 0;         // columns of the terminal; 0: as wide as need be
-  bool wide = false;        // nothing is elided, folded or left out
+  bool csv = false;               // what would be JSON's rows, as CSV
+  bool passes = false;            // every snapshot of a graph stage, not only its last
+  std::string compilation;        // label "0/1", or "" for all
+  std::string kernel;             // label "K3": its text alone; "" for all
+  std::string text;               // of the kernel: kernels | ir | assembly; "" = the stage says
+  std::vector<std::string> pair;  // of why: two nodes or kernels; none: every pair that stays apart
+  size_t width = 0;               // columns of the terminal; 0: as wide as need be
+  bool wide = false;              // nothing is elided, folded or left out
 };
 
 struct ShowRow {

@@ -70,9 +70,14 @@ std::string show_graph(const Reader& s, const ShowOptions& options, std::string_
 }
 
 std::string show_decisions(const Reader& s, const ShowOptions& options, std::string_view) {
+  return decision_table(s, options, [](const DecisionRow&) { return true; });
+}
+
+std::string decision_table(const Reader& s, const ShowOptions& options,
+                           const std::function<bool(const DecisionRow&)>& wanted) {
   auto decisions = s.all<DecisionRow>("ORDER BY compilation, ordinal");
   EntityNames names(s);
-  std::erase_if(decisions, [&](const auto& d) { return !names.shown(d.compilation, options); });
+  std::erase_if(decisions, [&](const auto& d) { return !names.shown(d.compilation, options) || !wanted(d); });
   std::map<Id, FusionRates> rates;
   for (const DecisionRow& d : decisions)
     if (!rates.contains(d.compilation))

@@ -1,6 +1,8 @@
 // The printers behind show_table(), one a row; each gives text, or JSON rows when the options ask for it.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "app/cli/show.h"
@@ -15,6 +17,7 @@ VITRINE_SHOW(show_bytecode);        // show_source.cpp
 VITRINE_SHOW(show_steps);           // show_source.cpp
 VITRINE_SHOW(show_graph);           // show_graph.cpp
 VITRINE_SHOW(show_decisions);       // show_graph.cpp
+VITRINE_SHOW(show_why);             // show_why.cpp
 VITRINE_SHOW(show_kernel_text);     // show_kernels.cpp
 VITRINE_SHOW(show_remarks);         // show_kernels.cpp
 VITRINE_SHOW(show_choices);         // show_kernels.cpp
@@ -53,6 +56,12 @@ class EntityNames {
   std::unordered_map<Id, const session::CompilationRow*> by_id_;
   mutable std::unordered_map<Id, std::string> named_;  // of compilations
 };
+
+// The table of decisions, of those that are wanted.
+std::string decision_table(const session::Reader& session, const ShowOptions& options,
+                           const std::function<bool(const session::DecisionRow&)>& wanted);
+// Of why: a name that nothing has, or one name alone.
+std::optional<Error> unknown_pair(const session::Reader& session, const ShowOptions& options);
 
 // The message for a table without rows.
 std::string nothing(std::string_view what, std::string_view why);

@@ -239,6 +239,7 @@ void MainWindow::refreshEnabled() {
                          "export.svg", "export.pdf", "export.png", "export.csv"})
     enable(id, open);
   enable("file.share", open);
+  enable("fusion.why", open);
   enable("run.start", run_->canRun() && !run_->running());
   enable("run.numerics", run_->canRun() && !run_->running());
   enable("run.repeat", run_->canRepeat() && !run_->running());

@@ -12,6 +12,7 @@
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
 #include "core/base/runnable.h"
+#include "views/inspector/inspect_pair.h"
 #include "views/kit/keys.h"
 
 namespace vitrine::app {
@@ -189,6 +190,13 @@ void MainWindow::addOwnCommands() {
   actions_->on("view.pin", [this] {
     if (Dock* dock = docks_->dock("inspector")) dock->host()->view()->act("view.pin");
   });
+  actions_->on("fusion.why", [this] {
+    if (views::isPair(document_->selection())) return docks_->raise("inspector");
+    banner_->show(kit::Tone::Info, "Two nodes or kernels have to be selected.",
+                  "Click one and Ctrl+click the other: the Inspector says why they are not one kernel, or "
+                  "that they are.",
+                  {{"Dismiss", "edit.clear"}});
+  });
   // The timeline that is in sight, else the one of the dock.
   actions_->on("go.counterpart", [this] {
     ViewHost* timeline = host();
@@ -291,9 +299,16 @@ void MainWindow::showContextMenu() {
   auto* menu = new QMenu(this);
   menu->setAttribute(Qt::WA_DeleteOnClose);
   menu->setObjectName("context");
-  const QStringList thing{"go.open",          "go.open-other", "go.counterpart",
-                          "go.next-relative", "view.only",     "-",
-                          "edit.bookmark",    "edit.note",     "-"};
+  const QStringList thing{"go.open",
+                          "go.open-other",
+                          "go.counterpart",
+                          "go.next-relative",
+                          "view.only",
+                          "fusion.why",
+                          "-",
+                          "edit.bookmark",
+                          "edit.note",
+                          "-"};
   const QStringList view{"edit.copy",  "edit.copy-as", "edit.copy-picture", "edit.copy-python",
                          "export.csv", "edit.find",    "edit.all",          "-",
                          "view.fit",   "view.all"};

@@ -5,6 +5,7 @@
 #include <QScrollBar>
 #include <QVBoxLayout>
 
+#include "views/inspector/inspect_pair.h"
 #include "views/kit/painting/icons.h"
 #include "views/kit/painting/paint.h"
 #include "views/kit/text/shown.h"
@@ -183,20 +184,48 @@ void InspectorView::pin(bool on) {
 // Ids of another session are other things.
 void InspectorView::sessionChanged() {
   const std::string path = session() ? session()->path : std::string();
-  if (std::exchange(path_, path) != path && pinned_) return pin(false);
+  if (std::exchange(path_, path) != path) {
+    pair_of_.clear();
+    pair_ = {};
+    if (pinned_) return pin(false);
+  }
   refresh();
 }
 
 void InspectorView::selectionChanged(kit::ChangeMask mask) {
   const bool other =
       (mask & kit::ChangeFilm) && !selection().active;  // what is shown of the run follows the film
-  if (other || mask & (kit::ChangeActive | kit::ChangeRelatives)) refresh();
+  if (other || mask & (kit::ChangeActive | kit::ChangeRelatives | kit::ChangeSelected)) refresh();
   if (mask & kit::ChangeHover) sheet_->update();
 }
 
 void InspectorView::refresh() {
-  sheet_->set(session() ? inspect(*session(), subject()) : InspectorContent{}, &selection());
+  askPair();
+  sheet_->set(content(), &selection());
   fit();
+}
+
+// What of two selected things is known comes first: it was asked for.
+InspectorContent InspectorView::content() const {
+  if (!session()) return {};
+  InspectorContent out = inspect(*session(), subject());
+  if (!pair_.rows.empty()) out.sections.insert(out.sections.begin(), pair_);
+  return out;
+}
+
+void InspectorView::askPair() {
+  const std::vector<Id> of = session() && isPair(subject()) ? subject().selected : std::vector<Id>();
+  if (of == pair_of_) return;
+  pair_of_ = of;
+  pair_ = {};
+  if (of.empty()) return;
+  jobs()->run<InspectorSection>(
+      this, "pair", [data = session(), of](const kit::Cancel&) { return inspectPair(*data, of[0], of[1]); },
+      [this, of](const InspectorSection& found) {
+        if (of != pair_of_) return;
+        pair_ = found;
+        refresh();
+      });
 }
 
 void InspectorView::fit() {
@@ -213,7 +242,7 @@ void InspectorView::resizeEvent(QResizeEvent* event) {
 
 QString InspectorView::copy(kit::CopyAs) const {
   if (!session()) return {};
-  const InspectorContent content = inspect(*session(), subject());
+  const InspectorContent content = this->content();
   QStringList lines{content.title + " " + content.subtitle};
   for (const InspectorSection& section : content.sections) {
     lines << section.title;

@@ -58,12 +58,16 @@ class InspectorView : public kit::View {
 
  private:
   void refresh();
+  InspectorContent content() const;
+  void askPair();
   void fit();
   void pin(bool on);
   const kit::Selection& subject() const { return pinned_ ? *pinned_ : selection(); }
   std::string path_;                      // of the session shown
   std::optional<kit::Selection> pinned_;  // what it keeps to while other things are clicked
-  QPointer<QToolButton> pin_;             // the header that shows it owns it
+  std::vector<Id> pair_of_;               // the two selected things that `pair_` tells of
+  InspectorSection pair_;
+  QPointer<QToolButton> pin_;  // the header that shows it owns it
   QScrollArea* scroll_;
   InspectorSheet* sheet_;
 };

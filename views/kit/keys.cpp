@@ -71,6 +71,8 @@ constexpr CommandInfo kCommands[] = {
     {"view.all", "Show all", "View", "Shift+F", "", true},
     {"view.letters", "Linked colours", "View", "L", "of Python and its kernel", true},
     {"view.pin", "Pin Inspector", "View", "I", "it keeps what it shows", true},
+    {"fusion.why", "Why not one kernel?", "View", "",
+     "of the two selected nodes or kernels: Ctrl+click adds one"},
     {"", "-", "View", "", ""},
     {"theme.system", "System theme", "View/Theme", "", ""},
     {"theme.light", "Light theme", "View/Theme", "", ""},
