@@ -6,7 +6,7 @@ import torch
 import vitrine
 from vitrine import _engine
 from vitrine._tools import distances
-from vitrine._tools.numerics import graph_text
+from vitrine._tools.numerics import graph_text, walk
 from vitrine._tools.numerics import programs as numerics_programs
 from vitrine._tools.numerics.budget import Budget
 from vitrine._tools.numerics.programs import Judge, Program, chunks, watching
@@ -234,18 +234,18 @@ def test_values_are_compared_in_runs_that_fit_into_memory():
 def test_what_differs_next_to_zero_counts_in_no_units_in_the_last_place():
     x = torch.tensor([1.0, -0.5, 1e-9, 0.0, 1e-9])
     y = torch.tensor([1.0 + 2**-23, -0.5, -1e-9, 1e-12, 1e-9])
-    assert distances.largest_ulp(x, y) == 1
+    assert distances.last_places(x, y)[0] == 1
     assert distances.histogram(x, y, ULP_STEPS) == [2, 1] + [0] * 10
-    assert distances.largest_ulp(x[2:], y[2:]) > 1_000_000  # where all are small, they are what it is about
+    assert distances.last_places(x[2:], y[2:])[0] > 1_000_000  # where all are small, they are what it is about
 
 
 def test_distances_of_many_blocks_are_those_of_one(monkeypatch):
     x = torch.randn(1000)
     y = x * (1 + 1e-6 * torch.randn(1000))
     x[3], y[4], x[5], y[5] = float("nan"), float("inf"), float("inf"), float("inf")
-    whole = [distances.absolute(x, y), distances.largest_ulp(x, y), distances.histogram(x, y, ULP_STEPS), distances.errors(y[6:], x[6:].double())]
+    whole = [distances.absolute(x, y), distances.last_places(x, y)[0], distances.histogram(x, y, ULP_STEPS), distances.errors(y[6:], x[6:].double())]
     monkeypatch.setattr(distances, "BLOCK", 64)
-    parts = [distances.absolute(x, y), distances.largest_ulp(x, y), distances.histogram(x, y, ULP_STEPS), distances.errors(y[6:], x[6:].double())]
+    parts = [distances.absolute(x, y), distances.last_places(x, y)[0], distances.histogram(x, y, ULP_STEPS), distances.errors(y[6:], x[6:].double())]
     assert parts[1:3] == whole[1:3]
     assert parts[0] == pytest.approx(whole[0]) and parts[3] == pytest.approx(whole[3])
     assert whole[2][-1] == 2  # NaN and infinity on one side
@@ -314,6 +314,24 @@ def test_where_the_time_is_over_results_are_compared_and_the_rest_says_so(monkey
     late = [row for row in rows if row.get("skipped")]
     assert len(late) == len(rows) - 1 and "60 seconds were over" in late[0]["message"]
     assert not any(row.get("first") or row.get("makes") for row in rows)
+
+
+def test_parts_of_a_large_program_share_one_run_by_pytorch(monkeypatch):
+    (program,) = seen(torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Dropout(), torch.nn.LayerNorm(16)), torch.randn(4, 8))
+    whole = {row["name"]: row for row in numerics_rows(program)}
+    asked, ran = [], []
+    monkeypatch.setattr(numerics_programs.chunks, "__defaults__", (1,))
+    monkeypatch.setattr(numerics_programs, "MOST_HELD", 1)
+    eager, values = Program.eager, walk.Walk.values
+    monkeypatch.setattr(Program, "eager", lambda self, results, *more, **named: asked.extend(results) or eager(self, results, *more, **named))
+    monkeypatch.setattr(walk.Walk, "values", lambda self, wanted: ran.append((self.at, values(self, wanted))) or ran[-1][1])
+    parts = {row["name"]: row for row in numerics_rows(program)}
+    assert list(parts) == list(whole) and len(parts) > 3
+    assert set(asked) <= set(program.graph.returned())  # each of the others came from the walk
+    assert all(found for _, found in ran) and [at for at, _ in ran] != sorted({at for at, _ in ran})  # two walks, by eager and in float64
+    for name, row in parts.items():
+        assert (row["verdict"] == "unknown") == (whole[name]["verdict"] == "unknown"), row
+        assert row["eager_error"] == pytest.approx(whole[name]["eager_error"], rel=1e-3, abs=1e-12), row
 
 
 def test_parts_of_a_large_program_give_the_rows_of_a_small_one(monkeypatch):

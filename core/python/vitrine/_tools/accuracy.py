@@ -15,7 +15,7 @@ import dataclasses
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from vitrine._tools.distances import absolute, blocks, errors, largest_finite, largest_ulp
+from vitrine._tools.distances import absolute, blocks, errors, largest_finite, last_places
 from vitrine._tools.loading import DTYPES
 
 # rtol, atol by dtype: the defaults of torch.testing.assert_close.
@@ -118,24 +118,26 @@ def judge_by_draws(rows, doubtful: list[int], a, b, right, nudged) -> None:
                 doubtful.remove(i)
 
 
-def judge(found: dict, x: torch.Tensor, y: torch.Tensor, exact, rounding: float = 0.0) -> None:
+def judge(found: dict, x: torch.Tensor, y: torch.Tensor, exact, rounding: float = 0.0) -> list[tuple[float, float]] | None:
     """Turns `found` to close when y is as near to the float64 result as eager's x, or off by no more than `rounding`, relative
-    to its values; says both errors if that can be judged."""
+    to its values; says both errors if that can be judged. Gives both, as far as they were measured."""
     if not isinstance(exact, torch.Tensor) or exact.shape != x.shape or exact.dtype != WIDER[x.dtype]:
-        return
+        return None
     finite = torch.isfinite(x)
     if not finite.any() or not torch.equal(finite, torch.isfinite(y)) or not torch.equal(finite, torch.isfinite(exact)):
-        return
-    (eager, eager_mean), (ours, our_mean) = (errors(t, exact.detach()) for t in (x, y))
+        return None
+    both = [errors(t, exact.detach()) for t in (x, y)]
+    (eager, eager_mean), (ours, our_mean) = both
     exact = exact.detach()
     most = largest_finite(exact)
     if eager > JUDGES * most:
-        return
+        return both
     found["message"] += f"; from float64 eager is off by {eager:.2g}, compiled by {ours:.2g}"
     largest, mean = rounding * most, rounding * float(exact[finite].abs().square().mean().sqrt()) if rounding else 0.0
     if ours <= max(AS_NEAR * eager, largest) and our_mean <= max(AS_NEAR * eager_mean, mean):
         found["verdict"] = "close"
         found["message"] += ", as TF32 may be" if ours > AS_NEAR * eager or our_mean > AS_NEAR * eager_mean else ""
+    return both
 
 
 def converted(value, tensor, module):
@@ -182,7 +184,8 @@ def row(path, kind, ok, message="", exact=False, **numbers) -> dict:
     return {"output": path, "type": kind, "verdict": verdict, "message": message, **numbers}
 
 
-def compare_leaf(path: str, x, y) -> dict:
+def compare_leaf(path: str, x, y, ends: tuple[int, ...] = ()) -> dict:
+    """ends: of a histogram of units in the last place, which is measured along with the mean: "counts" and "mean_abs"."""
     if not isinstance(x, torch.Tensor) or not isinstance(y, torch.Tensor):
         same = type(x) is type(y) and (x is y or bool(x == y) or repr(x) == repr(y))
         return row(path, type(x).__name__, same, "" if same else f"{x!r} against {y!r}", exact=same)
@@ -192,10 +195,10 @@ def compare_leaf(path: str, x, y) -> dict:
             return row(path, kind, False, f"{what}: eager {getattr(x, what)}, compiled {getattr(y, what)}")
     if x.stride() != y.stride() and x.numel() > 1:
         return row(path, kind, False, f"strides: eager {x.stride()}, compiled {y.stride()}")
-    return compare_values(path, kind, x.detach(), y.detach())
+    return compare_values(path, kind, x.detach(), y.detach(), ends)
 
 
-def compare_values(path: str, kind: str, x: torch.Tensor, y: torch.Tensor) -> dict:
+def compare_values(path: str, kind: str, x: torch.Tensor, y: torch.Tensor, ends: tuple[int, ...] = ()) -> dict:
     if torch.equal(x, y) or x.numel() == 0:
         return row(path, kind, True, exact=True, count=x.numel())
     if x.dtype not in TOLERANCES:
@@ -204,6 +207,8 @@ def compare_values(path: str, kind: str, x: torch.Tensor, y: torch.Tensor) -> di
     if x.dtype in ROUNDINGS:
         atol = max(atol, ROUNDINGS[x.dtype] * torch.finfo(x.dtype).eps * largest_finite(x))
     mismatched = sum(int((~torch.isclose(b, a, rtol=rtol, atol=atol, equal_nan=True)).sum()) for a, b in blocks(x, y))
-    max_abs, _, max_rel = absolute(x, y)
+    max_abs, mean_abs, max_rel = absolute(x, y)
+    max_ulp, counts = last_places(x, y, ends)
     message = f"{mismatched} of {x.numel()} outside rtol {rtol}, atol {atol:.3g}" if mismatched else ""
-    return row(path, kind, not mismatched, message, count=x.numel(), mismatched=mismatched, max_abs=max_abs, max_rel=max_rel, max_ulp=largest_ulp(x, y))
+    more = dict(mean_abs=mean_abs, counts=counts) if ends else {}
+    return row(path, kind, not mismatched, message, count=x.numel(), mismatched=mismatched, max_abs=max_abs, max_rel=max_rel, max_ulp=max_ulp, **more)

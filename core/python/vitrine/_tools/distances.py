@@ -9,6 +9,7 @@ import torch
 BLOCK = 1 << 21  # elements
 NEAR_ZERO = 2.0**-10  # of the tensor's largest value
 _BITS = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32, torch.float64: torch.int64}
+HAS_PLACES = frozenset(_BITS)
 
 
 def blocks(*tensors):
@@ -70,16 +71,17 @@ def in_last_places(x: torch.Tensor, y: torch.Tensor):
         yield steps[counted], int((~same).sum())
 
 
-def largest_ulp(x: torch.Tensor, y: torch.Tensor) -> int:
-    """0 where there is none, too."""
-    return max((int(steps.max()) for steps, _ in in_last_places(x, y) if steps.numel()), default=0)
+def last_places(x: torch.Tensor, y: torch.Tensor, ends: tuple[int, ...] = ()) -> tuple[int, list[int]]:
+    """The largest distance in units in the last place, 0 where there is none, too. With `ends`, how many elements are up to
+    each of these distances, further, and finite on one side only; [] of a type that has no such units."""
+    largest, out = 0, None
+    for steps, one_sided in in_last_places(x, y):
+        largest = max(largest, int(steps.max()) if steps.numel() else 0)
+        if ends:
+            counts = torch.bincount(torch.bucketize(steps, torch.tensor(ends, device=steps.device)), minlength=len(ends) + 1).tolist()
+            out = [a + b for a, b in zip(out or [0] * (len(ends) + 2), [*counts, one_sided])]
+    return largest, out or []
 
 
 def histogram(x: torch.Tensor, y: torch.Tensor, ends: tuple[int, ...]) -> list[int]:
-    """How many elements are up to each of these distances in units in the last place, further, and finite on one side only;
-    [] of a type that has no such units."""
-    out = None
-    for steps, one_sided in in_last_places(x, y):
-        counts = torch.bincount(torch.bucketize(steps, torch.tensor(ends, device=steps.device)), minlength=len(ends) + 1).tolist()
-        out = [a + b for a, b in zip(out or [0] * (len(ends) + 2), [*counts, one_sided])]
-    return out or []
+    return last_places(x, y, ends)[1]

@@ -10,10 +10,11 @@ import torch
 
 from vitrine import _engine
 from vitrine._tools.accuracy import compare_leaf, judge, judge_by_draws, type_text, WIDER, TF32
-from vitrine._tools.distances import absolute, errors, histogram
+from vitrine._tools.distances import HAS_PLACES, absolute, errors, histogram
 from vitrine._tools.numerics import programs
 from vitrine._tools.numerics.budget import Budget
 from vitrine._tools.numerics.programs import Program, asking, bytes_of, chunks
+from vitrine._tools.numerics.walk import Walks
 
 # kUlpSteps of core/session/rows.h.
 ULP_STEPS = (0, 1, 2, 4, 8, 16, 64, 256, 4096, 65536)
@@ -41,26 +42,34 @@ def numerics_rows(program: Program, budget: Budget | None = None) -> list[dict]:
 
 
 def in_parts(program: Program, wanted: list[str], rows: dict[str, dict], budget: Budget) -> None:
-    """Of a large program: its results first, then what it holds in memory, last what was fused away, for which it is compiled
-    again. Parts are taken from all over the graph, so that what there is no time for is spread as well."""
+    """Of a large program: its results first, then in the graph's order what it holds in memory, last what was fused away, for
+    which it is compiled again. So what there is no time for is behind what was compared. Each of the two times the graph runs
+    once, by PyTorch and in float64, for all parts together."""
     graph, known = program.graph, set(wanted)
     results = dict.fromkeys(value for value in graph.returned() if value in known)
     others = [value for value in wanted if value not in results]
     fused: list[str] = []
-    for part in [*chunks(graph, list(results)), *spread(chunks(graph, others))]:
+    for part in chunks(graph, list(results)):
         if rows and budget.over():
             return
         rows.update(compared_part(program, part, fused))
         budget.tell(len(rows), len(wanted))
-    for part in spread(chunks(graph, fused)):
+    in_order(program, others, rows, budget, len(wanted), fused)
+    in_order(program, [value for value in wanted if value in set(fused)], rows, budget, len(wanted))
+
+
+def in_order(program: Program, values: list[str], rows: dict[str, dict], budget: Budget, count: int, fused: list[str] | None = None) -> None:
+    walks = Walks(program)
+    for part in chunks(program.graph, values):
         if budget.over():
             return
-        rows.update(compared_part(program, part))
-        budget.tell(len(rows), len(wanted))
+        rows.update(compared_part(program, part, fused, walks))
+        budget.tell(len(rows), count)
 
 
-def compared_part(program: Program, part: list[str], fused: list[str] | None = None) -> dict[str, dict]:
-    """By value. fused: where those go that the program does not hold in memory; None: they are compared, too."""
+def compared_part(program: Program, part: list[str], fused: list[str] | None = None, walks: Walks | None = None) -> dict[str, dict]:
+    """By value. fused: where those go that the program does not hold in memory; None: they are compared, too. walks: who gives
+    the values of eager and of float64; None: a run of its own does."""
     graph = program.graph
     held, steps = buffers(program, part)
     if fused is not None:
@@ -68,7 +77,8 @@ def compared_part(program: Program, part: list[str], fused: list[str] | None = N
         part = [value for value in part if value in held]
     if not part:
         return {}
-    eager, exact = program.eager(part), program.exact(part)
+    of = walks or program
+    eager, exact = of.eager(part), of.exact(part)
     if eager is None:
         why = f"it does not run through PyTorch operator by operator: {program.why}"
         return {value: unknown(graph, value, why) for value in part}
@@ -78,12 +88,6 @@ def compared_part(program: Program, part: list[str], fused: list[str] | None = N
         row.update(source="buffer" if value in held else "output" if value in again else "none", step=steps.get(value, ""))
     draw_again(program, part, found, eager, exact, [held.get(v, again.get(v)) for v in part])
     return dict(zip(part, found))
-
-
-def spread(parts: list) -> list:
-    """From all over: the first, that in the middle, those at the quarters."""
-    digits = max(1, (len(parts) - 1).bit_length())
-    return [parts[i] for i in sorted(range(len(parts)), key=lambda i: f"{i:0{digits}b}"[::-1])]
 
 
 def buffers(program: Program, wanted: list[str]) -> tuple[dict, dict]:
@@ -151,18 +155,18 @@ def compared(program: Program, value: str, eager, exact, ours) -> dict:
     if eager.shape != ours.shape or eager.dtype != ours.dtype:
         return {**row, "verdict": "differs", "message": f"eager gives {type_text(eager)}, compiled {type_text(ours)}"}
     restrided = torch.empty_strided(eager.shape, eager.stride(), dtype=eager.dtype, device=eager.device).copy_(ours) if ours.stride() != eager.stride() else ours
-    found = compare_leaf(value, eager, restrided)
+    found = compare_leaf(value, eager, restrided, ULP_STEPS)
+    measured = None
     doubtful = found["verdict"] == "differs"
     if doubtful and eager.dtype in WIDER:
-        judge(found, eager, restrided, exact, TF32 if eager.dtype == torch.float32 and program.rounds_to_tf32() else 0.0)
+        measured = judge(found, eager, restrided, exact, TF32 if eager.dtype == torch.float32 and program.rounds_to_tf32() else 0.0)
     elif doubtful and isinstance(exact, torch.Tensor) and exact.shape == eager.shape and not torch.equal(exact, eager):
         found["verdict"] = "close"  # float64 itself decides otherwise
     row.update(verdict=found["verdict"], message=found["message"], max_ulp=found.get("max_ulp", 0))
-    row.update(distances(eager, restrided))
+    row.update(distances(eager, restrided, found))
     if eager.dtype in WIDER and isinstance(exact, torch.Tensor) and exact.shape == eager.shape and exact.dtype == WIDER[eager.dtype] and torch.isfinite(exact).any():
-        for side, tensor in (("eager", eager), ("compiled", ours)):
-            found = errors(tensor, exact.detach())
-            row[f"{side}_error"], row[f"{side}_mean"] = (error if error == error else -1.0 for error in found)
+        for side, pair in zip(("eager", "compiled"), measured or [errors(tensor, exact.detach()) for tensor in (eager, ours)]):
+            row[f"{side}_error"], row[f"{side}_mean"] = (error if error == error else -1.0 for error in pair)
     return row
 
 
@@ -172,13 +176,17 @@ def not_finite(tensor, prefix: str) -> dict:
     return {prefix + "nan": int(tensor.isnan().sum()), prefix + "inf": int(tensor.isinf().sum())}
 
 
-def distances(eager, ours) -> dict:
-    """Largest and mean distance, and the histogram in units in the last place."""
+def distances(eager, ours, found: dict) -> dict:
+    """Largest and mean distance, and the histogram in units in the last place, as far as they were not measured already."""
     if eager.numel() == 0 or eager.dtype.is_complex:
         return {}
-    max_abs, mean_abs, _ = absolute(eager, ours)
+    if "counts" in found:
+        max_abs, mean_abs, counts = found["max_abs"], found["mean_abs"], found["counts"]
+    elif found["verdict"] == "equal":
+        max_abs, mean_abs, counts = 0.0, 0.0, [eager.numel(), *[0] * (len(ULP_STEPS) + 1)] if eager.dtype in HAS_PLACES else []
+    else:
+        (max_abs, mean_abs, _), counts = absolute(eager, ours), histogram(eager, ours, ULP_STEPS)
     out = {"max_abs": max_abs, "mean_abs": mean_abs}
-    counts = histogram(eager, ours, ULP_STEPS)
     return {**out, "histogram": ",".join(map(str, counts))} if counts else out
 
 
