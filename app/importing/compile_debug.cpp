@@ -79,7 +79,9 @@ Status import_compile_debug(const std::string& path, SessionBuilder& out) {
         known.segment, (number.empty() ? model : number + "/0") + (backward ? " backward" : ""));
     if (!backward) known.forward = &row;
     if (backward && known.forward) out.out().put(BackwardRow{known.forward->id, row.id, "all"});
-    if (!readable.nodes.empty()) out.graph(row.id, backward ? "backward" : "aten", "", readable);
+    // As ours: both halves are graphs of one compilation.
+    const Id of = backward && known.forward ? known.forward->id : row.id;
+    if (!readable.nodes.empty()) out.graph(of, backward ? "backward" : "aten", "", readable, row.id);
     if (const FxGraph last = read_fx(text_in(folder, "fx_graph_transformed.py"), "optimised");
         !last.nodes.empty())
       out.graph(row.id, "optimised", "", last);

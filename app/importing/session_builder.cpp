@@ -21,6 +21,31 @@ bool is_library(const std::string& path) {
          path.starts_with("<");
 }
 
+struct NamedWeight {
+  std::string kind, path;
+};
+// Dynamo names a module's tensor by its way: "L_self_modules_fc_parameters_weight_" is L['self'].fc.weight.
+NamedWeight parameter_of(const std::string& name) {
+  static constexpr std::pair<const char*, const char*> kKinds[] = {{"_parameters_", "parameter"},
+                                                                   {"_buffers_", "buffer"}};
+  if (!name.starts_with("L_")) return {};
+  for (const auto& [mark, kind] : kKinds) {
+    const size_t at = name.find(mark), modules = name.find("_modules_");
+    if (at == std::string::npos) continue;
+    const size_t root = std::min(modules, at);
+    std::string path = "L['" + name.substr(2, root - 2) + "']";
+    for (size_t from = modules < at ? modules + 9 : at; from < at;) {
+      const size_t end = std::min(name.find("_modules_", from), at);
+      path += "." + name.substr(from, end - from);
+      from = end == at ? at : end + 9;
+    }
+    std::string last = name.substr(at + std::string(mark).size());
+    while (last.ends_with('_')) last.pop_back();
+    return {kind, path + "." + last};
+  }
+  return {};
+}
+
 std::string cut(std::string text, size_t most = kMostText) {
   if (text.size() > most) text.resize(most);
   return text;
@@ -141,11 +166,11 @@ void SessionBuilder::stage(Id compilation, const char* name, int64_t count, doub
 }
 
 Id SessionBuilder::graph(Id compilation, const std::string& stage, const std::string& pass,
-                         const FxGraph& graph) {
+                         const FxGraph& graph, Id names) {
   GraphRow row{out_->next(Kind::Graph), compilation, stage, pass, "", snapshots_[compilation]++};
   row.text = out_->blob(graph.text);
   std::vector<Id> ids;
-  const std::string owner = std::to_string(compilation) + " ";
+  const std::string owner = std::to_string(names ? names : compilation) + " ";
   std::map<std::string, Id> fresh;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (graph.nodes[i].type.find("cuda") != std::string::npos) run.device = "cuda";
@@ -157,8 +182,10 @@ Id SessionBuilder::graph(Id compilation, const std::string& stage, const std::st
     out.stable =
         stables_.try_emplace(owner + node.name, static_cast<int64_t>(stables_.size()) + 1).first->second;
     out.name = node.name, out.kind = node.kind, out.op = node.kind == "op" ? node.op : "";
+    const auto [kind, path] = node.kind == "placeholder" ? parameter_of(node.name) : NamedWeight();
     out.family = node.kind == "op" ? family_of(node.op) : "";
     out.type = node.type, out.shape = shape_of(node.type), out.detail = node.detail;
+    if (!kind.empty()) out.kind = kind, out.detail = path;
     out.bytes = bytes_of(node.type);
     out.span = span(node.file, node.line, node.code);
     out_->put(out);

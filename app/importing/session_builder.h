@@ -32,7 +32,9 @@ class SessionBuilder {
   Id segment(const std::string& name, const std::string& path, int64_t line);  // of a frame of its own
   session::CompilationRow& compilation(Id segment, const std::string& label);
   session::CompilationRow* compilation_called(const std::string& label);
-  Id graph(Id compilation, const std::string& stage, const std::string& pass, const FxGraph& graph);
+  // names: the compilation in which later graphs have these nodes; 0: the graph's own.
+  Id graph(Id compilation, const std::string& stage, const std::string& pass, const FxGraph& graph,
+           Id names = 0);
   void code(Id compilation, const OutputCode& code, const std::string& text);
   void stage(Id compilation, const char* name, int64_t count, double ns, const std::string& note = {});
   Id code_of(Id segment) const;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "app/importing/input.h"
 #include "app/importing/session_builder.h"
@@ -55,6 +56,15 @@ std::string_view record_json(std::string_view line) {
   if (line.size() < 20 || std::string_view("VIWEC").find(line[0]) == std::string_view::npos) return {};
   const size_t at = line.find("] {");
   return at == std::string_view::npos || at > 400 ? std::string_view() : line.substr(at + 2);
+}
+
+// Of "n == 2" and of "tensor 'x' size mismatch at index 0. expected 8, actual 24": what was, and what came.
+std::pair<std::string, std::string> values_of(const std::string& failed) {
+  const size_t expected = failed.find("expected "), actual = failed.find(", actual ");
+  if (expected != std::string::npos && actual != std::string::npos && expected + 9 < actual)
+    return {failed.substr(expected + 9, actual - expected - 9), failed.substr(actual + 9)};
+  const size_t equals = failed.find(" == ");
+  return {equals == std::string::npos ? "–" : failed.substr(equals + 4), "–"};  // the log does not say
 }
 
 // One log into one session.
@@ -167,7 +177,7 @@ class TraceReader {
       out_.graph(c.row->id, stage, "", parsed);
       return;
     }
-    out_.graph(backward_of(c).id, stage, "", parsed);
+    out_.graph(c.row->id, stage, "", parsed, backward_of(c).id);  // as ours: both halves of one compilation
   }
 
   CompilationRow& backward_of(Compilation& c) {
@@ -294,9 +304,7 @@ class TraceReader {
         row.failed.resize(comment);
       while (row.failed.ends_with(' ')) row.failed.pop_back();
       row.failed = row.failed.substr(0, 2000);
-      const size_t equals = row.failed.find(" == ");
-      row.old_value = equals == std::string::npos ? "–" : row.failed.substr(equals + 4);
-      row.new_value = "–";  // the log does not say
+      std::tie(row.old_value, row.new_value) = values_of(row.failed);
       out_.out().put(row);
     }
   }

@@ -51,6 +51,28 @@ def test_a_structured_log_has_graphs_code_guards_breaks_and_recompilations(tmp_p
     assert "no measured calls" in asked(session, "SELECT text FROM messages")[0][0]
 
 
+def test_both_halves_are_graphs_of_one_compilation_and_weights_have_their_names(tmp_path):
+    session = imported(tmp_path, LOG)
+    (label,) = asked(session, "SELECT DISTINCT compilation FROM graphs WHERE stage = 'backward'")[0]
+    stages = {stage for (stage,) in asked(session, f"SELECT stage FROM graphs WHERE compilation = '{label}'")}
+    assert "backward" not in label and {"joint", "forward", "backward"} <= stages
+    with sqlite3.connect(session) as db:
+        linked = db.execute("SELECT count(*) FROM link JOIN node a ON a.id = origin JOIN node b ON b.id = derived JOIN graph g ON g.id = a.graph WHERE g.stage = 'backward'").fetchone()  # fmt: skip
+        weights = db.execute("SELECT detail, kind FROM node WHERE name LIKE 'L_self_modules%' LIMIT 1").fetchone()
+    assert linked[0] > 0  # Inductor's graph of backward comes from it
+    assert weights[1] == "parameter" and weights[0].startswith("L['self'].") and weights[0].endswith(("weight", "bias")), weights
+
+
+def test_values_that_a_failed_guard_names_are_told(tmp_path):
+    log = LOG.read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(log) if '"recompile_reasons"' in line)
+    log[at + 1] = '\t["0/0: tensor \'x\' size mismatch at index 0. expected 8, actual 24"]\n'
+    del log[at + 2 : next(i for i in range(at + 2, len(log)) if not log[i].startswith("\t"))]
+    changed = tmp_path / LOG.name
+    changed.write_text("".join(log))
+    assert ("8", "24") in asked(imported(tmp_path, changed), "SELECT old_value, new_value FROM recompilations")
+
+
 def test_its_folder_is_the_same_and_every_part_is_shown(tmp_path):
     folder = tmp_path / "trace"
     folder.mkdir()
