@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/session/compare/difference.h"
@@ -101,6 +102,30 @@ TEST_CASE("on a busy machine most calls must be apart, and equal texts are one k
   CHECK(count(compare_sessions(a, b), What::Kernel, Sign::Changed) == 1);
   b.busy = b.programs[0].busy = true;
   CHECK(count(compare_sessions(a, b), What::Kernel, Sign::Changed) == 0);
+}
+
+TEST_CASE("what another tool recorded has no times, so that nothing is won or lost by them") {
+  ComparedSession ours = session_of(true, 1e6), other = session_of(true, 1e6);
+  other.imported = other.programs[0].imported = true;
+  other.programs[0].key = "inner 0/0", other.programs[0].kernels.clear();
+  other.compiled_ns.clear();
+  ours.busy = true;
+  for (const SessionDifference& d : {compare_sessions(ours, other), compare_sessions(other, ours)}) {
+    for (const SessionChange& change : d.changes) CHECK(change.ns == 0);
+    CHECK(d.verdict.starts_with("Times cannot be compared: what was imported has no measured calls."));
+    CHECK(d.verdict.find("did other work") == std::string::npos);
+  }
+}
+
+TEST_CASE("ten thousand kernels are paired at once") {
+  ComparedSession a = session_of(true, 1e6);
+  a.programs[0].kernels.clear();
+  for (int i = 0; i < 10'000; ++i)
+    a.programs[0].kernels.push_back(
+        kernel("K" + std::to_string(i), "add", {"n" + std::to_string(i), "m" + std::to_string(i)}, 1e3));
+  ComparedSession b = a;
+  std::reverse(b.programs[0].kernels.begin(), b.programs[0].kernels.end());
+  CHECK(count(compare_sessions(a, b), What::Kernel, Sign::Removed) == 0);
 }
 
 TEST_CASE("labels, ids and lines may be others") {

@@ -44,7 +44,7 @@ MedianRange median_range(std::vector<double> values, bool busy) {
 // Of a script no call is repeated on purpose: the calls that found what was compiled, where all of a program
 // have some on both sides.
 TimeComparison compare_hits(const ProgramPairs& pairs) {
-  TimeComparison sum{.of = "the calls of what is compiled"};
+  TimeComparison sum{.of = "what is compiled"};
   double low_before = 0, high_before = 0, low_after = 0, high_after = 0;
   for (const auto& [a, b] : pairs.both) {
     const TimeComparison one = compare_times("", a->hits_ns, b->hits_ns, a->busy || b->busy);
@@ -101,6 +101,7 @@ SessionDifference compare_sessions(const ComparedSession& before, const Compared
   SessionDifference out;
   const ProgramPairs pairs = pair_programs(before, after);
   out.busy = before.busy || after.busy;
+  out.imported = before.imported || after.imported;
   compare_facts(before, after, out.changes);
   compare_capture(before, after, pairs, out.changes);
   for (const auto& [a, b] : pairs.both) {
@@ -109,8 +110,10 @@ SessionDifference compare_sessions(const ComparedSession& before, const Compared
     compare_fusion(*a, *b, out.changes);
     compare_kernels(*a, *b, out.changes);
   }
-  for (const ComparedProgram* p : pairs.removed) compare_kernels(*p, {.key = p->key}, out.changes);
-  for (const ComparedProgram* p : pairs.added) compare_kernels({.key = p->key}, *p, out.changes);
+  for (const ComparedProgram* p : pairs.removed)
+    compare_kernels(*p, {.key = p->key, .imported = after.imported}, out.changes);
+  for (const ComparedProgram* p : pairs.added)
+    compare_kernels({.key = p->key, .imported = before.imported}, *p, out.changes);
   std::stable_sort(out.changes.begin(), out.changes.end(),
                    [](const SessionChange& a, const SessionChange& b) {
                      return a.what != b.what ? a.what < b.what : std::abs(a.ns) > std::abs(b.ns);

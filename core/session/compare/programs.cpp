@@ -1,5 +1,8 @@
 // Graphs, fusion groups and kernels of a program that both sessions have.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
 
 #include "core/session/compare/parts.h"
 #include "core/session/speed_up.h"
@@ -90,7 +93,7 @@ void add_parted(const ComparedProgram& from, const ComparedProgram& to, Sign sig
   }
 }
 
-// The kernel of `p` that computes most of these operators; nullptr: none computes half of what either has.
+// Of two compilers, the kernel of `p` whose name tells most of the same; nullptr: none is alike.
 const ComparedKernel* likest(const ComparedKernel& k, const ComparedProgram& p,
                              const std::set<const ComparedKernel*>& taken) {
   const ComparedKernel* best = nullptr;
@@ -101,20 +104,40 @@ const ComparedKernel* likest(const ComparedKernel& k, const ComparedProgram& p,
   return best;
 }
 
-const ComparedKernel* counterpart(const ComparedKernel& k, const ComparedProgram& p,
-                                  const std::set<const ComparedKernel*>& taken) {
-  const ComparedKernel* best = nullptr;
-  size_t most = 0;
-  for (const ComparedKernel& other : p.kernels) {
-    if (taken.contains(&other)) continue;
-    size_t common = 0;
-    for (const std::string& key : k.nodes) common += other.nodes.contains(key);
-    if (2 * common > std::max(k.nodes.size(), other.nodes.size()) && common > most)
-      most = common, best = &other;
-    if (k.nodes.empty() && other.nodes.empty() && !best && k.name == other.name) best = &other;
+// The kernels of a program by what they compute: of ten thousand each would else be held against each.
+class KernelsByNode {
+ public:
+  explicit KernelsByNode(const ComparedProgram& p) {
+    for (const ComparedKernel& kernel : p.kernels) {
+      for (const std::string& key : kernel.nodes) by_node_[key].push_back(&kernel);
+      if (kernel.nodes.empty()) by_name_[kernel.name].push_back(&kernel);
+    }
   }
-  return best;
-}
+
+  // The one that computes most of the same, more than half of either; of what computes nothing that is known,
+  // the first of its name.
+  const ComparedKernel* counterpart(const ComparedKernel& k,
+                                    const std::set<const ComparedKernel*>& taken) const {
+    const auto named = by_name_.find(k.name);
+    if (k.nodes.empty() && named != by_name_.end())
+      for (const ComparedKernel* other : named->second)
+        if (!taken.contains(other)) return other;
+    std::map<const ComparedKernel*, size_t> common;  // by place, which is their order
+    for (const std::string& key : k.nodes)
+      if (const auto at = by_node_.find(key); at != by_node_.end())
+        for (const ComparedKernel* other : at->second)
+          if (!taken.contains(other)) ++common[other];
+    const ComparedKernel* best = nullptr;
+    size_t most = 0;
+    for (const auto& [other, count] : common)
+      if (2 * count > std::max(k.nodes.size(), other->nodes.size()) && count > most)
+        most = count, best = other;
+    return best;
+  }
+
+ private:
+  std::unordered_map<std::string, std::vector<const ComparedKernel*>> by_node_, by_name_;
+};
 
 bool apart(const ComparedKernel& a, const ComparedKernel& b) {
   if (std::min(a.calls, b.calls) < kFewestCalls || a.lower_ns <= 0 || b.lower_ns <= 0) return false;
@@ -178,22 +201,25 @@ void compare_fusion(const ComparedProgram& before, const ComparedProgram& after,
 }
 
 void compare_kernels(const ComparedProgram& before, const ComparedProgram& after, Changes& out) {
+  // What another tool recorded has no times: what stands on one side alone is then no gain and no loss.
+  const bool priced = !of_two_compilers(before, after);
   std::set<const ComparedKernel*> taken;
+  const KernelsByNode by_node(after);
   for (const ComparedKernel& a : before.kernels) {
     const ComparedKernel* b =
-        of_two_compilers(before, after) ? likest(a, after, taken) : counterpart(a, after, taken);
+        of_two_compilers(before, after) ? likest(a, after, taken) : by_node.counterpart(a, taken);
     if (b) {
       taken.insert(b);
       compare_kernel(after, a, *b, before.busy || after.busy, out);
     } else {
       out.push_back({What::Kernel, Sign::Removed, after.key, a.label + " " + a.name,
-                     a.ns > 0 ? time_text(a.ns) : "", "", "", -a.ns});
+                     a.ns > 0 ? time_text(a.ns) : "", "", "", priced ? -a.ns : 0});
     }
   }
   for (const ComparedKernel& b : after.kernels)
     if (!taken.contains(&b))
       out.push_back({What::Kernel, Sign::Added, after.key, b.label + " " + b.name, "",
-                     b.ns > 0 ? time_text(b.ns) : "", "", b.ns});
+                     b.ns > 0 ? time_text(b.ns) : "", "", priced ? b.ns : 0});
 }
 
 }  // namespace vitrine::session

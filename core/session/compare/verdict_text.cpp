@@ -85,6 +85,7 @@ const SessionChange* cause_of(const SessionDifference& d, bool slower) {
 
 std::string of_times(const SessionDifference& d) {
   const TimeComparison& t = d.call;
+  if (!t.known && d.imported) return "Times cannot be compared: what was imported has no measured calls.";
   if (!t.known) return "Times cannot be compared: one of the sessions has too few calls of one thing.";
   const std::string sure = d.busy ? "what most calls took" : "95 % interval";
   if (!t.differs) {
@@ -121,7 +122,8 @@ std::string verdict_text(const SessionDifference& d) {
   if (d.eager.known && d.eager.differs)
     out += " Eager itself is " + std::string(d.eager.low > 1 ? "slower" : "faster") + " there (" +
            factor(d.eager.ratio()) + "×): the machine was not the same, or not as free.";
-  if (d.busy) out += " The machine did other work meanwhile: record again where it is free, to be sure.";
+  if (d.busy && d.call.known)
+    out += " The machine did other work meanwhile: record again where it is free, to be sure.";
   if (d.changes.empty()) out += " What was compiled is the same.";
   return out;
 }
