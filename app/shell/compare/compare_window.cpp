@@ -113,7 +113,6 @@ void CompareWindow::build() {
   pages_->addWidget(pair("fused", Qt::Horizontal));
   auto* kernels = splitter(Qt::Vertical, pages_);
   kernels->addWidget(kernels_ = new kit::ItemView(kernels));
-  kernels_->setColumns(kernelPairColumns());
   kernels->addWidget(pair("kernels", Qt::Horizontal));
   kernels->setSizes({300, 500});
   pages_->addWidget(kernels);
@@ -194,10 +193,6 @@ void CompareWindow::show(const TwoSessionsPtr& comparison) {
     detail += QStringLiteral(" Compiling took %1 and %2.")
                   .arg(kit::timeText(static_cast<double>(d.compile_before_ns)),
                        kit::timeText(static_cast<double>(d.compile_after_ns)));
-  const kit::Tone tone = !d.call.differs      ? kit::Tone::Info
-                         : d.call.ratio() > 1 ? kit::Tone::Warn
-                                              : kit::Tone::Ok;
-  banner_->show(tone, QString::fromStdString(d.verdict), detail);
   const std::string stage = commonStage(*comparison);
   for (Pane* pane : panes_.mid(0, 2)) pane->show(stage);
   before_->show(comparison->before);
@@ -208,7 +203,17 @@ void CompareWindow::show(const TwoSessionsPtr& comparison) {
     film.compilation = at->second;
     after_->model().setFilm(film);
   }
+  const auto before = aloneBefore(*comparison, before_->compilation(), stage),
+             after = aloneAfter(*comparison, after_->compilation(), stage);
+  before_->model().setSelected(before);
+  after_->model().setSelected(after);
+  if (!before.empty() || !after.empty()) detail += QStringLiteral(" Outlined nodes stand on one side alone.");
+  const kit::Tone tone = !d.call.differs      ? kit::Tone::Info
+                         : d.call.ratio() > 1 ? kit::Tone::Warn
+                                              : kit::Tone::Ok;
+  banner_->show(tone, QString::fromStdString(d.verdict), detail);
   differences_->setItems(differenceItems(*comparison));
+  kernels_->setColumns(kernelPairColumns(*comparison));
   kernels_->setItems(kernelPairItems(*comparison));
 }
 

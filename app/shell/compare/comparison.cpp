@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <unordered_map>
 
 #include "core/session/compare/same_graph.h"
 #include "core/session/reader.h"
@@ -83,28 +85,67 @@ int64_t linesApart(const TwoSessions& c, Id before, Id after) {
   return static_cast<int64_t>(apart.size());
 }
 
+// Between two compilers: the kernel whose name tells most of the same.
+const KernelRow* likestKernel(const SessionData& d, Id compilation, const KernelRow& row,
+                              const std::set<Id>& taken) {
+  const KernelRow* best = nullptr;
+  double likest = kAlike;
+  for (const KernelRow& other : d.kernels.of(compilation)) {
+    if (taken.contains(other.id)) continue;
+    if (const double like = kernel_likeness(row.name, other.name); like > likest)
+      likest = like, best = &other;
+  }
+  return best;
+}
+
+// The kernels of a compilation by what they compute, and those of which that is not known by their name.
+struct KernelsByWork {
+  std::unordered_map<std::string, std::vector<const KernelRow*>> by_key, by_name;
+  KernelsByWork(const SessionData& d, Id compilation) {
+    const auto computed = computedBy(d, compilation);
+    for (const KernelRow& row : d.kernels.of(compilation)) {
+      const auto own = computed.find(row.label);
+      if (own == computed.end())
+        by_name[row.name].push_back(&row);
+      else
+        for (const std::string& key : own->second) by_key[key].push_back(&row);
+    }
+  }
+  // keys: of the other side's kernel; nullptr: not known.
+  const KernelRow* most(const std::set<std::string>* keys, const std::string& name,
+                        const std::set<Id>& taken) const {
+    if (!keys) {
+      if (const auto named = by_name.find(name); named != by_name.end())
+        for (const KernelRow* row : named->second)
+          if (!taken.contains(row->id)) return row;
+      return nullptr;
+    }
+    std::map<std::pair<int64_t, Id>, std::pair<size_t, const KernelRow*>> common;  // in their order
+    for (const std::string& key : *keys)
+      if (const auto at = by_key.find(key); at != by_key.end())
+        for (const KernelRow* row : at->second)
+          if (!taken.contains(row->id)) {
+            auto& [count, kernel] = common[{row->ordinal, row->id}];
+            ++count, kernel = row;
+          }
+    size_t best = 0;
+    const KernelRow* out = nullptr;
+    for (const auto& [place, each] : common)
+      if (each.first > best) std::tie(best, out) = each;
+    return out;
+  }
+};
+
 // The kernel that computes most of the same; of what computes nothing that is known, the one of its name.
 void pairKernels(TwoSessions& c, Id before, Id after) {
-  const auto ours = computedBy(*c.before, before), theirs = computedBy(*c.after, after);
+  const auto ours = computedBy(*c.before, before);
+  const KernelsByWork theirs(*c.after, after);
   const bool two = c.before->imported() != c.after->imported();  // by what their names tell
   std::set<Id> taken;
   for (const KernelRow& row : c.before->kernels.of(before)) {
     const auto own = ours.find(row.label);
-    const KernelRow* best = nullptr;
-    size_t most = 0;
-    double likest = kAlike;
-    for (const KernelRow& other : c.after->kernels.of(after)) {
-      if (taken.contains(other.id)) continue;
-      const auto its = theirs.find(other.label);
-      size_t common = 0;
-      if (own != ours.end() && its != theirs.end())
-        for (const std::string& key : own->second) common += its->second.contains(key);
-      if (const double like = two ? kernel_likeness(row.name, other.name) : 0; like > likest)
-        likest = like, best = &other;
-      if (two) continue;
-      const bool named = own == ours.end() && its == theirs.end() && row.name == other.name;
-      if (common > most || (named && !best)) most = common, best = &other;
-    }
+    const KernelRow* best = two ? likestKernel(*c.after, after, row, taken)
+                                : theirs.most(own == ours.end() ? nullptr : &own->second, row.name, taken);
     c.kernels.push_back({row.id, best ? best->id : 0, best ? linesApart(c, row.id, best->id) : 0});
     if (!best) continue;
     taken.insert(best->id);
@@ -114,6 +155,19 @@ void pairKernels(TwoSessions& c, Id before, Id after) {
     if (!taken.contains(other.id)) c.kernels.push_back({0, other.id, 0});
 }
 
+std::vector<Id> aloneIn(const SessionData& d, const std::unordered_map<Id, Id>& known, Id compilation,
+                        const std::string& stage) {
+  std::vector<Id> out;
+  size_t all = 0;
+  if (const GraphRow* graph = d.lastGraph(compilation, stage))
+    for (const NodeRow& node : d.nodes.of(graph->id)) {
+      if (node.kind != "op") continue;
+      ++all;
+      if (!known.contains(node.id)) out.push_back(node.id);
+    }
+  return 2 * out.size() > all ? std::vector<Id>() : out;
+}
+
 Result<ComparedSession> comparedOf(const std::string& path) {
   auto reader = Reader::open(path);
   if (!reader) return reader.error();
@@ -121,6 +175,14 @@ Result<ComparedSession> comparedOf(const std::string& path) {
 }
 
 }  // namespace
+
+std::vector<Id> aloneBefore(const TwoSessions& c, Id compilation, const std::string& stage) {
+  return aloneIn(*c.before, c.to_after, compilation, stage);
+}
+
+std::vector<Id> aloneAfter(const TwoSessions& c, Id compilation, const std::string& stage) {
+  return aloneIn(*c.after, c.to_before, compilation, stage);
+}
 
 Result<TwoSessionsPtr> compareFiles(const std::string& before, const std::string& after) {
   auto out = std::make_shared<TwoSessions>();

@@ -36,7 +36,11 @@ Result<TwoSessionsPtr> compareFiles(const std::string& before, const std::string
 std::vector<kit::Item> differenceItems(const TwoSessions& comparison);
 std::vector<kit::Item> kernelPairItems(const TwoSessions& comparison);
 std::vector<kit::Column> differenceColumns();
-std::vector<kit::Column> kernelPairColumns();
+std::vector<kit::Column> kernelPairColumns(const TwoSessions& comparison);
+
+// The operators of a stage's graph that the other side has no counterpart of; none where hardly any has one.
+std::vector<Id> aloneBefore(const TwoSessions& comparison, Id compilation, const std::string& stage);
+std::vector<Id> aloneAfter(const TwoSessions& comparison, Id compilation, const std::string& stage);
 
 // The things that a row of either table is about: before and after, 0 = none.
 std::pair<Id, Id> thingsOf(const TwoSessions& comparison, Id row);

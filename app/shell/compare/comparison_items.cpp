@@ -67,6 +67,12 @@ Cell timeCell(double ns, const kit::MeasureUnit& unit) {
 
 }  // namespace
 
+// "Graph breaks" of "graph break".
+static QString plural(QString kind) {
+  kind[0] = kind[0].toUpper();
+  return kind + (kind.endsWith('y') ? QString() : QStringLiteral("s"));
+}
+
 std::vector<kit::Column> differenceColumns() {
   return {{"what differs", 300, false, false, true}, {"a call", 84, true}};
 }
@@ -76,8 +82,8 @@ std::vector<Item> differenceItems(const TwoSessions& c) {
   for (size_t i = 0; i < c.difference.changes.size(); ++i) {
     const SessionChange& change = c.difference.changes[i];
     const QString kind = s(std::string(word_of(change.what)));
-    if (out.empty() || !out.back().cells[0].text.startsWith(kind)) {
-      Item group{handle(c.difference.changes.size() + c.kernels.size() + i), {{kind}, {QString()}}};
+    if (out.empty() || out.back().cells[0].text != plural(kind)) {
+      Item group{handle(c.difference.changes.size() + c.kernels.size() + i), {{plural(kind)}, {QString()}}};
       group.heading = group.open = true;
       out.push_back(std::move(group));
     }
@@ -95,18 +101,46 @@ std::vector<Item> differenceItems(const TwoSessions& c) {
   return out;
 }
 
-std::vector<kit::Column> kernelPairColumns() {
+namespace {
+
+// One unit for both sides, by the longest.
+kit::MeasureUnit pairUnit(const TwoSessions& c) {
+  kit::Extent times;
+  for (const KernelPair& pair : c.kernels) {
+    times.add(timeOf(*c.before, pair.before));
+    times.add(timeOf(*c.after, pair.after));
+  }
+  return kit::timeUnit(times);
+}
+
+// What became of the kernel's text; a call has none.
+Cell textCell(const KernelRow* a, const KernelRow* b, int64_t lines) {
+  const bool none = a && b && !a->source.row && !b->source.row;
+  Cell out{!a      ? QStringLiteral("new")
+           : !b    ? QStringLiteral("gone")
+           : none  ? kit::unknown()
+           : lines ? kit::countText(lines, "line differs", "lines differ")
+                   : QStringLiteral("the same")};
+  out.quiet = a && b && !lines;
+  out.tone = !a ? Tone::Ok : !b ? Tone::Err : lines ? Tone::Info : Tone::None;
+  return out;
+}
+
+}  // namespace
+
+std::vector<kit::Column> kernelPairColumns(const TwoSessions& c) {
+  const QString unit = pairUnit(c).name;
   return {{"before", 190, false, true, true},
           {"after", 190, false, true, true},
           {"space", 130, false, true},
-          {"before, µs", 84, true},
-          {"after, µs", 84, true},
+          {"before, " + unit, 84, true},
+          {"after, " + unit, 84, true},
           {"ratio", 64, true},
           {"text", 120}};
 }
 
 std::vector<Item> kernelPairItems(const TwoSessions& c) {
-  const kit::MeasureUnit unit{QStringLiteral("µs"), 1e3, 1, kit::timeText};
+  const kit::MeasureUnit unit = pairUnit(c);
   std::vector<Item> out;
   for (size_t i = 0; i < c.kernels.size(); ++i) {
     const KernelPair& pair = c.kernels[i];
@@ -119,14 +153,14 @@ std::vector<Item> kernelPairItems(const TwoSessions& c) {
     const KernelRow& shown = b ? *b : *a;
     Cell ratio{was > 0 && is > 0 ? kit::ratioText(is / was) : kit::unknown()};
     ratio.sort = was > 0 ? is / was : 0.0;
-    Cell text{!a           ? QStringLiteral("new")
-              : !b         ? QStringLiteral("gone")
-              : pair.lines ? kit::countText(pair.lines, "line differs", "lines differ")
-                           : QStringLiteral("the same")};
-    text.quiet = a && b && !pair.lines;
-    text.tone = !a ? Tone::Ok : !b ? Tone::Err : pair.lines ? Tone::Info : Tone::None;
     out.push_back({handle(c.difference.changes.size() + i),
-                   {before, after, {s(shown.space)}, timeCell(was, unit), timeCell(is, unit), ratio, text}});
+                   {before,
+                    after,
+                    {s(shown.space)},
+                    timeCell(was, unit),
+                    timeCell(is, unit),
+                    ratio,
+                    textCell(a, b, pair.lines)}});
   }
   return out;
 }

@@ -43,7 +43,7 @@ class TestCompare : public QObject {
     const app::TwoSessions& c = *window.comparison();
     QCOMPARE(window.banner()->text(), QString::fromStdString(c.difference.verdict));
     const QString rows = lines(*window.differences());
-    QVERIFY2(rows.contains("graph, "), qPrintable(rows));
+    QVERIFY2(rows.contains("Graphs, "), qPrintable(rows));
     QVERIFY2(rows.contains("operators: "), qPrintable(rows));
     QVERIFY(window.windowTitle().startsWith("a.vitrine → longer.vitrine"));
   }
