@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 #include <type_traits>
-#include <unordered_map>
 #include <vector>
 
+#include "core/base/ordered_texts.h"
 #include "core/session/borders.h"
 #include "core/session/sql.h"
 
@@ -21,7 +21,7 @@ class RowReading {
     Row row;
     Row::each(row, [&](const char* name, auto& field) {
       using Field = std::decay_t<decltype(field)>;
-      Column column{name, has(name), {}, {}};
+      Column column{name, has(name), {}, {}, {}};
       if constexpr (std::is_same_v<Field, double>)
         column.border = real_border(Row::table);
       else if constexpr (std::is_same_v<Field, BlobRef>)
@@ -62,6 +62,7 @@ class RowReading {
     bool there;
     Border border;
     SharedText last;
+    TextOrder order = {};
   };
 
   // Leaves the default where the value is none for the column. NULL is the default of every column but an id.
@@ -93,7 +94,7 @@ class RowReading {
     if (text.empty()) return true;
     if (text != column.last) {  // neighbouring rows have the same text more often than not
       bool added = false;
-      column.last = texts_.of(text, added);
+      column.last = texts_.of(text, added, column.order);
       if (added) text_bytes_ += kShared + static_cast<int64_t>(text.size());
     }
     field = column.last;
@@ -115,7 +116,7 @@ class RowReading {
   static constexpr int64_t kShared = 96;  // what a text costs that many rows have, beside its characters
 
   std::vector<Column> columns_;
-  SharedTexts texts_;
+  OrderedTexts texts_;
   int64_t text_bytes_ = 0;
   std::string names_, damage_;
 };

@@ -10,7 +10,7 @@
 
 #include "core/base/closest.h"
 #include "core/base/last_words.h"
-#include "core/base/shared_text.h"
+#include "core/base/ordered_texts.h"
 #include "core/base/visible.h"
 #include "core/base/whole.h"
 #include "core/base/words.h"
@@ -62,8 +62,8 @@ TEST_CASE("what was meant is the nearest name, if one is near") {
   CHECK(vitrine::did_you_mean("guard", known) == " Did you mean \"guards\"?");
 }
 
+using vitrine::OrderedTexts;
 using vitrine::SharedText;
-using vitrine::SharedTexts;
 
 TEST_CASE("a shared text reads and compares as a string does") {
   const SharedText text("aten.mm"), none;
@@ -83,13 +83,33 @@ TEST_CASE("a shared text reads and compares as a string does") {
 }
 
 TEST_CASE("texts of the same characters are one") {
-  SharedTexts texts;
+  OrderedTexts texts;
+  vitrine::TextOrder order;
   bool added = false;
-  const SharedText first = texts.of("f32[8,128,768], one that is too long for its place", added);
+  const SharedText first = texts.of("f32[8,128,768], one that is too long for its place", added, order);
   CHECK(added);
-  const SharedText second = texts.of(std::string(first), added);
+  const SharedText second = texts.of(std::string(first), added, order);
   CHECK(!added);
   CHECK(first.data() == second.data());
+}
+
+TEST_CASE("texts are found in any order, by several columns at once") {
+  OrderedTexts texts;
+  vitrine::TextOrder one, other;
+  std::map<std::string, const char*> places;
+  bool added = false;
+  for (int turn = 0; turn < 3; ++turn)
+    for (int i = 0; i < 5000; ++i) {  // the second turn as the first, the third another way round
+      const std::string text = "text " + std::to_string(turn == 2 ? 4999 - i : i);
+      const SharedText got = texts.of(text, added, one);
+      CHECK(added == (turn == 0));
+      CHECK(got == text);
+      const char*& place = places[text];
+      CHECK((!place || place == got.data()));
+      place = got.data();
+      CHECK(texts.of("text " + std::to_string(i / 2), added, other) == "text " + std::to_string(i / 2));
+      CHECK_FALSE(added);
+    }
 }
 
 TEST_CASE("a shared text outlives the one that made it, on any thread") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/sources.h"
@@ -44,6 +45,12 @@ QString counted(int64_t n, const char* what) {
 // One unit for the times that stand below each other: launches of a run, guards of a compilation.
 struct Units {
   kit::MeasureUnit calls, kernels, compile;
+  std::unordered_map<Id, std::vector<const LaunchRow*>> launches;  // by kernel
+  const std::vector<const LaunchRow*>& launchesOf(Id kernel) const {
+    static const std::vector<const LaunchRow*> none;
+    const auto found = launches.find(kernel);
+    return found == launches.end() ? none : found->second;
+  }
 };
 
 double launched(const SessionData& d, Id compilation) {
@@ -76,7 +83,9 @@ Units unitsOf(const SessionData& d, const RunRow& run) {
         addKernels(d, each.id, kernels);
       }
   }
-  return {kit::timeTextUnit(calls), kit::timeTextUnit(kernels), kit::timeTextUnit(compile)};
+  Units out{kit::timeTextUnit(calls), kit::timeTextUnit(kernels), kit::timeTextUnit(compile), {}};
+  for (const LaunchRow& launch : d.launches) out.launches[launch.kernel].push_back(&launch);
+  return out;
 }
 
 // What the time of launches is, that are added: the numbers of a frame, a compilation and a kernel are not of
@@ -88,29 +97,26 @@ QString addedText(const SessionData& d, Id compilation) {
 }
 
 // How far the calls of a kernel scatter. Halves of several launches do not add up.
-QString spreadText(const SessionData& d, const KernelRow& row) {
-  const LaunchRow* only = nullptr;
-  for (const LaunchRow& launch : d.launches.of(row.compilation)) {
-    if (launch.kernel != row.id) continue;
-    if (only) return addedText(d, row.compilation);
-    only = &launch;
-  }
+QString spreadText(const SessionData& d, const KernelRow& row,
+                   const std::vector<const LaunchRow*>& launches) {
+  if (launches.size() > 1) return addedText(d, row.compilation);
+  const LaunchRow* only = launches.empty() ? nullptr : launches.front();
   const QString half = only ? kit::middleHalf(only->lower_ns, only->upper_ns, only->calls) : QString();
   return half.isEmpty() ? addedText(d, row.compilation)
                         : QStringLiteral("half of %1 calls: %2").arg(only->calls).arg(half);
 }
 
 Item kernelItem(const SessionData& d, const KernelRow& row, const Units& units) {
+  const std::vector<const LaunchRow*>& launches = units.launchesOf(row.id);
   double ns = 0;
-  for (const LaunchRow& launch : d.launches.of(row.compilation))
-    if (launch.kernel == row.id) ns += launch.median_ns;
+  for (const LaunchRow* launch : launches) ns += launch->median_ns;
   Item item;
   item.id = row.id;
   Cell name = word(s(row.label + " " + row.name), "kernel");
   name.family = kit::familyOf(row.family);
   name.mono = true;
   item.cells = {name, number(ns > 0 ? units.kernels.text(ns) : kit::unknown())};
-  if (ns > 0) item.cells[1].tooltip = spreadText(d, row);
+  if (ns > 0) item.cells[1].tooltip = spreadText(d, row, launches);
   return item;
 }
 
@@ -130,7 +136,9 @@ Item compilationItem(const SessionData& d, const CompilationRow& row, const Unit
   const QString about = row.status != "ok"      ? ", " + s(row.status).replace('_', ' ')
                         : timed || d.imported() ? QString()
                                                 : ", " + counted(callsOf(d, row), "call");
-  Cell name = word("compile " + s(row.label) + about, "graph", row.status != "ok");
+  // "0/0 backward" is long enough without the word that its icon says.
+  const QString label = s(row.label), kind = label.contains(' ') ? QString() : QStringLiteral("compile ");
+  Cell name = word(kind + label + about, "graph", row.status != "ok");
   if (row.status == "failed") name.tone = Tone::Err;
   // Its frame's number is of compiling: what a call takes says so.
   item.cells = {name, number(timed ? QStringLiteral("a call ") + units.calls.text(total) : QString())};
@@ -176,7 +184,7 @@ Item guardsItem(const SessionData& d, Id compilation) {
     each.id = guard.id;
     each.cells = {word(kit::sourceText(d, guard.compilation, guard.source), "guard", true),
                   number(guard.cost_ns > 0 ? unit.text(guard.cost_ns) : QString())};
-    item.children.push_back(each);
+    item.children.push_back(std::move(each));
   }
   return item;
 }
@@ -244,7 +252,7 @@ Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
     part.cells = {word(QStringLiteral("segment %1, pc %2").arg(segment.ordinal).arg(segment.pc), "segment"),
                   number(QString())};
     addCompilations(d, segment, units, part);
-    item.children.push_back(part);
+    item.children.push_back(std::move(part));
     addBreaks(d, segment, item);
   }
   return item;

@@ -31,8 +31,17 @@ Id RunsView::canShow(Id id) const {
   return tree_->items()->indexOf(id).isValid() ? id : 0;
 }
 
+// A long run has tens of thousands of kernels and guards: a job puts them into words.
 void RunsView::sessionChanged() {
-  tree_->setItems(session() ? runItems(*session()) : std::vector<kit::Item>());
+  using Items = std::vector<kit::Item>;
+  if (!session()) return tree_->setItems({});
+  jobs()->run<Items>(
+      this, "runs", [data = session()](const kit::Cancel&) { return runItems(*data); },
+      [this, data = session()](Items items) {
+        if (data != session()) return;
+        tree_->setItems(std::move(items));
+        if (canShow(selection().active)) tree_->reveal(selection().active);
+      });
 }
 
 void RunsView::selectionChanged(kit::ChangeMask mask) {

@@ -2,6 +2,7 @@
 
 #include <QFileInfo>
 #include <algorithm>
+#include <utility>
 
 #include "core/session/abandoned.h"
 #include "core/session/notes.h"
@@ -166,7 +167,7 @@ void Document::wantStage(const std::string& stage) {
 
 void Document::replace(kit::SessionPtr session) {
   const bool same = session && session_ && session->path == session_->path;
-  session_ = std::move(session);
+  const kit::SessionPtr before = std::exchange(session_, std::move(session));
   if (!same) {
     history_.clear();
     at_ = -1;
@@ -178,6 +179,10 @@ void Document::replace(kit::SessionPtr session) {
   frames_of_ = 0;
   refreshFilm();
   Q_EMIT sessionChanged(session_);
+  // Freeing the rows of a large session takes as long as a frame or five: whoever drops it last is a job.
+  if (before)
+    jobs_->run<bool>(
+        this, "release", [before](const kit::Cancel&) { return before != nullptr; }, [](bool) {});
 }
 
 void Document::refreshFilm() {

@@ -27,6 +27,19 @@ class TestRuns : public QObject {
     QVERIFY(m->cell(m->index(0, 0))->below.contains("cpu"));
   }
 
+  // What is written beside a number is short: which half it is must be legible.
+  void aBackwardCompilationIsNamedByItsLabel() {
+    const std::string path = loaded_->folder.filePath("training.vitrine").toStdString();
+    fixture::writeTraining(path);
+    auto training = kit::SessionData::load(path);
+    QVERIFY(training);
+    Rig<RunsView> rig(training.value(), "", {320, 700});
+    const QStringList lines = tree(rig)->items()->lines();
+    QVERIFY2(!lines.filter("compile 0/0").isEmpty() && !lines.filter("0/0 backward").isEmpty(),
+             qPrintable(lines.join('\n')));
+    QVERIFY2(lines.filter("compile 0/0 backward").isEmpty(), qPrintable(lines.join('\n')));
+  }
+
   void aRunSaysHowMuchFasterItWas() {
     Rig<RunsView> rig(session(), "", {320, 700});
     const QStringList lines = tree(rig)->items()->lines();
