@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/session/stages.h"
 #include "views/kit/painting/theme.h"
@@ -70,16 +71,19 @@ class Search {
     const auto* last = d_.lastGraph(graph.compilation, graph.stage);
     if (!last || last->id != graph.id) return;
     const int bonus = graph.stage == stage_ ? 9 : graph.stage == "optimised" ? 5 : 3;
-    for (const auto& node : d_.nodes.of(graph.id))
-      if (node.kind != "output") add(node.id, bonus, scoreOf(node.name), &graph);
+    for (const auto& node : d_.nodes.of(graph.id)) {
+      const int score = node.kind != "output" ? scoreOf(node.name) : 0;
+      if (!score) continue;
+      add(node.id, bonus, score, &graph);
+      matched_.insert(node.id);
+    }
   }
   // A pair is found by either of its names, and by both as it is written.
   void addDecisions() {
     const bool whole = text_.contains(QChar(0x2192));
-    for (const auto& row : d_.decisions) {
-      const auto *a = d_.nodes.find(row.a), *b = d_.nodes.find(row.b);
-      if (whole || (a && scoreOf(a->name)) || (b && scoreOf(b->name))) add(row.id, 1);
-    }
+    if (!whole && matched_.empty()) return;
+    for (const auto& row : d_.decisions)
+      if (whole || matched_.contains(row.a) || matched_.contains(row.b)) add(row.id, 1);
   }
   void addGuard(const session::GuardRow& row) {
     // The same source in the same words, unless it stands for a value on the stack of its segment.
@@ -152,6 +156,7 @@ class Search {
   std::string stage_;
   std::unordered_map<std::string, int> scores_;
   std::unordered_map<const char*, int> shared_;  // by where a shared text stands
+  std::unordered_set<Id> matched_;               // nodes
   std::vector<EntityMatch> matches_;
 };
 
