@@ -81,6 +81,17 @@ class TestTables : public QObject {
       }
   }
 
+  // Eager's time of the operators stands beside that of the launch which does their work.
+  void whatBecameWhatHasBothSides() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kBecameTable);
+    QStringList titles;
+    for (const kit::Column& column : rig.view.items()->items()->columns()) titles << column.title;
+    QVERIFY2(titles.size() == 6 && titles[4].startsWith("eager, ") && titles[5].startsWith("gain, "),
+             qPrintable(titles.join(" | ")));
+    const QString gelu = rig.view.items()->items()->lines().filter("K2 add_gelu").value(0);
+    QVERIFY2(gelu.section(" | ", 5).startsWith(QChar(0x2212)), qPrintable(gelu));  // it became shorter
+  }
+
   // In a narrow pane short texts stay whole, long ones share what is left, and no number leaves the pane.
   void aNarrowTableCutsTextsFairlyAndNoNumbers() {
     const std::vector<kit::ColumnNeed> needs = {
@@ -88,6 +99,9 @@ class TestTables : public QObject {
     QCOMPARE(kit::sharedWidths(needs, 500, 44), std::vector<int>({60, 155, 155, 50, 80}));
     QCOMPARE(kit::sharedWidths(needs, 230, 44), std::vector<int>({44, 44, 44, 50, 80}));
     QCOMPARE(kit::sharedWidths(needs, 750, 44), std::vector<int>({60, 400, 160, 50, 80}));
+    // A name that is cut to nothing is worth a scroll bar.
+    QCOMPARE(kit::sharedWidths({{170, 150, true, 112}, {190, 160, true}, {64, 50}}, 150, 44),
+             std::vector<int>({112, 50, 50}));
 
     Rig<TableView> rig(session(), "", {480, 300}, views::kBreaksTable);
     rig.film(gatedFilm(ids().recompiled));

@@ -32,7 +32,7 @@ std::vector<int> sharedWidths(const std::vector<ColumnNeed>& columns, int availa
   std::vector<int> widths;
   int left = available, wished = 0;
   for (const ColumnNeed& column : columns) {
-    widths.push_back(column.text ? std::min(column.need, limit) : column.need);
+    widths.push_back(column.text ? std::min(column.need, std::max(limit, column.least)) : column.need);
     left -= widths.back();
     wished += std::max(0, column.wish - widths.back());
   }

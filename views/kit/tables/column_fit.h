@@ -9,6 +9,7 @@ struct ColumnNeed {
   int wish = 0;       // what it has where there is room
   int need = 0;       // for its longest text, its bar and its title
   bool text = false;  // may be cut; a number may not
+  int least = 0;      // of a name: cut shorter it says nothing
 };
 
 // One width a column. Numbers have what they need; texts share what is left so that short ones stay whole and

@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kGlyphLetters = 3;  // what a glyph takes before a text
 constexpr int kLeastBar = 84;        // of a column with a bar and its number
 constexpr int kClearText = 200;      // a stretching column that cuts texts below this width is too narrow
+constexpr int kLeastName = 112;      // a name that stretches is less useful than a scroll bar below this
 constexpr int kLeastText = 76;       // and no text column is less than this
 constexpr size_t kFewColumns = 4;    // a list of less keeps its numbers together
 bool hasGlyph(const Cell& cell) {
@@ -81,7 +82,10 @@ ItemView::ItemView(QWidget* parent) : QTreeView(parent) {
   setHeader(new ItemHeader(this));
   header()->setSectionsMovable(false);
   header()->setStretchLastSection(false);
-  connect(header(), &QHeaderView::sortIndicatorChanged, this, [this] { spanDetails(); });
+  connect(header(), &QHeaderView::sortIndicatorChanged, this, [this] {
+    fitColumns();  // the title beside the arrow needs room
+    spanDetails();
+  });
 }
 
 void ItemView::setColumns(std::vector<Column> columns) {
@@ -115,8 +119,10 @@ void ItemView::setItems(std::vector<Item> items) {
   setRootIsDecorated(tree);
   longest_.assign(model_.columns().size(), 0);
   bar_numbers_.assign(model_.columns().size(), 0);
+  has_details_ = false;
   std::function<void(const std::vector<Item>&)> measure = [&](const std::vector<Item>& all) {
     for (const Item& item : all) {
+      has_details_ |= !item.detail.isEmpty();
       for (size_t c = 0; c < item.cells.size() && c < longest_.size(); ++c)
         if (!item.cells[c].histogram.empty())
           continue;  // drawn, as wide as there is room
@@ -146,6 +152,7 @@ void ItemView::restoreOpen(const QModelIndex& parent, const std::vector<Id>& ope
 }
 
 void ItemView::spanDetails(const QModelIndex& parent) {
+  if (!has_details_) return;  // else every row of a long tree is asked
   for (int row = 0; row < filter_.rowCount(parent); ++row) {
     const QModelIndex index = filter_.index(row, 0, parent);
     if (index.data(DetailRole).isValid()) setFirstColumnSpanned(row, parent, true);
@@ -391,7 +398,10 @@ ColumnNeed ItemView::leastOf(size_t column, int wish) const {
   const int title = textWidth(theme().ui(11), of.title) + theme().px(18) + arrow;
   const int bar =
       of.bar ? std::max(theme().px(kLeastBar), numberRoom(static_cast<int>(column)) + theme().px(40)) : 0;
-  return {wish, std::max({needOf(column), title, bar}), !of.number && !of.bar && !of.whole};
+  const bool text = !of.number && !of.bar && !of.whole;
+  const int depth = column == 0 && rootIsDecorated() ? 2 * indentation() : 0;
+  return {wish, std::max({needOf(column), title, bar}), text,
+          text && of.stretch ? theme().px(kLeastName) + depth : 0};
 }
 
 // Fixed widths first; the stretching columns share what is left, by their width. What they do not need goes

@@ -88,6 +88,7 @@ class ItemView : public QTreeView {
   std::tuple<Id, const void*, int> ticks_of_{};  // active, relatives, height
   std::vector<double> ticks_;
   std::vector<size_t> longest_;      // by column: characters of its longest text, bars apart
+  bool has_details_ = false;         // any row has some below it
   std::vector<size_t> bar_numbers_;  // by column: characters of the longest number beside a bar
 };
 
