@@ -1,10 +1,12 @@
 // Launches, buffers, and what became of each eager operator.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/session/launches.h"
 #include "core/session/sized_memory.h"
 #include "views/kit/session/became.h"
+#include "views/kit/session/eager_points.h"
 #include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
@@ -157,15 +159,29 @@ QString memory_subtitle(const TableScope& s) {
 
 // --- what became what: ATen nodes by the launch that runs them ---
 
-std::vector<Column> became_columns(const TableScope& s) {
-  return {{"launch", 200, false, true},
-          {"operators of the ATen graph", 320, false, true, true},
-          {"operators", 72, true},
-          {unit_title("time", launch_time_unit(s)), 84, true}};
+// What eager took for the operators, where both sides of a model's call were profiled: a script's calls are
+// no pairs.
+std::unordered_map<Id, double> eager_side(const TableScope& s) {
+  const RunRow* run = s.data.runs.find(s.data.runOf(s.compilation));
+  return run && run->eager_ns > 0 && run->compiled_ns > 0 ? eager_times(s.data, run->id)
+                                                          : std::unordered_map<Id, double>();
+}
+
+// What the operators took in eager, and by how much the launches are shorter.
+void add_eager(const BecameGroup& group, const std::unordered_map<Id, double>& eager, double ns,
+               const MeasureUnit& unit, Item& item) {
+  double was = 0;
+  for (Id id : group.nodes)
+    if (const auto time = eager.find(id); time != eager.end()) was += time->second;
+  const double gain = ns - was;
+  Cell cell{was > 0 ? signedText(unit.format(std::abs(gain)), gain) : unknown(), gain};
+  cell.tone = was <= 0 ? Tone::None : gain < 0 ? Tone::Ok : Tone::Warn;
+  item.cells.push_back(number(was, unit));
+  item.cells.push_back(cell);
 }
 
 // One row a group: what the waterfall of the speed-up adds up, too. The launches of a group stand below it.
-std::vector<Item> became_rows(const TableScope& s) {
+std::vector<Item> became_rows(const TableScope& s, const std::unordered_map<Id, double>& eager) {
   std::vector<Item> out;
   const MeasureUnit unit = launch_time_unit(s);
   auto launch_item = [&](Id id, const Cell& operators, const Cell& count, double ns) {
@@ -187,12 +203,27 @@ std::vector<Item> became_rows(const TableScope& s) {
     for (Id id : group.launches) ns += time_of(id);
     Item item = launch_item(group.launches.front(), {names.join(QStringLiteral(", "))},
                             number(static_cast<int64_t>(group.nodes.size())), ns);
+    if (!eager.empty()) add_eager(group, eager, ns, unit, item);
     if (group.launches.size() > 1) {
       item.cells[0].text += QStringLiteral(" +%1").arg(group.launches.size() - 1);
       for (Id id : group.launches) item.children.push_back(launch_item(id, {}, {}, time_of(id)));
     }
     out.push_back(std::move(item));
   }
+  return out;
+}
+
+TableContent became_content(const TableScope& s) {
+  const auto eager = eager_side(s);
+  TableContent out{{{"launch", 200, false, true},
+                    {"operators of the ATen graph", 320, false, true, true},
+                    {"operators", 72, true},
+                    {unit_title("time", launch_time_unit(s)), 84, true}},
+                   {}};
+  if (!eager.empty())
+    out.columns.insert(out.columns.end(), {{unit_title("eager", launch_time_unit(s)), 84, true},
+                                           {unit_title("gain", launch_time_unit(s)), 84, true}});
+  out.rows = became_rows(s, eager);
   return out;
 }
 
@@ -231,12 +262,13 @@ const TableSpec kMemoryTable{.id = "memory",
                              .count = buffer_count};
 const TableSpec kBecameTable{.id = "became",
                              .title = "What became what",
-                             .columns = became_columns,
-                             .rows = became_rows,
+                             .columns = nullptr,
+                             .rows = nullptr,
                              .subtitle = became_subtitle,
                              .empty = "No launches: this compilation has none.",
                              .sort = 3,
                              .stage = "launch",
-                             .count = launch_count};
+                             .count = launch_count,
+                             .content = became_content};
 
 }  // namespace vitrine::views

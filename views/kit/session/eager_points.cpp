@@ -12,7 +12,19 @@ using namespace session;
 
 namespace {
 
-// Of the device's lanes where there are some, else of the thread's: ns by node.
+// What an operator reads and writes.
+std::unordered_map<Id, double> bytes_of(const SessionData& data, Id graph) {
+  std::unordered_map<Id, double> out;
+  std::unordered_map<Id, std::set<std::pair<Id, int64_t>>> read;
+  for (const EdgeRow& edge : data.edges.of(graph))
+    if (read[edge.dst].insert({edge.src, edge.bytes}).second)
+      out[edge.dst] += static_cast<double>(edge.bytes);
+  for (const NodeRow& node : data.nodes.of(graph)) out[node.id] += static_cast<double>(node.bytes);
+  return out;
+}
+
+}  // namespace
+
 std::unordered_map<Id, double> eager_times(const SessionData& data, Id run) {
   std::unordered_map<Id, double> out;
   const auto lanes = data.lanes.of(run);
@@ -28,19 +40,6 @@ std::unordered_map<Id, double> eager_times(const SessionData& data, Id run) {
   }
   return out;
 }
-
-// What an operator reads and writes.
-std::unordered_map<Id, double> bytes_of(const SessionData& data, Id graph) {
-  std::unordered_map<Id, double> out;
-  std::unordered_map<Id, std::set<std::pair<Id, int64_t>>> read;
-  for (const EdgeRow& edge : data.edges.of(graph))
-    if (read[edge.dst].insert({edge.src, edge.bytes}).second)
-      out[edge.dst] += static_cast<double>(edge.bytes);
-  for (const NodeRow& node : data.nodes.of(graph)) out[node.id] += static_cast<double>(node.bytes);
-  return out;
-}
-
-}  // namespace
 
 std::vector<EagerPoint> eager_points(const SessionData& data, Id compilation) {
   std::vector<EagerPoint> out;
