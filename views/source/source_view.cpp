@@ -73,9 +73,25 @@ Id SourceView::wantedFile() const {
   if (nearest) return nearest;
   if (const SpanRow* span = running(); span && !selection().active) return span->file;
   if (const SpanRow* span = raised()) return span->file;
-  if (const CodeRow* code = session()->codes.find(shownCode())) return code->file;
-  for (const FileRow& file : session()->files)
-    if (file.user) return file.id;
+  const CodeRow* code = session()->codes.find(shownCode());
+  const FileRow* file = code ? session()->files.find(code->file) : nullptr;
+  if (file && file->user) return file->id;
+  if (const Id caller = callingFile()) return caller;
+  if (file && file->text.row) return file->id;
+  for (const FileRow& each : session()->files)
+    if (each.user && each.text.row) return each.id;
+  return file ? file->id : 0;
+}
+
+// Of a library's function that was compiled: the user's file that the first of its operators came from.
+Id SourceView::callingFile() const {
+  const GraphRow* graph = session()->lastGraph(compilation(), "captured");
+  if (!graph) return 0;
+  for (const NodeRow& node : session()->nodes.of(graph->id)) {
+    const SpanRow* span = session()->spans.find(node.kind == "op" ? nearestSpan(*session(), node.id) : 0);
+    const FileRow* file = span ? session()->files.find(span->file) : nullptr;
+    if (file && file->user && file->text.row) return file->id;
+  }
   return 0;
 }
 
@@ -110,7 +126,8 @@ void SourceView::sessionChanged() {
   shown_of_ = nullptr;
   const Id wanted = wantedFile();
   const FileRow* file = session() ? session()->files.find(wanted) : nullptr;
-  if (!file) {
+  without_text_ = file && !file->text.row ? wanted : 0;
+  if (!file || without_text_) {
     file_ = 0;
     pane_->setText({});
     pane_->hide();
@@ -253,14 +270,20 @@ void SourceView::resizeEvent(QResizeEvent*) {
   pane_->setGeometry(rect());
 }
 
+QString SourceView::whyEmpty() const {
+  if (!session()) return QStringLiteral("Your Python stands here.");
+  if (without_text_)
+    return QStringLiteral("No source: of %1 the session has no text.")
+        .arg(session()->fileName(without_text_));
+  return QStringLiteral("No source: this run recorded no file of yours. ") +
+         whyMissing(*session(), compilation(), "source");
+}
+
 void SourceView::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.fillRect(rect(), t.bg1);
-  paintEmpty(painter, rect(),
-             session() ? QStringLiteral("No source: this run recorded no file of yours. ") +
-                             whyMissing(*session(), compilation(), "source")
-                       : QStringLiteral("Your Python stands here."));
+  paintEmpty(painter, rect(), whyEmpty());
 }
 
 }  // namespace vitrine::views

@@ -35,6 +35,8 @@ class SourceView : public kit::View {
 
  private:
   Id wantedFile() const;
+  Id callingFile() const;
+  QString whyEmpty() const;
   Id shownCode() const;  // the function whose source stands there without an active thing
   void showFile(Id file, kit::Text text);
   void revealLetters();
@@ -46,6 +48,7 @@ class SourceView : public kit::View {
 
   kit::CodePane* pane_;
   Id file_ = 0;
+  Id without_text_ = 0;  // the file that would be shown
   // shownCode() of that session and compilation.
   mutable const void* shown_of_ = nullptr;
   mutable Id shown_compilation_ = 0, shown_code_ = 0;

@@ -4,6 +4,7 @@
 #include <QToolTip>
 #include <set>
 
+#include "core/session/writer.h"
 #include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
@@ -152,6 +153,47 @@ class TestSource : public QObject {
     Rig<SourceView> rig(session(), "source", {700, 500});
     QCOMPARE(rig.view.find("F.gelu"), 1);
     QCOMPARE(rig.view.find("no line says this"), 0);
+  }
+
+  // A library's module that the user's script calls: its file is none of theirs, the script is.
+  void ofALibrarysModuleTheCallingFileIsShown_data() {
+    QTest::addColumn<bool>("script");
+    QTest::newRow("a script calls it") << true;
+    QTest::newRow("the record has no text") << false;
+  }
+  void ofALibrarysModuleTheCallingFileIsShown() {
+    QFETCH(bool, script);
+    const std::string path =
+        loaded_->folder.filePath(script ? "called.vitrine" : "bare.vitrine").toStdString();
+    auto made = session::Writer::create(path);
+    QVERIFY(made);
+    session::Writer& w = *made.value();
+    const Id run = w.next(Kind::Run), library = w.next(Kind::File), own = w.next(Kind::File),
+             code = w.next(Kind::Code), frame = w.next(Kind::Frame), segment = w.next(Kind::Segment),
+             compilation = w.next(Kind::Compilation), graph = w.next(Kind::Graph), span = w.next(Kind::Span);
+    w.put(session::RunRow{run, "script.py", "script", "", "cpu", "default", "finished"});
+    w.put(session::FileRow{library, "/lib/container.py", "",
+                           script ? w.blob("def forward(self):\n    pass\n") : session::BlobRef()});
+    w.put(session::FileRow{own, "/home/user/script.py", "",
+                           script ? w.blob("model(x)\n") : session::BlobRef(), script ? 1 : 0});
+    w.put(session::CodeRow{code, library, "Sequential.forward", 1, 2});
+    w.put(session::FrameRow{frame, run, code, "captured", ""});
+    w.put(session::SegmentRow{segment, frame});
+    session::CompilationRow row{compilation, segment};
+    row.label = "0/0", row.status = "ok";
+    w.put(row);
+    w.put(session::SpanRow{span, own, 1, 0, 1, 8});
+    w.put(session::GraphRow{graph, compilation, "captured"});
+    session::NodeRow node;
+    node.id = w.next(Kind::Node), node.graph = graph, node.name = "linear", node.kind = "op",
+    node.span = span;
+    w.put(node);
+    w.finish("finished");
+    auto read = kit::SessionData::load(path);
+    QVERIFY(read);
+    Rig<SourceView> rig(read.value(), "source", {500, 200});
+    QTRY_COMPARE(rig.view.title(), script ? QStringLiteral("script.py") : QStringLiteral("Source"));
+    QCOMPARE(rig.view.pane()->isVisible(), script);
   }
 
   void withoutASessionNoTextIsShown() {
