@@ -59,7 +59,7 @@ std::vector<InspectorRow> timesRows(const SessionData& d, const RunRow& run) {
       {"eager", kit::timeText(run.eager_ns), kit::middleHalf(times.eager.plain)},
       {"compiled", kit::timeText(run.compiled_ns), kit::middleHalf(times.compiled.plain)}};
   if (up.calls > 1)
-    out.push_back({"calls", QStringLiteral("%1 a side").arg(up.calls), "beside: half of them"});
+    out.push_back({"calls", QStringLiteral("%1 a side").arg(up.calls), "half of them beside"});
   if (const std::string doubt = times.doubt(TimesOf::Calls); !doubt.empty())
     out.push_back({"", s(doubt), "", "warning", Tone::Warn, 0, true});
   return out;
@@ -165,7 +165,8 @@ InspectorSection kernelsOf(const SessionData& d, Id compilation) {
   for (const KernelRow& row : d.kernels.of(compilation)) rows.push_back(&row);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const KernelRow* a, const KernelRow* b) { return a->bytes > b->bytes; });
-  InspectorSection out{"Kernels by traffic", {}};
+  const bool known = !rows.empty() && rows.front()->bytes > 0;
+  InspectorSection out{known ? "Kernels by traffic" : "Kernels", {}};
   for (const KernelRow* row : rows) {
     if (out.rows.size() == kMostKernels) break;
     out.rows.push_back({"", d.label(row->id),

@@ -8,7 +8,7 @@ using namespace session;
 
 bool KernelView::canEdit() const {
   const KernelRow* k = session() && stage() == "kernels" ? session()->kernels.find(kernel_) : nullptr;
-  return k && edits() && k->kind == "generated" && k->source.row;
+  return k && edits() && !session()->imported() && k->kind == "generated" && k->source.row;
 }
 
 const KernelEdit* KernelView::edit() const {

@@ -290,8 +290,7 @@ QString KernelView::whyEmpty() const {
         .arg(QString::fromStdString(k->label + " " + k->name));
   if (const GpuKernelRow* g = gpu(); g && !g->note.empty())
     return QStringLiteral("There is %1").arg(QString::fromStdString(g->note));
-  return QStringLiteral("This run did not record the %1 of %2.")
-      .arg(title(), QString::fromStdString(k->label));
+  return QStringLiteral("%1 of %2 was not recorded.").arg(title(), QString::fromStdString(k->label));
 }
 
 void KernelView::paintEvent(QPaintEvent*) {

@@ -139,9 +139,10 @@ Cell half_cell(const TableScope& s, const KernelRow& kernel) {
 }
 
 Cell compile_cell(const KernelRow& k, const MeasureUnit& unit) {
-  Cell out{k.kind != "generated" ? unknown()
-           : k.cached            ? QStringLiteral("cached")
-                                 : unit.format(static_cast<double>(k.compile_ns)),
+  const bool told = k.kind == "generated" && (k.compile_ns > 0 || k.cached);
+  Cell out{!told      ? unknown()
+           : k.cached ? QStringLiteral("cached")
+                      : unit.format(static_cast<double>(k.compile_ns)),
            static_cast<double>(k.compile_ns)};
   if (!k.error.empty()) {
     out.text = QStringLiteral("failed");

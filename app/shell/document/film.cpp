@@ -62,12 +62,12 @@ std::vector<FilmFrame> compilations(const SessionData& d, Id compilation) {
   if (!segment) return out;
   for (const auto& part : d.segments.of(segment->frame))
     for (const auto& row : d.compilations.of(part.id)) {
-      QString sentence =
-          QStringLiteral("%1, ends with %2").arg(kit::countText(row.calls, "call"), s(row.end));
+      QString sentence = QStringLiteral("ends with ") + s(row.end);
+      if (!d.imported()) sentence.prepend(kit::countText(row.calls, "call") + ", ");
       for (const auto& why : d.recompilations.of(row.id))
-        sentence = QStringLiteral("call %1 failed %2")
-                       .arg(kit::callOf(d, why))
-                       .arg(kit::sourceText(d, why.compilation, why.failed));
+        sentence = (kit::callOf(d, why) ? QStringLiteral("call %1 failed ").arg(kit::callOf(d, why))
+                                        : QStringLiteral("a call failed ")) +
+                   kit::sourceText(d, why.compilation, why.failed);
       out.push_back({row.id, row.id, d.label(row.id), sentence, true, ""});
     }
   return out;

@@ -83,6 +83,9 @@ QString whyMissing(const SessionData& data, Id compilation, std::string_view sta
   if (!row->message.empty()) return sentence(row->message);
   if (const RunRow* run = data.runs.find(data.runOf(compilation)))
     if (const QString why = ofRun(data, *run); !why.isEmpty()) return why;
+  if (data.imported())
+    return QStringLiteral("What was imported holds none%1.")
+        .arg(stage == "joint" || stage == "backward" ? QStringLiteral(" for %1").arg(name) : QString());
   if (ofTraining(stage) && isWholeStep(data, compilation))
     return QStringLiteral(
                "%1 is a whole training step: forward, backward and the update are one graph, from "
