@@ -15,7 +15,7 @@ namespace {
 
 // Columns, in logical pixels.
 constexpr int kLineRight = 34, kPcRight = 74, kChevron = 80, kName = 96, kIndent = 14, kArgument = 112;
-constexpr int kGap = 10;
+constexpr int kGap = 10, kLeastArgument = 60;
 
 QString q(const std::string& text) {
   return QString::fromStdString(text);
@@ -220,7 +220,8 @@ void BytecodeView::paintLine(QPainter& painter, int index, const QRect& box) con
   const int name = t.px(kName) + indent, argument = name + t.px(kArgument);
   const int edge = box.right() - t.padding();
   // A long argument leaves the cause two thirds of the room, a short one all it does not need.
-  const int wanted = std::min(textWidth(t.mono(12), line.arg) + t.px(kGap), (edge - argument) / 3);
+  const int wanted = std::min(textWidth(t.mono(12), line.arg) + t.px(kGap),
+                              std::max(t.px(kLeastArgument), (edge - argument) / 3));
   const QRect caused(argument + wanted, box.y(), edge - argument - wanted, box.height());
   const int used = paintCaused(painter, line, caused, text);
   drawText(painter, QRect(name, box.y(), t.px(kArgument) - t.px(6), box.height()), line.op,

@@ -318,9 +318,7 @@ void StackView::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.fillRect(rect(), t.bg1);
-  if (lines_.empty())
-    drawText(painter, QRect(t.padding(), t.px(8), width() - 2 * t.padding(), t.row()), whyEmpty(), t.ui(13),
-             t.text2);
+  if (lines_.empty()) paintEmpty(painter, rect(), whyEmpty());
 }
 
 }  // namespace vitrine::views

@@ -42,8 +42,11 @@ void CallStrip::setScope(const SessionData* data, Id run, Id compilation) {
     return c ? c->segment : Id(0);
   };
   auto take = [&](Id segment) {
+    // A backward graph is called as often as its forward one: it is no other compilation of the place.
     for (const CallRow& call : data->calls.of(run))
-      if (segment && segment_of(call.compilation) == segment) calls_.push_back(&call);
+      if (segment && segment_of(call.compilation) == segment &&
+          data->forwardOf(call.compilation) == call.compilation)
+        calls_.push_back(&call);
   };
   take(segment_of(compilation));
   for (const CallRow& call : data->calls.of(run)) {

@@ -126,7 +126,8 @@ std::vector<Column> break_columns(const TableScope& scope) {
 QString price_text(const BreakCause& cause) {
   if (cause.ns_per_call <= 0) return QStringLiteral("not measured: no steady call was recorded");
   if (!cause.priced) return {};
-  return QStringLiteral("median of %1").arg(countText(cause.priced, "steady call"));
+  return QStringLiteral("%1 a call, the median of %2")
+      .arg(timeText(cause.ns_per_call), countText(cause.priced, "steady call"));
 }
 
 std::vector<Item> break_rows(const TableScope& scope) {
@@ -432,6 +433,11 @@ std::vector<Column> recompilation_columns(const TableScope& scope) {
           {QStringLiteral("took, %1").arg(recompilation_unit(scope).name), 84, true}};
 }
 
+QString before_text(const TableScope& scope, const CompilationRow& before) {
+  const QString name = QStringLiteral("compile ") + q(before.label);
+  return scope.data.imported() ? name : name + QStringLiteral(", ") + countText(before.calls, "call");
+}
+
 std::vector<Item> recompilation_rows(const TableScope& scope) {
   std::vector<Item> out;
   const MeasureUnit unit = recompilation_unit(scope);
@@ -445,7 +451,7 @@ std::vector<Item> recompilation_rows(const TableScope& scope) {
     double took = c ? static_cast<double>(c->duration_ns) : 0;
     Item item{r->id,
               {{(several ? function_of(scope.data, *r) + ' ' : QString()) + (c ? q(c->label) : unknown())},
-               count(callOf(scope.data, *r)),
+               known(scope, count(callOf(scope.data, *r))),
                {sourceText(scope.data, r->compilation, r->failed)},
                was,
                now,
@@ -459,9 +465,7 @@ std::vector<Item> recompilation_rows(const TableScope& scope) {
       changes += fact(name, text);
     item.detail = QStringLiteral("<table>%1%2%3%4</table>")
                       .arg(fact("called by", q(r->call_site).section('/', -1).toHtmlEscaped()),
-                           fact("before", before ? QStringLiteral("compile %1, ").arg(q(before->label)) +
-                                                       countText(before->calls, "call")
-                                                 : QString()),
+                           fact("before", before ? before_text(scope, *before) : QString()),
                            fact("instead", html(r->hint)), changes);
     item.open = out.empty();
     out.push_back(item);
