@@ -97,12 +97,13 @@ ColumnScale scale_of(const std::vector<Alike>& all, const FusionRates& rates) {
     times.add(estimated_ns(*rows[0], rates));
     times.add(sum_of(rows, rates).est_ns);
   }
-  return {bytesUnit(bytes), timeUnit(times), bytes.largest, times.largest > 0, rates};
+  // Estimates: three digits of the largest are more than is known.
+  return {bytesUnit(bytes), timeUnit(Extent(times.largest)), bytes.largest, times.largest > 0, rates};
 }
 
 std::vector<Column> decision_columns(const TableScope& s) {
   const ColumnScale scale = scale_of(alike_of(s), rates_of(s));
-  std::vector<Column> out{{"#", 36, true},
+  std::vector<Column> out{{"#", 52, true},
                           {"pair", 150, false, true},
                           {"kind", 80},
                           {"verdict", 92},
@@ -198,7 +199,7 @@ Missed missed_of(const TableScope& s) {
 }
 
 std::vector<Column> missed_columns(const ColumnScale& scale) {
-  return {{"#", 36, true},
+  return {{"#", 52, true},
           {"pair", 150, false, true},
           {"why not", 160, false, false, true},
           {"would change it", 260, false, false, true},
