@@ -104,6 +104,12 @@ class TestKit : public QObject {
     runs.add(3.3e3);
     QCOMPARE(kit::timeTextUnit(runs).text(5.32e6), "5.320" + thin + "ms");
     QCOMPARE(kit::timeTextUnit(runs).text(3.3e3), "3.30" + thin + "µs");  // not four digits of the other
+    kit::Extent
+        kernels;  // far apart: what is one digit of milliseconds is told in its own unit, each of them
+    for (const double ns : {15.684e6, 3.7e3}) kernels.add(ns);
+    for (const auto& [ns, text] : {std::pair{6.2e3, "6.20"}, {8.5e3, "8.50"}})
+      QCOMPARE(kit::timeTextUnit(kernels).text(ns), text + thin + "µs");
+    QCOMPARE(kit::timeTextUnit(kernels).text(17.2e3), "0.017" + thin + "ms");
     QCOMPARE(kit::timeTextUnit(604e6).text(604e6), "604" + thin + "ms");
     QCOMPARE(kit::timeTextUnit({}).name, QStringLiteral("ms"));
   }

@@ -152,7 +152,9 @@ QString MeasureUnit::bound(double value) const {
 QString MeasureUnit::text(double value) const {
   const QString in_column = fixed(value / size, decimals);
   const double off = std::abs(in_column.toDouble() * size - std::abs(value));
-  const bool rough = std::isfinite(value) && value != 0 && off > 0.05 * std::abs(value);
+  // One digit in the last place: beside it such values would be told now in one unit and now in another.
+  const bool little = decimals == kMostDecimals && std::abs(value) / size < std::pow(10, 1 - decimals);
+  const bool rough = std::isfinite(value) && value != 0 && (little || off > 0.05 * std::abs(value));
   return alone && rough ? alone(value) : in_column + QChar(0x202F) + name;
 }
 
