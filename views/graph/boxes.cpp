@@ -27,7 +27,7 @@ void size_boxes(Scene& scene, bool compact) {
            second = t.px(34) + width(small, it.line);
     if (!it.right.isEmpty()) second += t.px(14) + width(small, it.right);
     if (compact) top += t.px(8) + width(ui, it.line) + t.px(18) + width(small, it.right), second = 0;
-    widest = std::max({widest, top + t.px(10), second + t.px(8)});
+    widest = std::max({widest, top + t.px(10), second + t.px(14)});
   }
   widest = std::min(widest, static_cast<double>(t.px(compact ? kCompactMost : kMostWidth)));
   for (size_t i = 0; i < scene.items.size(); ++i) {
