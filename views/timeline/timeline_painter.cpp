@@ -269,17 +269,14 @@ class TimelinePainter {
 
   void gaps(const LanePlace& place, const TimelineLane& lane) {
     double least = (area_.right() - window_.left) / 100;
-    const MeasureUnit unit = timeUnit(static_cast<double>(timeline_.end_ns));
     for (size_t i = 1; i < lane.slices.size(); ++i) {
       double from = window_.x(lane.slices[i - 1].end()), to = window_.x(lane.slices[i].start);
       if (to - from < std::max(6.0, least) || to < window_.left || from > area_.right()) continue;
       QRectF box(from, place.top + 4, to - from, place.height - 8);
       const bool hides = timeline_.hides_calls(lane.slices[i].start);  // then it may be no gap
       if (!hides) p_.fillRect(box, QBrush(t_.line, Qt::BDiagPattern));
-      // In the ruler's unit, where it stands once.
-      const QString text =
-          hides ? QStringLiteral("calls may be missing")
-                : unit.format(static_cast<double>(lane.slices[i].start - lane.slices[i - 1].end()));
+      const auto ns = static_cast<double>(lane.slices[i].start - lane.slices[i - 1].end());
+      const QString text = hides ? QStringLiteral("calls may be missing") : timeText(ns);
       if (textWidth(t_.mono(11), text) + 4 <= to - from)
         drawText(p_, box.toRect(), text, t_.mono(11), t_.text3, Qt::AlignHCenter);
     }
