@@ -51,8 +51,8 @@ LoopWords words_of(const NodeRow& node) {
   return out;
 }
 
-Places places_of(const std::vector<std::string>& dims) {
-  Places out;
+NestSize nest_size(const std::vector<std::string>& dims) {
+  NestSize out;
   for (const std::string& dim : dims) {
     if (uint64_t size = 0; read_number(dim, size))
       out.number *= size;

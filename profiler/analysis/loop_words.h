@@ -11,10 +11,10 @@
 namespace vitrine::profiler {
 
 // The number of places of a nest: a number, and sizes that change.
-struct Places {
+struct NestSize {
   uint64_t number = 1;
   std::multiset<std::string> symbols;
-  bool operator==(const Places&) const = default;
+  bool operator==(const NestSize&) const = default;
 };
 
 // What a loop's text says of it: "mul: pointwise for [4,16] over [16]; ...".
@@ -29,6 +29,6 @@ LoopWords words_of(const session::NodeRow& node);
 
 // "4,16]..." or "4, 16]" -> "4", "16".
 std::vector<std::string> sizes(const std::string& text, size_t from);
-Places places_of(const std::vector<std::string>& dims);
+NestSize nest_size(const std::vector<std::string>& dims);
 
 }  // namespace vitrine::profiler

@@ -29,7 +29,7 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
 // The iteration space of a kernel: that of its largest loop; rows: what a reduction keeps of it.
 struct Space {
   std::vector<std::string> dims;
-  Places all, rows;
+  NestSize all, rows;
   bool reduces = false;
 };
 
@@ -225,7 +225,7 @@ class PairQuestion {
     std::set<size_t> out;
     for (size_t member : unit(side).members)
       for (size_t value : reads_[member])
-        if (!(places_of(sizes(node(value).shape, 1)) == Places{})) out.insert(value);
+        if (!(nest_size(sizes(node(value).shape, 1)) == NestSize{})) out.insert(value);
     return out;
   }
   bool produces_for(int from, int to) const {
@@ -331,13 +331,13 @@ class PairQuestion {
     Space out;
     for (size_t member : unit(side).members) {
       const LoopWords words = words_of(node(member));
-      const Places all = places_of(words.dims);
+      const NestSize all = nest_size(words.dims);
       if (words.kind == "reduction" && !out.reduces) {
         out = {words.dims, all, all, true};
         std::vector<std::string> kept = words.dims;
         for (const std::string& dim : words.over)
           if (const auto at = std::find(kept.begin(), kept.end(), dim); at != kept.end()) kept.erase(at);
-        out.rows = places_of(kept);
+        out.rows = nest_size(kept);
       } else if (!out.reduces && (out.dims.empty() || all.number > out.all.number)) {
         out = {words.dims, all, all, false};
       }

@@ -52,6 +52,25 @@ class TestInspector : public QObject {
       QVERIFY2(text.contains(word), qPrintable(text));
   }
 
+  void twoSelectedThingsAreToldWhyTheyAreNotOneKernel() {
+    Rig<InspectorView> rig(session(), "", {360, 700});
+    const auto decisions = session()->decisions.of(session()->main);
+    const auto apart = std::find_if(decisions.begin(), decisions.end(),
+                                    [](const session::DecisionRow& row) { return row.verdict != "fused"; });
+    QVERIFY(apart != decisions.end());
+    rig.activate(apart->a);
+    QVERIFY(!said(rig).contains("One kernel with"));
+    rig.model.toggle(apart->b);
+    rig.settle();
+    QTRY_VERIFY2(said(rig).contains("One kernel with " + session()->label(apart->b)), qPrintable(said(rig)));
+    QVERIFY2(said(rig).contains(QString::fromStdString(apart->reason), Qt::CaseInsensitive),
+             qPrintable(said(rig)));
+    QVERIFY(said(rig).contains("No") && said(rig).contains("would save"));
+    rig.model.toggle(ids().k2);  // three are no pair
+    rig.settle();
+    QVERIFY(!said(rig).contains("One kernel with"));
+  }
+
   void aClickOnALinkWalksTheChain() {
     Rig<InspectorView> rig(session(), "", {360, 900});
     rig.activate(ids().captured_gelu);

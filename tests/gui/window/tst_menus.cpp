@@ -6,6 +6,7 @@
 #include "app/shell/commands/palette.h"
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
+#include "app/shell/panes/view_host.h"
 #include "core/session/stages.h"
 #include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/window/window_test.h"
@@ -142,6 +143,24 @@ class TestMenus : public fixture::WindowTest {
     const auto rows = app::paletteRows(nullptr, window_->actions(), "film", "", 12);
     QVERIFY(!rows.empty());
     QCOMPARE(rows[0].context, QStringLiteral("Film"));
+  }
+
+  void whyTwoAreNotOneKernelIsAskedByMenu() {
+    QAction* why = entriesOf(*window_, "View").value("Why not one kernel?");
+    QVERIFY(why && why->isEnabled());
+    window_->document()->model().setSelected({});
+    why->trigger();
+    QVERIFY2(window_->banner()->text().contains("have to be selected"),
+             qPrintable(window_->banner()->text()));
+    const auto decisions = window_->document()->session()->decisions.of(window_->document()->compilation());
+    QVERIFY(!decisions.empty());
+    window_->document()->activate(decisions.front().a);
+    window_->document()->model().toggle(decisions.front().b);
+    why->trigger();
+    window_->settle();
+    auto* inspector = window_->docks()->dock("inspector");
+    QVERIFY(inspector->host()->view()->copy(kit::CopyAs::Text).contains("One kernel with"));
+    window_->document()->model().setActive(0);
   }
 
   void whatThePaletteNamesIsShown() {

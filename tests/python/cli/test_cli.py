@@ -90,6 +90,25 @@ def test_tables_say_units_and_count_as_the_window_does(recorded):
     assert all(len(r["pair"]) == 2 and all(r["pair"]) for r in rows) and any(r["kernel_label"] == "K0" for r in rows)
 
 
+def test_why_two_are_not_one_kernel(recorded):
+    def why(*names):
+        return vitrine("show", recorded[0], "why", *names)
+
+    rows = json.loads(vitrine("show", recorded[0], "decisions", "--json").stdout)
+    apart = next(row for row in rows if row["verdict"] != "fused")
+    fused = next(row for row in rows if row["verdict"] == "fused" and row["kernel_label"])
+    assert "not one kernel" in why(*apart["pair"]).stdout and apart["reason"] in why(*apart["pair"]).stdout
+    assert f"both are in {fused['kernel_label']}" in why(*fused["pair"]).stdout
+    never = why("K0", "K2")  # which have kernels and calls between them
+    assert never.returncode == 0 and "not one kernel" in never.stdout and "would save" in never.stdout
+    (row,) = json.loads(why("K0", "K2", "--json").stdout)
+    assert row["a"].startswith("K0 ") and row["verdict"] == "not one kernel" and row["reason"]
+    assert "fused" not in {line.split("  ")[2] for line in why().stdout.splitlines()[1:] if line.count("  ") > 2}
+    wrong = why("K0", "geluu")
+    assert wrong.returncode == 2 and "no node and no kernel geluu" in wrong.stderr
+    assert why("K0").returncode == 2 and vitrine("show", recorded[0], "kernels", "K0", "K1").returncode == 2
+
+
 def test_explain_a_session(recorded):
     result = vitrine("explain", recorded[0])
     assert result.returncode == 0 and result.stdout.startswith("1 graph, 0 graph breaks, ")
