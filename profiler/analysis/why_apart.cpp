@@ -196,7 +196,7 @@ class PairQuestion {
 
   std::string by_rules(std::vector<PairRule>& rules) const {
     using Rule = std::string (PairQuestion::*)(std::string&) const;
-    constexpr Rule kRules[] = {&PairQuestion::generated,   &PairQuestion::meet,       &PairQuestion::in_order,
+    constexpr Rule kRules[] = {&PairQuestion::meet,        &PairQuestion::generated,  &PairQuestion::in_order,
                                &PairQuestion::unwritten,   &PairQuestion::one_device, &PairQuestion::alike,
                                &PairQuestion::same_places, &PairQuestion::small};
     for (const Rule rule : kRules) {
@@ -246,6 +246,7 @@ class PairQuestion {
       return "";
     }
     const std::vector<size_t> shared = both_read();
+    if (std::string ignored, way = in_order(ignored); shared.empty() && !way.empty()) return way;
     if (shared.empty())
       return "neither reads what the other computes, and they read no tensor in common: as one kernel they "
              "would move "
