@@ -399,9 +399,10 @@ ColumnNeed ItemView::leastOf(size_t column, int wish) const {
   const int bar =
       of.bar ? std::max(theme().px(kLeastBar), numberRoom(static_cast<int>(column)) + theme().px(40)) : 0;
   const bool text = !of.number && !of.bar && !of.whole;
+  // A list with one value a row stays within its pane.
+  const bool name = text && of.stretch && model_.columns().size() > 2;
   const int depth = column == 0 && rootIsDecorated() ? 2 * indentation() : 0;
-  return {wish, std::max({needOf(column), title, bar}), text,
-          text && of.stretch ? theme().px(kLeastName) + depth : 0};
+  return {wish, std::max({needOf(column), title, bar}), text, name ? theme().px(kLeastName) + depth : 0};
 }
 
 // Fixed widths first; the stretching columns share what is left, by their width. What they do not need goes
