@@ -8,7 +8,6 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 namespace vitrine {
@@ -85,25 +84,6 @@ class SharedText {
     const std::string text;
   };
   Block* block_ = nullptr;  // none: the empty text
-};
-
-// Gives the same text for the same characters: of what is read row by row.
-class SharedTexts {
- public:
-  // added: it was not known before.
-  const SharedText& of(std::string_view text, bool& added) {
-    auto at = known_.find(text);
-    added = at == known_.end();
-    if (added) {
-      SharedText made(text);
-      const std::string_view key = made;
-      at = known_.emplace(key, std::move(made)).first;
-    }
-    return at->second;
-  }
-
- private:
-  std::unordered_map<std::string_view, SharedText> known_;  // keys: the texts' own characters
 };
 
 }  // namespace vitrine
