@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kGlyphLetters = 3;  // what a glyph takes before a text
 constexpr int kLeastBar = 84;        // of a column with a bar and its number
 constexpr int kClearText = 200;      // a stretching column that cuts texts below this width is too narrow
-constexpr int kLeastName = 112;      // a name that stretches is less useful than a scroll bar below this
+constexpr int kLeastName = 96;       // a name that stretches is less useful than a scroll bar below this
 constexpr int kLeastText = 76;       // and no text column is less than this
 constexpr size_t kFewColumns = 4;    // a list of less keeps its numbers together
 bool hasGlyph(const Cell& cell) {
