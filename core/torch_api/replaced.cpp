@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/torch_api/python_ref.h"
+#include "core/torch_api/python_versions.h"
 
 namespace vitrine::torch_api {
 
@@ -73,18 +74,9 @@ ReplacedState& state() {
   return *s;
 }
 
-// CPython 3.12 means to take it away one day, and keeps it up to date until then.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-uint64_t version_of(PyObject* dict) {
-  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
-}
-#pragma GCC diagnostic pop
-
 // 0: a class that was changed and not looked at since.
 uint64_t version_of(const WatchedNames& o) {
-  if (!o.type) return version_of(o.names);
-  return o.type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG ? o.type->tp_version_tag : 0;
+  return o.type ? class_version(o.type) : *dict_version(o.names);
 }
 
 void note_version(WatchedNames& o) {

@@ -1,6 +1,7 @@
 #include "core/capture/guards/class_snapshot.h"
 
 #include "core/capture/objects/class_dict.h"
+#include "core/torch_api/python_versions.h"
 
 namespace vitrine::capture {
 
@@ -16,8 +17,8 @@ bool is_plain(PyObject* o) {
 }
 
 bool has_version(PyTypeObject* type) {
-  if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) lookup(type, "__class__");  // gives it one
-  return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG);
+  if (!torch_api::class_version(type)) lookup(type, "__class__");  // gives it one
+  return torch_api::class_version(type) != 0;
 }
 
 bool is_asked(PyObject* name, const AskedNames& asked) {

@@ -5,6 +5,7 @@
 #include "core/capture/guards/guard_tree.h"
 #include "core/capture/objects/extent.h"
 #include "core/capture/objects/values.h"
+#include "core/torch_api/python_versions.h"
 
 namespace vitrine::capture {
 
@@ -63,7 +64,7 @@ bool is_plain_leaf(PyObject* tensor) {
 }
 
 bool has_version(PyTypeObject* type, int64_t version) {
-  return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) && type->tp_version_tag == version;
+  return version != 0 && torch_api::class_version(type) == version;
 }
 
 std::string presence(bool present) {

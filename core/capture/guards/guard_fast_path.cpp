@@ -7,29 +7,22 @@
 #include "core/capture/guards/guard_tree.h"
 #include "core/capture/objects/thread_locals.h"
 #include "core/capture/trace/sizes.h"
+#include "core/torch_api/python_versions.h"
 
 namespace vitrine::capture {
 
 namespace {
 
-// CPython 3.12 means to take it away one day, and keeps it up to date until then.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-const uint64_t* version_of(PyObject* dict) {
-  return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
-}
-#pragma GCC diagnostic pop
-
-bool has_valid_version(PyTypeObject* type) {
-  return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG);
-}
+using torch_api::class_version;
+using torch_api::dict_version;
+using torch_api::keeps_version;
 
 const char* const kMembers[] = {"_parameters", "_buffers", "_modules"};
 
 }  // namespace
 
 bool WatchedType::holds() const {
-  return has_valid_version(type) && type->tp_version_tag == version;
+  return class_version(type) == version;
 }
 
 void Watches::word(const void* at, uint64_t expected, int32_t node) {
@@ -42,28 +35,28 @@ bool Watches::object(PyObject* base, int32_t node) {
   if (is_thread_local(Py_TYPE(base))) return false;
   if (Py_TYPE(base)->tp_itemsize != 0) return false;  // where its dict lies depends on more than its type
   PyObject** slot = _PyObject_GetDictPtr(base);
-  if (!slot || !*slot || !PyDict_CheckExact(*slot)) return false;
+  if (!slot || !*slot || !PyDict_CheckExact(*slot) || !keeps_version(*slot)) return false;
   word(&base->ob_type, reinterpret_cast<uintptr_t>(Py_TYPE(base)), node);
   all_.classes.insert(Py_TYPE(base));
   word(slot, reinterpret_cast<uintptr_t>(*slot), node);
-  word(version_of(*slot), *version_of(*slot), node);
+  word(dict_version(*slot), *dict_version(*slot), node);
   objects_.insert(base);
   return true;
 }
 
 bool Watches::dict(PyObject* base, int32_t node) {
-  if (!base || !PyDict_Check(base)) return false;
-  if (dicts_.insert(base).second) word(version_of(base), *version_of(base), node);
+  if (!base || !PyDict_Check(base) || !keeps_version(base)) return false;
+  if (dicts_.insert(base).second) word(dict_version(base), *dict_version(base), node);
   return true;
 }
 
 bool Watches::type(PyTypeObject* base, int32_t node) {
   static PyObject* const any = PyUnicode_InternFromString("__dict__");
-  if (!has_valid_version(base)) (void)_PyType_Lookup(base, any);  // gives it one
-  if (!has_valid_version(base)) return false;
+  if (!class_version(base)) (void)_PyType_Lookup(base, any);  // gives it one
+  if (!class_version(base)) return false;
   if (!types_.insert(base).second) return true;
   all_.classes.insert(base);
-  all_.types.push_back({base, base->tp_version_tag});
+  all_.types.push_back({base, class_version(base)});
   all_.type_nodes.push_back(node);
   return true;
 }

@@ -4,6 +4,7 @@
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/interpreter/values.h"
 #include "core/capture/objects/torch_names.h"
+#include "core/torch_api/python_versions.h"
 
 namespace vitrine::capture {
 
@@ -11,7 +12,7 @@ void pin_type(Tracer& t, PyTypeObject* type) {
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !t.guards.pin(type)) return;
   static PyObject* probe = PyUnicode_InternFromString("__class__");
   _PyType_Lookup(type, probe);  // gives the class a version when it has none
-  if (!(type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG))
+  if (!torch_api::class_version(type))
     stop("unsupported_value", std::string("class ") + type->tp_name + " cannot be watched for changes");
   PyObject* object = reinterpret_cast<PyObject*>(type);
   t.guard(GuardKind::TypeVersion, constant_source(t, object), object, type->tp_version_tag, "", nullptr,
