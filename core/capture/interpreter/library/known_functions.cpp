@@ -43,14 +43,16 @@ Value* implementation(Tracer& t, PyObject* dispatch, const Arguments& a) {
   return t.pinned(chosen.get());
 }
 
-// A data class's __repr__ notes meanwhile, by address and thread, whose text is being made.
+// What reprlib.recursive_repr wraps, a data class's __repr__ say, notes meanwhile, by address and thread,
+// whose text is being made.
 Value* guarded_repr(Tracer& t, PyObject* wrapper, const Arguments& a) {
   PyObject* inner = closed_over(wrapper, "user_function");
+  PyObject* filler = closed_over(wrapper, "fillvalue");
   if (!inner || !PyFunction_Check(inner) || a.positional.size() != 1) return nullptr;
   for (const VirtualFrame* f = &t.frame(); f; f = f->caller)
     if (f->code == reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(inner)) && !f->locals.empty() &&
         f->locals[0] && t.look(f->locals[0]) == t.look(a.positional[0]))
-      return t.text("...");
+      return filler ? t.pinned(filler) : t.text("...");
   return call(t, t.pinned(inner), a);
 }
 
@@ -113,7 +115,8 @@ struct KnownFunctionRow {
 };
 constexpr KnownFunctionRow kRows[] = {
     {"functools", "singledispatch.<locals>.dispatch", implementation},
-    {"dataclasses", "_recursive_repr.<locals>.wrapper", guarded_repr},
+    {"dataclasses", "_recursive_repr.<locals>.wrapper", guarded_repr},  // before CPython 3.13
+    {"reprlib", "recursive_repr.<locals>.decorating_function.<locals>.wrapper", guarded_repr},
     {"torch.distributions.utils", "lazy_property.__get__", lazy_property_of_class},
     {"torch._dynamo.decorators", "ErrorOnGraphBreakDecoratorContextManager.__enter__", not_followed},
     {"torch._dynamo.decorators", "ErrorOnGraphBreakDecoratorContextManager.__exit__", not_followed},
