@@ -83,7 +83,7 @@ Error exec_python(const InstalledPlaces& places, std::vector<std::string> words,
   words.insert(words.end(), args.begin(), args.end());
   execvp(words[0].c_str(), pointers(words).data());
   return Error{places.python + " cannot be started: " + std::strerror(errno),
-               "Set VITRINE_PYTHON to a Python 3.11 or 3.12 with PyTorch.", ""};
+               "Set VITRINE_PYTHON to a Python 3.11, 3.12 or 3.13 with PyTorch.", ""};
 }
 }  // namespace
 

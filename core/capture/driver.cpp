@@ -102,7 +102,7 @@ class FrameDriver {
         return FrameFate::Return;
     }
     if (link_.tracing()) return FrameFate::CPython;
-    const bool call = in->op == Op::Call || in->op == Op::CallEx;
+    const bool call = in->op == Op::Call || in->op == Op::CallKw || in->op == Op::CallEx;
     if (call || (in->backward && frame_.pc() == in->target)) ask_ = true;
     return FrameFate::On;
   }

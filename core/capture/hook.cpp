@@ -68,11 +68,10 @@ void remove_leftover() {
 
 PyObject* run_below(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
   if (installed.active == 0) remove_leftover();
-  if (installed.below == _PyEval_EvalFrameDefault)
-    return continue_in_cpython(thread, Frame(frame), throwing != 0);
+  if (installed.below == _PyEval_EvalFrameDefault) return run_in_cpython(thread, Frame(frame), throwing != 0);
   // The hook below may have saved ours as its own default: the same frame comes back, and must not go round.
   ThreadCapture& here = this_thread;
-  if (here.delegated == frame) return continue_in_cpython(thread, Frame(frame), throwing != 0);
+  if (here.delegated == frame) return run_in_cpython(thread, Frame(frame), throwing != 0);
   const _PyInterpreterFrame* before = here.delegated;
   here.delegated = frame;
   PyObject* result = installed.below(thread, frame, throwing);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/capture/cpython/code_entry.h"
+#include "core/capture/cpython/frame.h"
 #include "core/capture/objects/owned.h"
 #include "core/torch_api/op_call.h"
 
@@ -87,7 +88,7 @@ bool is_raised_there(PyTracebackObject* trace) {
 }  // namespace
 
 SignalsAside::SignalsAside() {
-  if (active || !_PyOS_IsMainThread()) return;
+  if (active || !is_main_thread()) return;
   active = outermost_ = true;
   set_aside();
 }
@@ -108,7 +109,7 @@ bool SignalsAside::raised() const {
 }
 
 bool SignalsAside::handle() {
-  if (!active || error || !_PyOS_IsMainThread()) return active && error;
+  if (!active || error || !is_main_thread()) return active && error;
   put_back();
   set_aside();
   return static_cast<bool>(error);

@@ -14,9 +14,12 @@ from pathlib import Path
 from tests.fuzz.engine import _engine
 
 FIELDS = ("op", "pc", "at", "next_pc", "arg", "aux", "flag", "target", "handler", "line", "column")
-# From 3.12 on these are followed by an instruction that only drops what they are done with.
-STEPPED_OVER = {"FOR_ITER": "END_FOR", "SEND": "END_SEND"} if sys.version_info >= (3, 12) else {}
+# From 3.12 on these are followed by instructions that only drop what they are done with.
+STEPPED_OVER = {"FOR_ITER": ["END_FOR"], "SEND": ["END_SEND"]} if sys.version_info >= (3, 12) else {}
+if sys.version_info >= (3, 13):
+    STEPPED_OVER["FOR_ITER"].append("POP_TOP")
 LOCALS = {"LOAD_FAST", "LOAD_FAST_AND_CLEAR", "STORE_FAST", "DELETE_FAST", "LOAD_CLOSURE", "LOAD_DEREF", "STORE_DEREF", "MAKE_CELL"}
+PAIRS_OF_LOCALS = {"LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"}
 
 
 def decode(code):
@@ -35,10 +38,11 @@ def jump_of(row, instruction, expected):
     if row["target"] == -1:
         assert row["op"] in ("unsupported", "GENERATOR"), instruction
         return None
-    if follower := STEPPED_OVER.get(instruction.opname):
-        assert expected[instruction.argval].opname == follower
-        return instruction.argval + 2
-    return instruction.argval
+    target = instruction.argval
+    for follower in STEPPED_OVER.get(instruction.opname, ()):
+        assert expected[target].opname == follower
+        target += 2
+    return target
 
 
 def local_names(code):
@@ -71,9 +75,11 @@ def compare(code, seen):
                 assert row["target"] == target, instruction
         elif instruction.opcode in dis.hasname and row["op"] != "NAME":
             assert code.co_names[row["arg"]] == instruction.argval
-            assert (row["op"] == "LOAD_METHOD") == ("NULL|self + " in instruction.argrepr or instruction.opname == "LOAD_METHOD") or row["op"] == "LOAD_SUPER_ATTR"
+            assert (row["op"] == "LOAD_METHOD") == ("NULL|self" in instruction.argrepr or instruction.opname == "LOAD_METHOD") or row["op"] == "LOAD_SUPER_ATTR"
         elif row["op"] == "COMPARE_OP":
-            assert dis.cmp_op[row["arg"]] == instruction.argval
+            assert dis.cmp_op[row["arg"]] == instruction.argval and row["flag"] == instruction.argrepr.startswith("bool(")
+        elif row["op"] in PAIRS_OF_LOCALS:
+            assert (locals_[row["arg"]], locals_[row["aux"]]) == instruction.argval
         elif row["op"] in LOCALS:
             assert locals_[row["arg"]] == instruction.argval
         elif row["op"] in ("LOAD_CONST", "RETURN_CONST"):

@@ -74,9 +74,12 @@ StepResult build_const_key_map(Machine& m, const Instruction& in) {
 
 StepResult build_string(Machine& m, const Instruction& in) {
   PyObject* empty = PyUnicode_New(0, 0);
-  if (!empty) return StepResult::Threw;
-  PyObject* text = _PyUnicode_JoinArray(empty, operands(m, in.arg), in.arg);
-  Py_DECREF(empty);
+  PyObject* parts = empty ? PyTuple_New(in.arg) : nullptr;
+  PyObject* const* items = operands(m, in.arg);
+  for (int i = 0; parts && i < in.arg; ++i) PyTuple_SET_ITEM(parts, i, Py_NewRef(items[i]));
+  PyObject* text = parts ? PyUnicode_Join(empty, parts) : nullptr;
+  Py_XDECREF(parts);
+  Py_XDECREF(empty);
   return m.replace(in.arg, text);
 }
 
@@ -100,13 +103,15 @@ StepResult map_add(Machine& m, const Instruction& in) {
 StepResult list_extend(Machine& m, const Instruction& in) {
   PyObject* iterable = m.peek(1);
   if (!Py_TYPE(iterable)->tp_iter && !PySequence_Check(iterable)) return StepResult::Exit;
-  PyObject* none = _PyList_Extend(reinterpret_cast<PyListObject*>(m.peek(in.arg + 1)), iterable);
-  Py_XDECREF(none);
-  return m.done(1, none ? 0 : -1);
+  PyObject* extended = PySequence_InPlaceConcat(m.peek(in.arg + 1), iterable);
+  Py_XDECREF(extended);
+  return m.done(1, extended ? 0 : -1);
 }
 
 StepResult set_update(Machine& m, const Instruction& in) {
-  return m.done(1, _PySet_Update(m.peek(in.arg + 1), m.peek(1)));
+  PyObject* none = PyObject_CallMethod(m.peek(in.arg + 1), "update", "(O)", m.peek(1));
+  Py_XDECREF(none);
+  return m.done(1, none ? 0 : -1);
 }
 
 StepResult dict_update(Machine& m, const Instruction& in) {
@@ -137,6 +142,10 @@ StepResult format_value(Machine& m, const Instruction& in) {
     text = formatted;
   }
   return m.replace(n, text);
+}
+
+StepResult convert_value(Machine& m, const Instruction& in) {
+  return m.replace(1, convert(in.arg, m.peek(1)));
 }
 
 }  // namespace vitrine::capture::handlers

@@ -1,5 +1,6 @@
 // Calls, function objects, imports.
 #include "core/capture/concrete/handlers.h"
+#include "core/capture/cpython/call_layout.h"
 
 namespace vitrine::capture::handlers {
 namespace {
@@ -35,20 +36,27 @@ PyObject* submodule(PyObject* package, PyObject* name) {
 
 }  // namespace
 
-// On the stack: NULL, callable, arguments; or function, self, arguments.
-StepResult call(Machine& m, const Instruction& in) {
-  const int base = m.frame.depth() - in.arg - 2;
-  const bool method = m.frame.stack(base) != nullptr;
-  PyObject* callable = m.frame.stack(method ? base : base + 1);
-  PyObject* names = in.aux < 0 ? nullptr : m.code.constant(in.aux);
+// What the two entries at `base` and the `count` arguments behind them give; see call_layout.h.
+static PyObject* call_at(Machine& m, int base, int count, PyObject* names) {
+  PyObject *lower = m.frame.stack(base), *upper = m.frame.stack(base + 1);
+  const bool method = lower && upper;
   const Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names) : 0;
-  const auto positional = static_cast<size_t>(in.arg + (method ? 1 : 0) - keywords);
+  const auto positional = static_cast<size_t>(count + (method ? 1 : 0) - keywords);
   PyObject* const* arguments = m.frame.stack_span(method ? base + 1 : base + 2);
-  return called(m, in.arg + 2,
-                PyObject_Vectorcall(callable, arguments, positional | PY_VECTORCALL_ARGUMENTS_OFFSET, names));
+  return PyObject_Vectorcall(callable_of(lower, upper), arguments,
+                             positional | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
 }
 
-// On the stack: NULL, callable, iterable of arguments, and with the flag a dict of keywords.
+StepResult call(Machine& m, const Instruction& in) {
+  PyObject* names = in.aux < 0 ? nullptr : m.code.constant(in.aux);
+  return called(m, in.arg + 2, call_at(m, m.frame.depth() - in.arg - 2, in.arg, names));
+}
+
+StepResult call_kw(Machine& m, const Instruction& in) {
+  return called(m, in.arg + 3, call_at(m, m.frame.depth() - in.arg - 3, in.arg, m.peek(1)));
+}
+
+// On the stack: a callable with its NULL, iterable of arguments, and with the flag a dict of keywords.
 StepResult call_ex(Machine& m, const Instruction& in) {
   PyObject* keywords = in.flag ? m.peek(1) : nullptr;
   const int at = in.flag ? 2 : 1;
@@ -61,7 +69,8 @@ StepResult call_ex(Machine& m, const Instruction& in) {
     m.frame.set_stack(m.frame.depth() - at, tuple);
     arguments = tuple;
   }
-  return called(m, at + 2, PyObject_Call(m.peek(at + 1), arguments, keywords));
+  PyObject* callable = callable_of(m.peek(at + 2), m.peek(at + 1));
+  return called(m, at + 2, PyObject_Call(callable, arguments, keywords));
 }
 
 StepResult make_function(Machine& m, const Instruction& in) {
@@ -79,6 +88,18 @@ StepResult make_function(Machine& m, const Instruction& in) {
   for (const Part& part : parts)
     if (in.arg & part.bit) Py_XSETREF(*part.slot, m.frame.pop());
   return m.replace(0, reinterpret_cast<PyObject*>(function));
+}
+
+// On the stack: the value, a function that this code has just made.
+StepResult set_function_attribute(Machine& m, const Instruction& in) {
+  PyObject* made = m.frame.pop();
+  auto* function = reinterpret_cast<PyFunctionObject*>(made);
+  PyObject** slot = in.arg == 8   ? &function->func_closure
+                    : in.arg == 4 ? &function->func_annotations
+                    : in.arg == 2 ? &function->func_kwdefaults
+                                  : &function->func_defaults;
+  Py_XSETREF(*slot, m.frame.pop());
+  return m.replace(0, made);
 }
 
 StepResult load_build_class(Machine& m, const Instruction&) {

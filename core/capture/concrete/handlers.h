@@ -10,18 +10,18 @@ using HandlerFunction = StepResult(Machine& m, const Instruction& in);
 
 // variables.cpp
 HandlerFunction make_cell, copy_free_vars, load_const, load_fast, load_fast_and_clear, store_fast,
-    delete_fast, load_closure, load_deref, store_deref, delete_deref, load_global, store_global,
-    delete_global, pop_top, push_null, copy, swap;
+    load_fast_load_fast, store_fast_load_fast, store_fast_store_fast, delete_fast, load_closure, load_deref,
+    store_deref, delete_deref, load_global, store_global, delete_global, pop_top, push_null, copy, swap;
 
 // operators.cpp
-HandlerFunction unary_positive, unary_negative, unary_not, unary_invert, binary, compare, is, contains,
-    subscript, load_slice, store_slice, store_subscript, delete_subscript, load_attr, load_method,
+HandlerFunction unary_positive, unary_negative, unary_not, unary_invert, to_bool, binary, compare, is,
+    contains, subscript, load_slice, store_slice, store_subscript, delete_subscript, load_attr, load_method,
     load_super_attr, store_attr, delete_attr, get_len, match_mapping, match_sequence;
 
 // build.cpp
 HandlerFunction build_tuple, build_list, build_set, build_map, build_const_key_map, build_string, build_slice,
     list_append, set_add, map_add, list_extend, set_update, dict_update, dict_merge, list_to_tuple,
-    format_value;
+    format_value, convert_value;
 
 // flow.cpp
 HandlerFunction nop, resume, jump, pop_jump_if_false, pop_jump_if_true, pop_jump_if_none,
@@ -29,7 +29,7 @@ HandlerFunction nop, resume, jump, pop_jump_if_false, pop_jump_if_true, pop_jump
     unpack_ex, return_value, return_const, before_with;
 
 // call.cpp
-HandlerFunction call, call_ex, make_function, load_build_class, load_assertion_error, import_name,
-    import_from;
+HandlerFunction call, call_kw, call_ex, make_function, set_function_attribute, load_build_class,
+    load_assertion_error, import_name, import_from;
 
 }  // namespace vitrine::capture::handlers

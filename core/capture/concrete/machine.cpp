@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/capture/concrete/handlers.h"
+#include "core/capture/cpython/call_layout.h"
 
 namespace vitrine::capture {
 namespace {
@@ -26,6 +27,9 @@ constexpr HandlerRow kRows[] = {
     {Op::LoadFast, handlers::load_fast},
     {Op::LoadFastAndClear, handlers::load_fast_and_clear},
     {Op::StoreFast, handlers::store_fast},
+    {Op::LoadFastLoadFast, handlers::load_fast_load_fast},
+    {Op::StoreFastLoadFast, handlers::store_fast_load_fast},
+    {Op::StoreFastStoreFast, handlers::store_fast_store_fast},
     {Op::DeleteFast, handlers::delete_fast},
     {Op::LoadClosure, handlers::load_closure},
     {Op::LoadDeref, handlers::load_deref},
@@ -43,6 +47,7 @@ constexpr HandlerRow kRows[] = {
     {Op::UnaryNegative, handlers::unary_negative},
     {Op::UnaryNot, handlers::unary_not},
     {Op::UnaryInvert, handlers::unary_invert},
+    {Op::ToBool, handlers::to_bool},
     {Op::Binary, handlers::binary},
     {Op::Compare, handlers::compare},
     {Op::Is, handlers::is},
@@ -70,6 +75,7 @@ constexpr HandlerRow kRows[] = {
     {Op::UnpackSequence, handlers::unpack_sequence},
     {Op::UnpackEx, handlers::unpack_ex},
     {Op::Format, handlers::format_value},
+    {Op::Convert, handlers::convert_value},
     {Op::GetIter, handlers::get_iter},
     {Op::ForIter, handlers::for_iter},
     {Op::GetLen, handlers::get_len},
@@ -81,8 +87,10 @@ constexpr HandlerRow kRows[] = {
     {Op::JumpIfFalseOrPop, handlers::jump_if_false_or_pop},
     {Op::JumpIfTrueOrPop, handlers::jump_if_true_or_pop},
     {Op::Call, handlers::call},
+    {Op::CallKw, handlers::call_kw},
     {Op::CallEx, handlers::call_ex},
     {Op::MakeFunction, handlers::make_function},
+    {Op::SetFunctionAttribute, handlers::set_function_attribute},
     {Op::LoadBuildClass, handlers::load_build_class},
     {Op::LoadAssertionError, handlers::load_assertion_error},
     {Op::ImportName, handlers::import_name},
@@ -125,6 +133,11 @@ StepResult Machine::step(const Instruction& in) {
       break;
   }
   return step;
+}
+
+void Machine::push_callable(PyObject* owned) {
+  frame.push(kNullFollows ? owned : nullptr);
+  frame.push(kNullFollows ? nullptr : owned);
 }
 
 StepResult Machine::replace(int n, PyObject* owned) {

@@ -27,6 +27,8 @@ class Machine {
   // For the handlers of instructions.
   _object* peek(int i) const { return frame.stack(frame.depth() - i); }  // 1 = top; borrowed
   void drop(int n) { frame.truncate(frame.depth() - n); }
+  // A callable, stolen, without a self beside it.
+  void push_callable(_object* owned);
   // Replaces the `n` operands on top by `owned`; nullptr: the operation failed.
   StepResult replace(int n, _object* owned);
   // The same for operations that say 0 or -1 and push nothing.

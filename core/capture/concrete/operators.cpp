@@ -3,6 +3,8 @@
 
 #include "core/capture/concrete/handlers.h"
 
+#include <internal/pycore_object.h>
+
 namespace vitrine::capture::handlers {
 namespace {
 
@@ -62,13 +64,19 @@ StepResult unary_not(Machine& m, const Instruction&) {
   return m.replace(1, boolean(PyObject_Not(m.peek(1))));
 }
 
+StepResult to_bool(Machine& m, const Instruction&) {
+  return m.replace(1, boolean(PyObject_IsTrue(m.peek(1))));
+}
+
 StepResult binary(Machine& m, const Instruction& in) {
   if (in.arg < 0 || in.arg >= static_cast<int>(kBinary.size())) return StepResult::Exit;
   return m.replace(2, kBinary[static_cast<size_t>(in.arg)](m.peek(2), m.peek(1)));
 }
 
 StepResult compare(Machine& m, const Instruction& in) {
-  return m.replace(2, PyObject_RichCompare(m.peek(2), m.peek(1), in.arg));
+  PyObject* result = PyObject_RichCompare(m.peek(2), m.peek(1), in.arg);
+  if (in.flag && result && !PyBool_Check(result)) Py_SETREF(result, boolean(PyObject_IsTrue(result)));
+  return m.replace(2, result);
 }
 
 StepResult is(Machine& m, const Instruction& in) {
@@ -120,10 +128,9 @@ StepResult load_method(Machine& m, const Instruction& in) {
     m.drop(1);
     m.frame.push(found);
     m.frame.push(object);
-  } else {  // NULL, value
+  } else {
     m.drop(1);
-    m.frame.push(nullptr);
-    m.frame.push(found);
+    m.push_callable(found);
   }
   return StepResult::Next;
 }
@@ -135,8 +142,10 @@ StepResult load_super_attr(Machine& m, const Instruction& in) {
   Py_XDECREF(super);
   if (!found) return m.done(3, -1);
   m.drop(3);
-  if (in.flag) m.frame.push(nullptr);
-  m.frame.push(found);
+  if (in.flag)
+    m.push_callable(found);
+  else
+    m.frame.push(found);
   return StepResult::Next;
 }
 

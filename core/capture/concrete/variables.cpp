@@ -56,6 +56,27 @@ StepResult store_fast(Machine& m, const Instruction& in) {
   return StepResult::Next;
 }
 
+StepResult load_fast_load_fast(Machine& m, const Instruction& in) {
+  PyObject *first = m.frame.local(in.arg), *second = m.frame.local(in.aux);
+  if (!first || !second) return StepResult::Exit;
+  m.frame.push(Py_NewRef(first));
+  m.frame.push(Py_NewRef(second));
+  return StepResult::Next;
+}
+
+StepResult store_fast_load_fast(Machine& m, const Instruction& in) {
+  if (in.aux != in.arg && !m.frame.local(in.aux)) return StepResult::Exit;
+  m.frame.set_local(in.arg, m.frame.pop());
+  m.frame.push(Py_NewRef(m.frame.local(in.aux)));
+  return StepResult::Next;
+}
+
+StepResult store_fast_store_fast(Machine& m, const Instruction& in) {
+  m.frame.set_local(in.arg, m.frame.pop());
+  m.frame.set_local(in.aux, m.frame.pop());
+  return StepResult::Next;
+}
+
 StepResult delete_fast(Machine& m, const Instruction& in) {
   if (!m.frame.local(in.arg)) return StepResult::Exit;
   m.frame.set_local(in.arg, nullptr);
@@ -88,8 +109,10 @@ StepResult load_global(Machine& m, const Instruction& in) {
   PyObject* value = find_global(m, m.code.name(in.arg));
   if (!value) return PyErr_Occurred() ? StepResult::Threw : StepResult::Exit;
   Py_INCREF(value);
-  if (in.flag) m.frame.push(nullptr);
-  m.frame.push(value);
+  if (in.flag)
+    m.push_callable(value);
+  else
+    m.frame.push(value);
   return StepResult::Next;
 }
 

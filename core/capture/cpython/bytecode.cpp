@@ -70,6 +70,7 @@ Bytecode::Bytecode(PyObject* code) : code_(code) {
   index_.assign(static_cast<size_t>(size) / 2, -1);
   for (size_t i = 0; i < instructions_.size(); ++i)
     index_[static_cast<size_t>(instructions_[i].pc) / 2] = static_cast<int32_t>(i);
+  find_cells(c->co_localspluskinds);
   find_return();
   find_handlers(c->co_exceptiontable);
   for (const Instruction& in : instructions_) {
@@ -77,6 +78,15 @@ Bytecode::Bytecode(PyObject* code) : code_(code) {
     body_pc_ = in.next_pc;
     if (in.op == Op::Resume) break;
   }
+}
+
+// From CPython 3.13 on the cell itself is loaded as any local is.
+void Bytecode::find_cells(PyObject* kinds) {
+  constexpr int kCell = 0x40, kFree = 0x80;  // as inspect and dis know them
+  for (Instruction& in : instructions_)
+    if (in.op == Op::LoadFast && in.arg < PyBytes_GET_SIZE(kinds) &&
+        (PyBytes_AS_STRING(kinds)[in.arg] & (kCell | kFree)))
+      in.op = Op::LoadClosure;
 }
 
 void Bytecode::find_return() {

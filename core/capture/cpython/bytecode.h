@@ -12,7 +12,8 @@ struct _object;
 namespace vitrine::capture {
 
 // One row an operation: enumerator, name for people, and what arg, aux and flag mean.
-// s[i] is the value stack, s[-1] its top.
+// s[i] is the value stack, s[-1] its top. The NULL of a callable stands below it, from CPython 3.13 on above
+// it.
 // clang-format off
 #define VITRINE_OPS(X) \
   X(Unsupported, "unsupported") /* unknown to both interpreters */ \
@@ -28,16 +29,19 @@ namespace vitrine::capture {
   X(LoadFast, "LOAD_FAST") /* arg: slot */ \
   X(LoadFastAndClear, "LOAD_FAST_AND_CLEAR") /* arg: slot; pushes what was there or NULL */ \
   X(StoreFast, "STORE_FAST") /* arg: slot */ \
+  X(LoadFastLoadFast, "LOAD_FAST_LOAD_FAST") /* arg, aux: slots, in order */ \
+  X(StoreFastLoadFast, "STORE_FAST_LOAD_FAST") /* arg: slot that is stored; aux: slot that is loaded */ \
+  X(StoreFastStoreFast, "STORE_FAST_STORE_FAST") /* arg, aux: slots, in order */ \
   X(DeleteFast, "DELETE_FAST") /* arg: slot */ \
   X(LoadClosure, "LOAD_CLOSURE") /* arg: slot, pushes the cell itself */ \
   X(LoadDeref, "LOAD_DEREF") /* arg: slot */ \
   X(StoreDeref, "STORE_DEREF") /* arg: slot */ \
   X(DeleteDeref, "DELETE_DEREF") /* arg: slot */ \
-  X(LoadGlobal, "LOAD_GLOBAL") /* arg: in co_names; flag: pushes NULL first */ \
+  X(LoadGlobal, "LOAD_GLOBAL") /* arg: in co_names; flag: pushes NULL too, as a callable has it */ \
   X(StoreGlobal, "STORE_GLOBAL") /* arg: in co_names */ \
   X(DeleteGlobal, "DELETE_GLOBAL") /* arg: in co_names */ \
   X(LoadAttr, "LOAD_ATTR") /* arg: in co_names */ \
-  X(LoadMethod, "LOAD_METHOD") /* arg: in co_names; pushes function, self or NULL, value */ \
+  X(LoadMethod, "LOAD_METHOD") /* arg: in co_names; pushes function, self or a callable and NULL */ \
   X(LoadSuperAttr, "LOAD_SUPER_ATTR") /* arg: in co_names; super, class, self; aux: 1 as its arguments; flag: as LOAD_METHOD */ \
   X(StoreAttr, "STORE_ATTR") /* arg: in co_names; value, object */ \
   X(DeleteAttr, "DELETE_ATTR") /* arg: in co_names */ \
@@ -46,7 +50,8 @@ namespace vitrine::capture {
   X(UnaryNot, "UNARY_NOT") \
   X(UnaryInvert, "UNARY_INVERT") \
   X(Binary, "BINARY_OP") /* arg: BinaryOperator */ \
-  X(Compare, "COMPARE_OP") /* arg: Py_LT ... Py_GE */ \
+  X(ToBool, "TO_BOOL") \
+  X(Compare, "COMPARE_OP") /* arg: Py_LT ... Py_GE; flag: gives a bool */ \
   X(Is, "IS_OP") /* flag: is not */ \
   X(Contains, "CONTAINS_OP") /* flag: not in */ \
   X(Subscript, "BINARY_SUBSCR") /* container, key */ \
@@ -72,6 +77,7 @@ namespace vitrine::capture {
   X(UnpackSequence, "UNPACK_SEQUENCE") /* arg: how many; the first item ends on top */ \
   X(UnpackEx, "UNPACK_EX") /* arg: before the star | after it << 8 */ \
   X(Format, "FORMAT_VALUE") /* arg: 0 none, 1 str, 2 repr, 3 ascii; flag: spec on top */ \
+  X(Convert, "CONVERT_VALUE") /* arg: as FORMAT_VALUE's */ \
   X(GetIter, "GET_ITER") \
   X(ForIter, "FOR_ITER") /* target: when exhausted (iterator popped) */ \
   X(End, "END") /* END_FOR, END_SEND: the instruction before has stepped over it */ \
@@ -83,9 +89,11 @@ namespace vitrine::capture {
   X(PopJumpIfNotNone, "POP_JUMP_IF_NOT_NONE") /* target */ \
   X(JumpIfFalseOrPop, "JUMP_IF_FALSE_OR_POP") /* target */ \
   X(JumpIfTrueOrPop, "JUMP_IF_TRUE_OR_POP") /* target */ \
-  X(Call, "CALL") /* arg: n; aux: names in co_consts or -1; NULL, callable | function, self; args */ \
-  X(CallEx, "CALL_FUNCTION_EX") /* flag: kwargs dict on top; NULL, callable, args */ \
+  X(Call, "CALL") /* arg: n; aux: names in co_consts or -1; function, self | a callable and NULL; args */ \
+  X(CallKw, "CALL_KW") /* as CALL, with the tuple of names on top */ \
+  X(CallEx, "CALL_FUNCTION_EX") /* flag: kwargs dict on top; a callable and NULL, args */ \
   X(MakeFunction, "MAKE_FUNCTION") /* arg: 1 defaults 2 kwdefaults 4 annotations 8 closure; code on top */ \
+  X(SetFunctionAttribute, "SET_FUNCTION_ATTRIBUTE") /* arg: one of these bits; value, function */ \
   X(LoadBuildClass, "LOAD_BUILD_CLASS") \
   X(LoadAssertionError, "LOAD_ASSERTION_ERROR") \
   X(ImportName, "IMPORT_NAME") /* arg: in co_names; level, fromlist */ \
@@ -193,6 +201,7 @@ class Bytecode {
   _object* local_name(int slot) const;  // borrowed str, of a localsplus slot
 
  private:
+  void find_cells(_object* kinds);
   void find_return();
   void find_handlers(_object* table);
   void read_positions() const;

@@ -14,6 +14,8 @@ namespace {
 // Whatever is named neither here nor in kSharedRows is Op::Unsupported. PRECALL, CALL and KW_NAMES are joined
 // by the decoder.
 constexpr OpcodeRow kRows[] = {
+    {LOAD_CLOSURE, Op::LoadClosure},
+    {FORMAT_VALUE, Op::Format, OpcodeShape::Formats},
     {LOAD_ATTR, Op::LoadAttr},
     {LOAD_METHOD, Op::LoadMethod},
     {UNARY_POSITIVE, Op::UnaryPositive},

@@ -4,9 +4,9 @@
 
 #if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030D0000
 
-#include <internal/pycore_intrinsics.h>
 #include <opcode.h>
 
+#include "core/capture/cpython/bytecode_intrinsics.h"
 #include "core/capture/cpython/bytecode_shared.h"
 
 namespace vitrine::capture {
@@ -15,6 +15,8 @@ namespace {
 // Whatever is named neither here nor in kSharedRows is Op::Unsupported. KW_NAMES and CALL are joined by the
 // decoder; END_FOR and END_SEND are stepped over by the instructions before them.
 constexpr OpcodeRow kRows[] = {
+    {LOAD_CLOSURE, Op::LoadClosure},
+    {FORMAT_VALUE, Op::Format, OpcodeShape::Formats},
     {LOAD_FAST_CHECK, Op::LoadFast},
     {LOAD_FAST_AND_CLEAR, Op::LoadFastAndClear},
     {LOAD_ATTR, Op::LoadAttr, OpcodeShape::Shifted},
@@ -39,20 +41,6 @@ constexpr OpcodeRow kRows[] = {
 
 constexpr OpcodeTable kTable = by_opcode(kSharedRows, kRows);
 
-// The functions of CALL_INTRINSIC_1 by number; the others are Op::Unsupported.
-constexpr OpcodeRow kIntrinsics[] = {
-    {INTRINSIC_IMPORT_STAR, Op::Name},          {INTRINSIC_STOPITERATION_ERROR, Op::StopIterationError},
-    {INTRINSIC_ASYNC_GEN_WRAP, Op::Generator},  {INTRINSIC_UNARY_POSITIVE, Op::UnaryPositive},
-    {INTRINSIC_LIST_TO_TUPLE, Op::ListToTuple},
-};
-
-constexpr OpcodeTable kIntrinsicTable = by_opcode(kIntrinsics);
-
-Instruction read_intrinsic(CodeUnit unit) {
-  unit.opcode = static_cast<uint8_t>(unit.arg);
-  return read_plain(kIntrinsicTable, unit);
-}
-
 // [KW_NAMES] CALL: one instruction, since the keyword names live in CPython's own C frame in between.
 Instruction read_call(const uint8_t* code, int size, CodeUnit unit) {
   Instruction out{.pc = unit.pc, .at = unit.at, .next_pc = unit.next};
@@ -68,11 +56,6 @@ Instruction read_call(const uint8_t* code, int size, CodeUnit unit) {
   out.at = unit.at;
   out.next_pc = unit.next;
   return out;
-}
-
-// Both loops and delegation land behind an instruction that is always there.
-bool lands_behind(const uint8_t* code, int size, const Instruction& in, uint8_t opcode) {
-  return in.target - 2 >= 0 && in.target <= size && code[in.target - 2] == opcode;
 }
 
 Instruction read_instruction(const uint8_t* code, int size, const CodeUnit& unit) {

@@ -1,6 +1,8 @@
 // What the tables of the versions share: how a row reads its argument, and how code units are read.
 #pragma once
 
+#include <opcode.h>
+
 #include <array>
 #include <cstdint>
 #include <span>
@@ -18,7 +20,10 @@ enum class OpcodeShape : uint8_t {
   Shifted,   // lowest bit is the flag, the rest the arg
   Formats,   // FORMAT_VALUE: 3 is the conversion, 4 the flag
   Compares,  // COMPARE_OP of 3.12: the operator stands above four bits for specialisation
+  Truths,    // COMPARE_OP of 3.13: the operator stands above five bits, of which the highest is the flag
+  Pairs,     // two slots of four bits, the first one (arg) above the second one (aux)
   Loops,     // FOR_ITER of 3.12: forward to the END_FOR, which the exhausted loop steps over
+  LoopsFar,  // FOR_ITER of 3.13: it steps over a POP_TOP as well
   Sends,     // SEND of 3.12: forward to the END_SEND, which drops the receiver
   Supers,    // LOAD_SUPER_ATTR: 1 is the flag, 2 says that super() has its two arguments (aux)
 };
@@ -35,17 +40,15 @@ struct CodeUnit {
   int32_t arg, pc, at, next;
 };
 
-constexpr uint8_t kCache = 0, kExtendedArgument = 144;
-
 inline CodeUnit read_unit(const uint8_t* code, int size, int pc) {
   int at = pc;
   uint32_t arg = code[at + 1];
-  while (code[at] == kExtendedArgument && at + 2 < size) {
+  while (code[at] == EXTENDED_ARG && at + 2 < size) {
     at += 2;
     arg = arg << 8 | code[at + 1];
   }
   int next = at + 2;
-  while (next < size && code[next] == kCache) next += 2;
+  while (next < size && code[next] == CACHE) next += 2;
   return {code[at], static_cast<int32_t>(arg), pc, at, next};
 }
 
@@ -74,9 +77,20 @@ inline void apply_shape(Instruction& out, OpcodeShape shape) {
     case OpcodeShape::Compares:
       out.arg >>= 4;
       break;
+    case OpcodeShape::Truths:
+      out.flag = (out.arg & 16) != 0;
+      out.arg >>= 5;
+      break;
+    case OpcodeShape::Pairs:
+      out.aux = out.arg & 15;
+      out.arg >>= 4;
+      break;
     case OpcodeShape::Loops:
     case OpcodeShape::Sends:
       out.target = out.next_pc + 2 * out.arg + 2;
+      break;
+    case OpcodeShape::LoopsFar:
+      out.target = out.next_pc + 2 * out.arg + 4;
       break;
     case OpcodeShape::Supers:
       out.flag = out.arg & 1;

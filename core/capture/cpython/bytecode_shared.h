@@ -1,4 +1,4 @@
-// Opcodes that CPython 3.11 and 3.12 have under the same name and with the same meaning, as rows; their
+// Opcodes that CPython 3.11 to 3.13 have under the same name and with the same meaning, as rows; their
 // numbers are those of the Python that is built against.
 #pragma once
 
@@ -21,7 +21,6 @@ inline constexpr OpcodeRow kSharedRows[] = {
     {LOAD_FAST, Op::LoadFast},
     {STORE_FAST, Op::StoreFast},
     {DELETE_FAST, Op::DeleteFast},
-    {LOAD_CLOSURE, Op::LoadClosure},
     {LOAD_DEREF, Op::LoadDeref},
     {STORE_DEREF, Op::StoreDeref},
     {DELETE_DEREF, Op::DeleteDeref},
@@ -55,7 +54,6 @@ inline constexpr OpcodeRow kSharedRows[] = {
     {DICT_MERGE, Op::DictMerge},
     {UNPACK_SEQUENCE, Op::UnpackSequence},
     {UNPACK_EX, Op::UnpackEx},
-    {FORMAT_VALUE, Op::Format, OpcodeShape::Formats},
     {GET_ITER, Op::GetIter},
     {GET_LEN, Op::GetLen},
     {JUMP_FORWARD, Op::Jump, OpcodeShape::Forward},

@@ -1,6 +1,6 @@
 // A live CPython frame, version-free. One implementation file a minor version (frame_311.cpp, ...), and
-// frame_classic.cpp for what some share: nothing else knows _PyInterpreterFrame. Instruction positions are
-// byte offsets as `dis` prints them.
+// frame_classic.cpp and thread_classic.cpp for what some share: nothing else knows _PyInterpreterFrame.
+// Instruction positions are byte offsets as `dis` prints them.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,8 @@ class Frame {
   void set_running(int at);
   // `count` entries of the stack from `index` on, in place. Callees may use the entry before them as scratch.
   _object* const* stack_span(int index) const;
-  // locals() or what works on it (eval, dir) was called in it: it has a dict that the next call fills again.
+  // All calls of locals(), and of what works on it (eval, dir), fill one dict; and it has that dict by now.
+  bool shares_locals() const;
   bool has_locals_dict() const;
   // At its very beginning, run by a thread (not a generator that resumes).
   bool is_fresh() const;
@@ -77,6 +78,12 @@ _PyInterpreterFrame* running_frame(_ts* thread);
 bool interrupt_requested(_ts* thread);
 enum class Interrupt : uint8_t { Handled, Raised, NeedsCPython };
 Interrupt handle_interrupt(_ts* thread);
+
+// Whether this is the thread that Python runs handlers of signals in.
+bool is_main_thread();
+
+// A frame as it came to the hook goes to CPython's own loop.
+_object* run_in_cpython(_ts* thread, Frame frame, bool throwing);
 
 // CPython runs the rest of an unlinked frame: from pc(), or (`raise`) unwinding the error that is set from
 // the instruction given to set_running(). New reference, or nullptr with a Python error set.

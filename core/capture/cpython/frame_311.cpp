@@ -46,8 +46,8 @@ bool is_traced(PyThreadState* thread, Frame) {
   return thread->cframe->use_tracing != 0;
 }
 
-PyObject* continue_in_cpython(PyThreadState* thread, Frame frame, bool raise) {
-  return _PyEval_EvalFrameDefault(thread, frame.raw(), raise ? 1 : 0);
+PyObject* run_in_cpython(PyThreadState* thread, Frame frame, bool throwing) {
+  return _PyEval_EvalFrameDefault(thread, frame.raw(), throwing ? 1 : 0);
 }
 
 PyObject* leave_with(PyThreadState*, Frame, PyObject* owned) {

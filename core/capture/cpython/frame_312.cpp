@@ -70,12 +70,12 @@ bool is_traced(PyThreadState* thread, Frame frame) {
   return false;
 }
 
-PyObject* continue_in_cpython(PyThreadState* thread, Frame frame, bool raise) {
+PyObject* run_in_cpython(PyThreadState* thread, Frame frame, bool throwing) {
   // Under a hook every Python call costs two units of the count of C calls, whose limit is fixed: it would be
   // reached at some depth whatever sys.setrecursionlimit() says. The hook watches the C stack itself.
   constexpr int kUnits = 2;
   thread->c_recursion_remaining += kUnits;
-  PyObject* result = _PyEval_EvalFrameDefault(thread, frame.raw(), raise ? 1 : 0);
+  PyObject* result = _PyEval_EvalFrameDefault(thread, frame.raw(), throwing ? 1 : 0);
   thread->c_recursion_remaining -= kUnits;
   return result;
 }

@@ -1,25 +1,44 @@
-// What class Frame does alike for CPython 3.11 and 3.12, whose frames have the same parts under the same
-// names.
+// What class Frame does alike for CPython 3.11 to 3.13. Their frames have the same parts; two of them have
+// other names and another meaning in 3.13.
 #include "core/capture/cpython/cpython.h"
 #include "core/capture/cpython/frame.h"
 
-#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030D0000
-
 #include <internal/pycore_frame.h>
 #include <internal/pycore_interp.h>
+#include <internal/pycore_signal.h>
 
 namespace vitrine::capture {
 namespace {
 constexpr int kUnit = sizeof(_Py_CODEUNIT);
 static_assert(kUnit == 2);
 
+#if PY_VERSION_HEX >= 0x030D0000
+PyCodeObject* code_of(const _PyInterpreterFrame* f) {
+  return reinterpret_cast<PyCodeObject*>(f->f_executable);
+}
+// The instruction that runs, or is about to.
+_Py_CODEUNIT*& place_of(_PyInterpreterFrame* f) {
+  return f->instr_ptr;
+}
+constexpr int kNext = 0;
+#else
+PyCodeObject* code_of(const _PyInterpreterFrame* f) {
+  return f->f_code;
+}
+// The last unit of the instruction that runs, or has run.
+_Py_CODEUNIT*& place_of(_PyInterpreterFrame* f) {
+  return f->prev_instr;
+}
+constexpr int kNext = 1;
+#endif
+
 _Py_CODEUNIT* first_unit(_PyInterpreterFrame* f) {
-  return _PyCode_CODE(f->f_code);
+  return _PyCode_CODE(code_of(f));
 }
 }  // namespace
 
 PyObject* Frame::code() const {
-  return reinterpret_cast<PyObject*>(f_->f_code);
+  return reinterpret_cast<PyObject*>(code_of(f_));
 }
 PyObject* Frame::globals() const {
   return f_->f_globals;
@@ -27,11 +46,8 @@ PyObject* Frame::globals() const {
 PyObject* Frame::builtins() const {
   return f_->f_builtins;
 }
-bool Frame::has_locals_dict() const {
-  return f_->f_locals != nullptr;
-}
 int Frame::local_count() const {
-  return f_->f_code->co_nlocalsplus;
+  return code_of(f_)->co_nlocalsplus;
 }
 PyObject* Frame::local(int slot) const {
   return f_->localsplus[slot];
@@ -42,7 +58,7 @@ void Frame::set_local(int slot, PyObject* owned) {
   Py_XDECREF(old);
 }
 int Frame::depth() const {
-  return f_->stacktop - f_->f_code->co_nlocalsplus;
+  return f_->stacktop - code_of(f_)->co_nlocalsplus;
 }
 PyObject* Frame::stack(int index) const {
   return _PyFrame_Stackbase(f_)[index];
@@ -62,44 +78,27 @@ PyObject* Frame::pop() {
 void Frame::truncate(int depth) {
   PyObject** stack = _PyFrame_Stackbase(f_);
   const int top = this->depth();
-  f_->stacktop = f_->f_code->co_nlocalsplus + depth;
+  f_->stacktop = code_of(f_)->co_nlocalsplus + depth;
   for (int i = depth; i < top; ++i) Py_XDECREF(stack[i]);
 }
 int Frame::pc() const {
-  return static_cast<int>(f_->prev_instr + 1 - first_unit(f_)) * kUnit;
+  return static_cast<int>(place_of(f_) + kNext - first_unit(f_)) * kUnit;
 }
 void Frame::set_pc(int pc) {
-  f_->prev_instr = first_unit(f_) + pc / kUnit - 1;
+  place_of(f_) = first_unit(f_) + pc / kUnit - kNext;
 }
 void Frame::set_running(int at) {
-  f_->prev_instr = first_unit(f_) + at / kUnit;
+  place_of(f_) = first_unit(f_) + at / kUnit;
 }
 PyObject* const* Frame::stack_span(int index) const {
   return _PyFrame_Stackbase(f_) + index;
 }
 bool Frame::is_fresh() const {
-  return f_->owner == FRAME_OWNED_BY_THREAD && f_->prev_instr < first_unit(f_);
+  return f_->owner == FRAME_OWNED_BY_THREAD && place_of(f_) + kNext == first_unit(f_);
 }
 
-_PyInterpreterFrame* running_frame(PyThreadState* thread) {
-  return thread->cframe->current_frame;
-}
-
-bool interrupt_requested(PyThreadState* thread) {
-  return _Py_atomic_load_relaxed(&thread->interp->ceval.eval_breaker) != 0;
-}
-
-Interrupt handle_interrupt(PyThreadState* thread) {
-  // An exception sent by another thread: only CPython's loop can raise it in the right order.
-  if (thread->async_exc) return Interrupt::NeedsCPython;
-  if (Py_MakePendingCalls() != 0) return Interrupt::Raised;
-  if (_Py_atomic_load_relaxed(&thread->interp->ceval.gil_drop_request)) {
-    PyThreadState* saved = PyEval_SaveThread();
-    PyEval_RestoreThread(saved);
-  }
-  return Interrupt::Handled;
+bool is_main_thread() {
+  return _PyOS_IsMainThread() != 0;
 }
 
 }  // namespace vitrine::capture
-
-#endif

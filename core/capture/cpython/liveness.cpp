@@ -19,9 +19,12 @@ bool looks_at_frames(const Bytecode& code) {
   return false;
 }
 
-// What an instruction does with the slot that its argument names.
-bool reads_slot(Op op) {
-  switch (op) {
+bool reads_slot(const Instruction& in, int slot) {
+  switch (in.op) {
+    case Op::LoadFastLoadFast:
+      return in.arg == slot || in.aux == slot;
+    case Op::StoreFastLoadFast:
+      return in.aux == slot && in.arg != slot;
     case Op::LoadFast:
     case Op::LoadFastAndClear:
     case Op::DeleteFast:
@@ -30,10 +33,15 @@ bool reads_slot(Op op) {
     case Op::LoadDeref:
     case Op::StoreDeref:
     case Op::DeleteDeref:
-      return true;
+      return in.arg == slot;
     default:
       return false;
   }
+}
+
+bool writes_slot(const Instruction& in, int slot) {
+  return (in.op == Op::StoreFast && in.arg == slot) || (in.op == Op::StoreFastLoadFast && in.arg == slot) ||
+         (in.op == Op::StoreFastStoreFast && (in.arg == slot || in.aux == slot));
 }
 
 bool ends_here(Op op) {
@@ -54,9 +62,9 @@ bool may_be_read(const Bytecode& code, int pc, int slot) {
     if (seen[static_cast<size_t>(index)]) continue;
     seen[static_cast<size_t>(index)] = true;
     const Instruction& i = all[static_cast<size_t>(index)];
-    if (i.op == Op::Unsupported || i.op == Op::Name || (i.arg == slot && reads_slot(i.op))) return true;
+    if (i.op == Op::Unsupported || i.op == Op::Name || reads_slot(i, slot)) return true;
     if (i.handler >= 0) todo.push_back(code.index_of(i.handler));
-    if (i.op == Op::StoreFast && i.arg == slot) continue;
+    if (writes_slot(i, slot)) continue;
     if (i.target >= 0) todo.push_back(code.index_of(i.target));
     if (!ends_here(i.op) && i.op != Op::Jump) todo.push_back(index + 1);
   }

@@ -116,7 +116,7 @@ PyObject* Lifeline::object_ended(PyObject* capsule, PyObject* reference) {
     for (const Weak& weak : line->weak_)
       if (weak.reference.get() == reference) line->ended_at_ = weak.to;
     const std::function<void()> ended = std::move(line->ended_);
-    if (ended && !_Py_IsFinalizing()) ended();
+    if (ended && !Py_IsFinalizing()) ended();
   }
   return Py_NewRef(Py_None);
 }

@@ -351,7 +351,7 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
     case SourceKind::TensorOver:
       return tensor_over(base, keep);
     case SourceKind::WeakTarget:
-      return PyWeakref_CheckRefExact(base) ? PyWeakref_GetObject(base) : nullptr;
+      return PyWeakref_CheckRefExact(base) ? PyWeakref_GET_OBJECT(base) : nullptr;
     case SourceKind::Proxied:
       return proxied_dict(base);
     case SourceKind::DictKey:

@@ -6,6 +6,10 @@
 
 #include "core/torch_api/python_names.h"
 
+#if PY_VERSION_HEX < 0x030D0000
+#define Py_IsFinalizing _Py_IsFinalizing
+#endif
+
 namespace vitrine::capture {
 
 using torch_api::Name;

@@ -46,6 +46,8 @@ void find_python(TorchNames& n) {
   n.expression = type_of(Name::expression);
   n.enum_base = type_of(Name::Enum);
   n.type_variable = type_of(Name::TypeVar);
+  const PyRef bound(PyObject_GetAttrString(Py_None, "__repr__"));
+  n.method_wrapper = Py_TYPE(bound.get());
   n.lru_cache_wrapper = type_of(Name::lru_cache_wrapper);
   n.generic_alias = type_of(Name::GenericAlias);
   n.union_type = type_of(Name::UnionType);

@@ -19,7 +19,7 @@ struct TorchNames {
   PyTypeObject *partial, *ordered_dict, *default_dict;
   PyTypeObject *count, *repeat, *chain, *islice;  // of itertools
   PyTypeObject* flex_attention;                   // the class of its operator
-  PyTypeObject *script_function, *version, *attention_backend, *type_variable;
+  PyTypeObject *script_function, *version, *attention_backend, *type_variable, *method_wrapper;
   PyTypeObject* inference_context;                          // what torch.inference_mode enters
   PyTypeObject *op_namespace, *ops;                         // torch.ops and what is found in it
   PyTypeObject *signature, *expression, *expression_match;  // of inspect and re

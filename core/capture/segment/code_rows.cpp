@@ -120,6 +120,10 @@ std::string argument_text(const Bytecode& bytecode, const Instruction& in) {
     case Op::StoreDeref:
     case Op::DeleteDeref:
       return text_of(bytecode.local_name(in.arg));
+    case Op::LoadFastLoadFast:
+    case Op::StoreFastLoadFast:
+    case Op::StoreFastStoreFast:
+      return text_of(bytecode.local_name(in.arg)) + ", " + text_of(bytecode.local_name(in.aux));
     case Op::LoadGlobal:
     case Op::StoreGlobal:
     case Op::DeleteGlobal:

@@ -6,16 +6,23 @@ import importlib.util
 import json
 import sys
 
-PYTHONS = ((3, 11), (3, 12))
+PYTHONS = ((3, 11), (3, 12), (3, 13))
 OLDEST_TORCH = (2, 11)
+
+
+def python_names() -> str:
+    """3.11, 3.12 or ..., as a sentence says it."""
+    *others, last = (".".join(map(str, version)) for version in PYTHONS)
+    return f"{', '.join(others)} or {last}"
 
 
 def _python_problem(version) -> str | None:
     if sys.implementation.name != "cpython":
         return f"Vitrine needs CPython, this is {sys.implementation.name}."
     if tuple(version[:2]) not in PYTHONS:
-        names = " or ".join(".".join(map(str, p)) for p in PYTHONS)
-        return f"Vitrine needs CPython {names}, this is {version[0]}.{version[1]}."
+        return f"Vitrine needs CPython {python_names()}, this is {version[0]}.{version[1]}."
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return "Vitrine needs CPython's global lock, and this one runs without it."
     return None
 
 

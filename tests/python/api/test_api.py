@@ -505,7 +505,7 @@ def test_config_checks_names_and_types():
 @pytest.mark.parametrize(
     "patch, says",
     [
-        ("sys.version_info = (3, 9, 1, 'final', 0)", "Vitrine needs CPython 3.11 or 3.12, this is 3.9"),
+        ("sys.version_info = (3, 9, 1, 'final', 0)", "Vitrine needs CPython 3.11, 3.12 or 3.13, this is 3.9"),
         ("import torch; torch.__version__ = '1.13.1'", "Vitrine needs PyTorch 2.11 or newer, this is 1.13.1"),
         ("import importlib.util as u; u.find_spec = lambda name: None", "PyTorch, which is not installed"),
     ],

@@ -55,7 +55,7 @@ def test_the_system_is_looked_at(machine, tmp_path, release, says):
 
 @pytest.mark.parametrize(
     "python, what",
-    [("/no/such/python", "does not exist"), ('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.2\nexit 1\n', "is Python 3.9.2; Vitrine needs CPython 3.11 or 3.12"),
+    [("/no/such/python", "does not exist"), ('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.2\nexit 1\n', "is Python 3.9.2; Vitrine needs CPython 3.11, 3.12 or 3.13"),
      ('#!/bin/sh\ncase "$2" in *torch*) exit 1;; esac\n', "no PyTorch")],
 )  # fmt: skip
 def test_a_named_python_that_does_not_fit(machine, tmp_path, python, what):

@@ -122,7 +122,7 @@ void check_alone(Tracer& t) {
 }
 
 Value* weak_target(Tracer& t, Value* reference) {
-  PyObject* target = PyWeakref_GetObject(reference->obj);
+  PyObject* target = PyWeakref_GET_OBJECT(reference->obj);
   if (t.effects.let_go.count(target))
     stop("unsupported_value", "a weak reference to an object that was let go");
   const Source* base = reference->source ? reference->source : constant_source(t, reference->obj);

@@ -24,7 +24,7 @@ bool is_code(PyObject* o) {
   return PyModule_Check(o) || PyType_Check(o) || PyCallable_Check(o);
 }
 
-// The parts of a cached function, as CPython's garbage collector sees them (3.11 and 3.12): key, result and
+// The parts of a cached function, as CPython's garbage collector sees them (3.11 to 3.13): key, result and
 // class of each entry of a limited cache, then the cache itself, the function, the mark between positional
 // and keyword arguments, two classes, and the function's own __dict__.
 struct Cache {

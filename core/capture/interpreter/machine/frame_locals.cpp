@@ -16,9 +16,10 @@ bool asks_for_locals(const VirtualFrame& f, const Instruction& in) {
   return name == "locals" || name == "vars" || name == "eval" || name == "exec" || name == "dir";
 }
 
-// CPython keeps one dict a frame, which every call of locals() and of what works on it brings up to date:
-// with a second call, in this segment or another, what the first gave would change.
+// Before 3.13 CPython keeps one dict a frame, which every call of locals() and of what works on it brings up
+// to date: with a second call, in this segment or another, what the first gave would change.
 bool may_ask_again(const VirtualFrame& f, const Frame& live) {
+  if (!live.shares_locals()) return false;
   if (f.gave_locals) return true;
   if (f.caller) return false;  // it begins and ends in this segment
   if (live.has_locals_dict()) return true;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "core/capture/cpython/call_layout.h"
 #include "core/capture/interpreter/tracer.h"
 
 namespace vitrine::capture {
@@ -32,6 +33,11 @@ inline Values pop_many(VirtualFrame& f, int n) {
 inline void push(VirtualFrame& f, Value* v) {
   f.stack.push_back(v);
 }
+// A callable without a self beside it.
+inline void push_callable(VirtualFrame& f, Value* v) {
+  f.stack.push_back(kNullFollows ? v : nullptr);
+  f.stack.push_back(kNullFollows ? nullptr : v);
+}
 inline Value*& peek(VirtualFrame& f, int from_top) {
   return f.stack[f.stack.size() - static_cast<size_t>(from_top)];
 }
@@ -43,14 +49,14 @@ inline std::string name_of(VirtualFrame& f, int index) {
 // clang-format off
 #define VITRINE_TRACE_HANDLERS(X) \
   X(Nop) X(MakeCell) X(CopyFreeVars) X(PopTop) X(PushNull) X(Copy) X(Swap) X(LoadConst) X(LoadFast) X(LoadFastAndClear) \
-  X(StoreFast) X(DeleteFast) X(LoadClosure) X(LoadDeref) X(StoreDeref) X(DeleteDeref) X(LoadGlobal) \
+  X(StoreFast) X(LoadFastLoadFast) X(StoreFastLoadFast) X(StoreFastStoreFast) X(DeleteFast) X(LoadClosure) X(LoadDeref) X(StoreDeref) X(DeleteDeref) X(LoadGlobal) \
   X(StoreGlobal) X(LoadAttr) X(LoadMethod) X(LoadSuperAttr) X(StoreAttr) X(DeleteAttr) X(UnaryPositive) \
-  X(UnaryNegative) X(UnaryNot) X(UnaryInvert) X(Binary) X(Compare) X(Is) X(Contains) X(Subscript) X(LoadSlice) X(StoreSlice) \
+  X(UnaryNegative) X(UnaryNot) X(UnaryInvert) X(ToBool) X(Binary) X(Compare) X(Is) X(Contains) X(Subscript) X(LoadSlice) X(StoreSlice) \
   X(StoreSubscript) X(DeleteSubscript) X(BuildTuple) X(BuildList) X(BuildSet) X(BuildMap) \
   X(BuildConstKeyMap) X(BuildString) X(BuildSlice) X(ListAppend) X(SetAdd) X(MapAdd) X(ListExtend) \
-  X(SetUpdate) X(DictUpdate) X(DictMerge) X(ListToTuple) X(UnpackSequence) X(UnpackEx) X(Format) \
+  X(SetUpdate) X(DictUpdate) X(DictMerge) X(ListToTuple) X(UnpackSequence) X(UnpackEx) X(Format) X(Convert) \
   X(GetIter) X(ForIter) X(GetLen) X(MatchMapping) X(MatchSequence) X(MatchKeys) X(Jump) X(PopJumpIfFalse) X(PopJumpIfTrue) X(PopJumpIfNone) \
-  X(PopJumpIfNotNone) X(JumpIfFalseOrPop) X(JumpIfTrueOrPop) X(Call) X(CallEx) X(MakeFunction) \
+  X(PopJumpIfNotNone) X(JumpIfFalseOrPop) X(JumpIfTrueOrPop) X(Call) X(CallKw) X(CallEx) X(MakeFunction) X(SetFunctionAttribute) \
   X(LoadAssertionError) X(ImportName) X(ImportFrom) X(BeforeWith) X(ReturnValue) X(ReturnConst) X(Raise) \
   X(Reraise) X(WithExceptStart) X(YieldFromIter) X(Send) X(MatchClass) X(PushExcInfo) X(PopExcept) X(CheckExcMatch) X(StopIterationError) X(ReturnGenerator) X(Yield)
 // clang-format on

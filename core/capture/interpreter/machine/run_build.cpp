@@ -173,6 +173,11 @@ Flow runFormat(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
+Flow runConvert(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  push(f, converted(t, pop(f), in.arg));
+  return Flow::Next;
+}
+
 Flow runGetLen(Tracer& t, VirtualFrame& f, const Instruction&) {
   push(f, len(t, peek(f, 1)));
   return Flow::Next;
@@ -273,6 +278,21 @@ Flow runMakeFunction(Tracer& t, VirtualFrame& f, const Instruction& in) {
   state.defaults = defaults;
   state.kwdefaults = kwdefaults;
   state.annotations = annotations;
+  push(f, v);
+  return Flow::Next;
+}
+
+Flow runSetFunctionAttribute(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* v = pop(f);
+  Value* part = pop(f);
+  if (!v->is(ValueKind::Function) || v->source)
+    stop("unsupported_instruction", "a function that was made before the graph is completed");
+  FunctionState& state = v->function();
+  if (in.arg == 8)
+    for (Value* cell : unpack(t, part)) state.closure.push_back(cell);
+  if (in.arg == 4) state.annotations = part;
+  if (in.arg == 2) state.kwdefaults = part;
+  if (in.arg == 1) state.defaults = part;
   push(f, v);
   return Flow::Next;
 }

@@ -45,10 +45,10 @@ Flow runJump(Tracer&, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runPopJumpIfFalse(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  return branches(t, f, in, pop(f), false) ? Flow::Next : jump(f, in);
+  return branches(t, f, pop(f), false) ? Flow::Next : jump(f, in);
 }
 Flow runPopJumpIfTrue(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  return branches(t, f, in, pop(f), true) ? jump(f, in) : Flow::Next;
+  return branches(t, f, pop(f), true) ? jump(f, in) : Flow::Next;
 }
 Flow runPopJumpIfNone(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return is_none(t, pop(f)) ? jump(f, in) : Flow::Next;
@@ -67,31 +67,43 @@ Flow runJumpIfTrueOrPop(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
-Flow runCall(Tracer& t, VirtualFrame& f, const Instruction& in) {
+// The `count` arguments on top, the last of them by these names, go to the callable below.
+static void call_on_stack(Tracer& t, VirtualFrame& f, int count, const std::vector<std::string>& names) {
   Arguments a;
-  a.positional = pop_many(f, in.arg);
-  Value* second = pop(f);
-  Value* first = pop(f);
+  a.positional = pop_many(f, count);
+  Value* upper = pop(f);
+  Value* lower = pop(f);
+  const size_t start = a.positional.size() - names.size();
+  for (size_t i = 0; i < names.size(); ++i) a.keyword.emplace_back(names[i], a.positional[start + i]);
+  a.positional.resize(start);
+  if (lower && upper) a.positional.insert(a.positional.begin(), upper);
+  push(f, call(t, callable_of(lower, upper), std::move(a)));
+}
+
+Flow runCall(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  std::vector<std::string> names;
   if (in.aux >= 0) {
-    PyObject* names = f.bytecode->constant(in.aux);
-    const auto count = static_cast<size_t>(PyTuple_GET_SIZE(names));
-    const size_t start = a.positional.size() - count;
-    for (size_t i = 0; i < count; ++i)
-      a.keyword.emplace_back(text_of(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i))),
-                             a.positional[start + i]);
-    a.positional.resize(start);
+    PyObject* constant = f.bytecode->constant(in.aux);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constant); ++i)
+      names.push_back(text_of(PyTuple_GET_ITEM(constant, i)));
   }
-  if (first) a.positional.insert(a.positional.begin(), second);
-  push(f, call(t, first ? first : second, std::move(a)));
+  call_on_stack(t, f, in.arg, names);
+  return Flow::Next;
+}
+
+Flow runCallKw(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  std::vector<std::string> names;
+  for (Value* name : unpack(t, pop(f))) names.push_back(str_of(t, name, false));
+  call_on_stack(t, f, in.arg, names);
   return Flow::Next;
 }
 
 Flow runCallEx(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* keyword = in.flag ? pop(f) : nullptr;
   Value* positional = pop(f);
-  Value* function = pop(f);
-  pop(f);  // NULL
-  push(f, call(t, function, spread(t, positional, keyword)));
+  Value* upper = pop(f);
+  Value* lower = pop(f);
+  push(f, call(t, callable_of(lower, upper), spread(t, positional, keyword)));
   return Flow::Next;
 }
 

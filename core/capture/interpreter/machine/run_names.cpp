@@ -5,6 +5,7 @@
 #include "core/capture/interpreter/machine/instructions.h"
 #include "core/capture/interpreter/machine/interpret.h"
 #include "core/capture/interpreter/materialise.h"
+#include "core/capture/interpreter/symbolic/speculated_branches.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
 #include "core/capture/interpreter/types/attributes.h"
 #include "core/capture/interpreter/types/comparisons.h"
@@ -61,13 +62,40 @@ Flow runLoadConst(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
-Flow runLoadFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  guard_bound(t, f, in.arg);
-  Value* v = f.locals[static_cast<size_t>(in.arg)];
+static void load_fast(Tracer& t, VirtualFrame& f, int slot) {
+  guard_bound(t, f, slot);
+  Value* v = f.locals[static_cast<size_t>(slot)];
   if (!v)
     t.raise(PyExc_UnboundLocalError,
-            "local variable '" + text_of(f.bytecode->local_name(in.arg)) + "' has no value");
+            "local variable '" + text_of(f.bytecode->local_name(slot)) + "' has no value");
   push(f, v);
+}
+
+static void store_fast(Tracer& t, VirtualFrame& f, int slot) {
+  let_go(t, f, f.locals[static_cast<size_t>(slot)]);
+  f.locals[static_cast<size_t>(slot)] = pop(f);
+}
+
+Flow runLoadFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  load_fast(t, f, in.arg);
+  return Flow::Next;
+}
+
+Flow runLoadFastLoadFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  load_fast(t, f, in.arg);
+  load_fast(t, f, in.aux);
+  return Flow::Next;
+}
+
+Flow runStoreFastLoadFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  store_fast(t, f, in.arg);
+  load_fast(t, f, in.aux);
+  return Flow::Next;
+}
+
+Flow runStoreFastStoreFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  store_fast(t, f, in.arg);
+  store_fast(t, f, in.aux);
   return Flow::Next;
 }
 
@@ -79,8 +107,7 @@ Flow runLoadFastAndClear(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runStoreFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  let_go(t, f, f.locals[static_cast<size_t>(in.arg)]);
-  f.locals[static_cast<size_t>(in.arg)] = pop(f);
+  store_fast(t, f, in.arg);
   return Flow::Next;
 }
 
@@ -120,8 +147,10 @@ Flow runDeleteDeref(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 Flow runLoadGlobal(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* v = load_global(t, f, name_of(f, in.arg));
-  if (in.flag) push(f, nullptr);
-  push(f, v);
+  if (in.flag)
+    push_callable(f, v);
+  else
+    push(f, v);
   return Flow::Next;
 }
 
@@ -136,7 +165,7 @@ Flow runLoadAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
-// function, self for a method bound here; NULL, value otherwise.
+// function, self for a method bound here; a callable and NULL otherwise.
 static void push_method(Tracer& t, VirtualFrame& f, Value* v) {
   const bool bound = v->is(ValueKind::Method) && !v->source && v->items()[1];
   // One of NumPy's arrays has other methods where it is real: they go together.
@@ -144,8 +173,7 @@ static void push_method(Tracer& t, VirtualFrame& f, Value* v) {
     push(f, v->items()[0]);
     push(f, v->items()[1]);
   } else {
-    push(f, nullptr);
-    push(f, v);
+    push_callable(f, v);
   }
 }
 
@@ -219,7 +247,9 @@ Value* asked_by(const VirtualFrame& f) {
   const bool called =
       next < all.size() && all[next].op == Op::Call && all[next].arg == 1 && all[next].aux < 0;
   const size_t depth = f.stack.size();
-  return called && depth >= 2 && !f.stack[depth - 2] ? f.stack[depth - 1] : nullptr;
+  if (!called || depth < 2) return nullptr;
+  Value *lower = f.stack[depth - 2], *upper = f.stack[depth - 1];
+  return lower && upper ? nullptr : callable_of(lower, upper);
 }
 
 Flow runCompare(Tracer& t, VirtualFrame& f, const Instruction& in) {
@@ -231,7 +261,13 @@ Flow runCompare(Tracer& t, VirtualFrame& f, const Instruction& in) {
       return Flow::Next;
     }
   }
-  push(f, compare(t, in.arg, a, b));
+  Value* answer = compare(t, in.arg, a, b);
+  push(f, in.flag ? t.boolean(asked_truth(t, f, answer)) : answer);
+  return Flow::Next;
+}
+
+Flow runToBool(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.boolean(asked_truth(t, f, pop(f))));
   return Flow::Next;
 }
 

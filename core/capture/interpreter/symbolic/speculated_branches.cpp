@@ -71,17 +71,30 @@ bool may_speculate(Tracer& t) {
 
 }  // namespace
 
-// Whether v is true, where the instruction jumps if that is `jumps_if`.
-bool branches(Tracer& t, VirtualFrame& f, const Instruction& in, Value* v, bool jumps_if) {
+// Whether v is true, where the jump at that position is taken if that is `jumps_if`.
+static bool branches_at(Tracer& t, VirtualFrame& f, int position, Value* v, bool jumps_if) {
+  const Instruction& in = f.bytecode->instructions()[static_cast<size_t>(position)];
   const Value* tensor = resolve(v);
   if (tensor->is(ValueKind::Lazy) && torch_api::is_tensor(tensor->obj)) tensor = t.look(v);
   if (!tensor->is(ValueKind::Tensor) || !may_speculate(t) || known_number(t, t.look(v), "__bool__"))
     return truth(t, v);
   const bool raises_there = always_raises(*f.bytecode, f.bytecode->index_of(in.target));
-  const bool raises_here = always_raises(*f.bytecode, f.position + 1);
+  const bool raises_here = always_raises(*f.bytecode, position + 1);
   if (raises_there == raises_here) return truth(t, v);
   const bool expected = raises_here == jumps_if;
   return speculate(t, t.look(v), expected) ? expected : truth(t, v);
+}
+
+bool branches(Tracer& t, VirtualFrame& f, Value* v, bool jumps_if) {
+  return branches_at(t, f, f.position, v, jumps_if);
+}
+
+bool asked_truth(Tracer& t, VirtualFrame& f, Value* v) {
+  const auto& all = f.bytecode->instructions();
+  const int next = f.position + 1;
+  const Op op = static_cast<size_t>(next) < all.size() ? all[static_cast<size_t>(next)].op : Op::Nop;
+  const bool jumps = op == Op::PopJumpIfFalse || op == Op::PopJumpIfTrue;
+  return jumps ? branches_at(t, f, next, v, op == Op::PopJumpIfTrue) : truth(t, v);
 }
 
 bool speculate(Tracer& t, Value* tensor, bool expected) {

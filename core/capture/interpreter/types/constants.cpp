@@ -32,13 +32,14 @@ bool is_identity_constant(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyGetSetDescr_Type ||
       type == &PyMemberDescr_Type || type == &PyClassMethodDescr_Type || type == &PyProperty_Type ||
-      type == &PyStaticMethod_Type || type == &PyClassMethod_Type || type == &_PyMethodWrapper_Type)
+      type == &PyStaticMethod_Type || type == &PyClassMethod_Type)
     return true;
   const TorchNames& torch = torch_names();
-  return type == torch.op_overload || type == torch.op_packet || PyObject_TypeCheck(o, torch.enum_base) ||
-         type == torch.finfo || type == torch.iinfo || type == torch.lru_cache_wrapper ||
-         type == torch.version || type == torch.attention_backend || type == torch.type_variable ||
-         PyType_IsSubtype(type, torch.generic_alias) || type == torch.union_type;
+  return type == torch.method_wrapper || type == torch.op_overload || type == torch.op_packet ||
+         PyObject_TypeCheck(o, torch.enum_base) || type == torch.finfo || type == torch.iinfo ||
+         type == torch.lru_cache_wrapper || type == torch.version || type == torch.attention_backend ||
+         type == torch.type_variable || PyType_IsSubtype(type, torch.generic_alias) ||
+         type == torch.union_type;
 }
 
 bool is_constant_object(PyObject* o) {

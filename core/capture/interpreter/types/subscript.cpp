@@ -96,17 +96,19 @@ std::string str_of(Tracer& t, Value* v, bool repr) {
   return text_of(text.get());
 }
 
+Value* converted(Tracer& t, Value* v, int conversion) {
+  v = t.look(v);
+  if (conversion == 0) return v;
+  if (conversion != 3) return t.text(str_of(t, v, conversion == 2));
+  PyRef tree(constant_tree(t, v));
+  if (!tree) stop("unsupported_value", "ascii() of a " + describe(t, v));
+  return t.fold(PyObject_ASCII(tree.get()));
+}
+
 Value* format(Tracer& t, Value* v, Value* spec, int conversion) {
   if (conversion == 0)
     if (Value* open = symbolic_text(t, v, spec)) return open;
-  v = t.look(v);
-  if (conversion == 3) {
-    PyRef tree(constant_tree(t, v));
-    if (!tree) stop("unsupported_value", "ascii() of a " + describe(t, v));
-    v = t.fold(PyObject_ASCII(tree.get()));
-  } else if (conversion != 0) {
-    v = t.text(str_of(t, v, conversion == 2));
-  }
+  v = converted(t, v, conversion);
   std::string form = spec ? str_of(t, spec, false) : "";
   if (may_have_methods(v))
     if (PyObject* method = python_method(t, type_of(t, v), "__format__"))

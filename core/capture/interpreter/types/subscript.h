@@ -9,6 +9,7 @@ Value* get_item(Tracer& t, Value* v, Value* key);
 Value* get_held_item(Tracer& t, Value* v, Value* key);  // past a __getitem__ of its class
 void set_item(Tracer& t, Value* v, Value* key, Value* value);
 void del_item(Tracer& t, Value* v, Value* key);
+Value* converted(Tracer& t, Value* v, int conversion);  // Op::Convert
 Value* format(Tracer& t, Value* v, Value* spec, int conversion);
 std::string str_of(Tracer& t, Value* v, bool repr);
 

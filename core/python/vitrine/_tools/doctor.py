@@ -27,6 +27,12 @@ def cpu_features() -> tuple[str, str, str]:
     return MISSING, platform.machine(), "no kernel is generated; every operator runs through PyTorch"
 
 
+def python_version() -> tuple[str, str, str]:
+    # The package itself, which knows this too, cannot be imported by another one.
+    fits = sys.version_info[:2] in ((3, 11), (3, 12), (3, 13))
+    return (OK if fits else MISSING), platform.python_version(), "" if fits else "capture needs CPython 3.11, 3.12 or 3.13"
+
+
 def torch_version() -> tuple[str, str, str]:
     try:
         import torch
@@ -133,7 +139,7 @@ def cache_folder() -> tuple[str, str, str]:
 
 # name, look-up -> (state, what was found, what its absence switches off)
 CHECKS = [
-    ("CPython", lambda: (OK, platform.python_version(), "") if sys.version_info[:2] in ((3, 11), (3, 12)) else (MISSING, platform.python_version(), "capture needs CPython 3.11 or 3.12")),
+    ("CPython", python_version),
     ("PyTorch", torch_version),
     ("engine", engine),
     ("CPU", cpu_features),

@@ -43,3 +43,27 @@ def test_what_changes_is_walked_and_then_checked_the_fast_way_again():
         ours(x)
     after = compiled()[0]
     assert after.fast_checks - before.fast_checks >= CALLS // 2 and after.walks - before.walks <= CALLS // 2
+
+
+class Settings:
+    pass
+
+
+def test_what_is_written_into_a_plain_object_is_noticed():
+    settings, x = Settings(), torch.randn(3)
+    settings.scale = 1.0
+    only = vitrine.compile(lambda x: x * settings.scale * (2 if hasattr(settings, "late") else 1))
+
+    def check():
+        for _ in range(4):
+            assert torch.equal(only(x), x * settings.scale * (2 if hasattr(settings, "late") else 1))
+
+    check()
+    names = list(vars(settings))
+    settings.scale = 3.0
+    check()
+    settings.late = True
+    check()
+    del settings.late
+    check()
+    assert list(vars(settings)) == names == ["scale"]

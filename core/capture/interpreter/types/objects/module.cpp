@@ -39,7 +39,7 @@ Value* attr_of_class(Tracer& t, Value* v, const std::string& name, const Source*
 Value* getattribute_of(Tracer& t, Value* v) {
   Value* method = t.make(ValueKind::Method);
   method->items() = {t.pinned(lookup(&PyModule_Type, "__getattribute__")), v};
-  method->cls = &_PyMethodWrapper_Type;
+  method->cls = torch_names().method_wrapper;
   return method;
 }
 

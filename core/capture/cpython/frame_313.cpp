@@ -1,0 +1,164 @@
+// class Frame for CPython 3.13.
+#include "core/capture/cpython/frame.h"
+
+#include "core/capture/cpython/bytecode.h"
+#include "core/capture/cpython/code_entry.h"
+#include "core/capture/cpython/cpython.h"
+
+#if PY_VERSION_HEX >= 0x030D0000 && PY_VERSION_HEX < 0x030E0000
+
+#include <internal/pycore_ceval.h>
+#include <internal/pycore_frame.h>
+#include <internal/pycore_interp.h>
+
+#include <new>
+
+namespace vitrine::capture {
+namespace {
+
+// What FrameLink keeps in its storage.
+struct Link {
+  _PyInterpreterFrame* previous;
+  uintptr_t monitoring_version;
+};
+
+uintptr_t events(const PyThreadState* thread) {
+  return __atomic_load_n(&thread->eval_breaker, __ATOMIC_RELAXED) & _PY_EVAL_EVENTS_MASK;
+}
+
+}  // namespace
+
+PyObject* Frame::function() const {
+  return f_->f_funcobj;
+}
+
+// Each call of locals() gives a dict of its own (PEP 667).
+bool Frame::shares_locals() const {
+  return false;
+}
+bool Frame::has_locals_dict() const {
+  return false;
+}
+
+FrameLink::FrameLink(PyThreadState* thread, Frame frame) : thread_(thread) {
+  static_assert(sizeof(Link) <= sizeof(cframe_) && alignof(Link) <= 8);
+  _PyInterpreterFrame* f = frame.raw();
+  new (cframe_) Link{thread->current_frame, thread->interp->ceval.instrumentation_version};
+  f->previous = thread->current_frame;
+  thread->current_frame = f;
+  // Python frames and C calls are counted apart. A Python frame is no C call, so only the first count moves.
+  entered_ = thread->py_recursion_remaining > 1;
+  if (entered_)
+    --thread->py_recursion_remaining;
+  else
+    PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
+}
+
+// Tools that were switched on or off since the frame was entered: CPython's loop must fire their events.
+bool FrameLink::tracing() const {
+  const auto* link = std::launder(reinterpret_cast<const Link*>(cframe_));
+  return link->monitoring_version != thread_->interp->ceval.instrumentation_version;
+}
+
+void FrameLink::leave() {
+  if (!linked_) return;
+  linked_ = false;
+  if (entered_) ++thread_->py_recursion_remaining;
+  thread_->current_frame = std::launder(reinterpret_cast<Link*>(cframe_))->previous;
+}
+
+// Tools see a frame through its code's instructions, which CPython's RESUME brings up to date: code that was
+// instrumented once and is not up to date is CPython's.
+bool is_traced(PyThreadState* thread, Frame frame) {
+  if (thread->c_tracefunc || thread->c_profilefunc) return true;
+  for (const auto tools : thread->interp->monitors.tools)
+    if (tools != 0) return true;
+  const auto* code = reinterpret_cast<const PyCodeObject*>(frame.code());
+  if (!code->_co_monitoring) return false;
+  if (code->_co_instrumentation_version != thread->interp->ceval.instrumentation_version) return true;
+  for (const auto tools : code->_co_monitoring->active_monitors.tools)
+    if (tools != 0) return true;
+  return false;
+}
+
+_PyInterpreterFrame* running_frame(PyThreadState* thread) {
+  return thread->current_frame;
+}
+
+bool interrupt_requested(PyThreadState* thread) {
+  return events(thread) != 0;
+}
+
+Interrupt handle_interrupt(PyThreadState* thread) {
+  // An exception sent by another thread: only CPython's loop can raise it in the right order.
+  if (events(thread) & _PY_ASYNC_EXCEPTION_BIT) return Interrupt::NeedsCPython;
+  return _Py_HandlePending(thread) == 0 ? Interrupt::Handled : Interrupt::Raised;
+}
+
+PyObject* run_in_cpython(PyThreadState* thread, Frame frame, bool throwing) {
+  // Under a hook every Python call costs two units of the count of C calls, whose limit is fixed: it would be
+  // reached at some depth whatever sys.setrecursionlimit() says. The hook watches the C stack itself.
+  constexpr int kUnits = 2;
+  thread->c_recursion_remaining += kUnits;
+  PyObject* result = _PyEval_EvalFrameDefault(thread, frame.raw(), throwing ? 1 : 0);
+  thread->c_recursion_remaining -= kUnits;
+  return result;
+}
+
+namespace {
+
+// What CPython's loop does first with an error: the frame becomes part of its traceback.
+void add_to_traceback(PyThreadState* thread, Frame frame) {
+  _PyInterpreterFrame* f = frame.raw();
+  if (_PyFrame_IsIncomplete(f)) return;
+  _PyInterpreterFrame* before = thread->current_frame;
+  f->previous = before;
+  thread->current_frame = f;
+  if (PyFrameObject* object = PyEval_GetFrame()) PyTraceBack_Here(object);
+  thread->current_frame = before;
+}
+
+void enter_handler(Frame frame, const Instruction& in) {
+  frame.truncate(in.handler_depth);
+  if (in.handler_lasti) frame.push(PyLong_FromLong(in.at / 2));
+  frame.push(PyErr_GetRaisedException());
+  frame.set_pc(in.handler);
+}
+
+// The loop takes the place that it is given for the one behind the instruction that threw: what it would find
+// there, the traceback's line and the handler, may be the next one's. So both are found here.
+PyObject* unwind(PyThreadState* thread, Frame frame) {
+  const int at = frame.pc();  // as set_running() left it
+  const Bytecode& code = bytecode_of(frame.code());
+  const Instruction* thrown = nullptr;
+  for (const Instruction& in : code.instructions())
+    if (in.at == at || in.pc == at) thrown = &in;
+  add_to_traceback(thread, frame);
+  if (thrown && thrown->handler >= 0) {
+    enter_handler(frame, *thrown);
+    return run_in_cpython(thread, frame, false);
+  }
+  frame.truncate(0);
+  _PyEval_FrameClearAndPop(thread, frame.raw());
+  return nullptr;
+}
+
+}  // namespace
+
+PyObject* continue_in_cpython(PyThreadState* thread, Frame frame, bool raise) {
+  if (!raise) return run_in_cpython(thread, frame, false);
+  if (!is_traced(thread, frame)) return unwind(thread, frame);
+  // A tool was switched on meanwhile, and wants to hear of it from the loop.
+  frame.set_running(frame.pc() + 2);
+  return run_in_cpython(thread, frame, true);
+}
+
+PyObject* leave_with(PyThreadState* thread, Frame frame, PyObject* owned) {
+  frame.truncate(0);
+  _PyEval_FrameClearAndPop(thread, frame.raw());
+  return owned;
+}
+
+}  // namespace vitrine::capture
+
+#endif
