@@ -49,25 +49,25 @@ def sanitized():
     return ["sh", "-ec", "\n".join(shlex.join(step) for step in steps)]
 
 
-def other_python():
-    """A CPython 3.12 with its headers, or None: its PyTorch is not needed."""
-    named = [os.environ.get("VITRINE_PYTHON312"), shutil.which("python3.12")]
-    here = [str(p) for p in sorted(Path.home().glob(".pyenv/versions/3.12*/bin/python3.12"))]
-    look = "import os, sys, sysconfig; raise SystemExit(sys.version_info[:2] != (3, 12) or not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
+def other_python(minor: int):
+    """A CPython of that version with its headers, or None: its PyTorch is not needed."""
+    named = [os.environ.get(f"VITRINE_PYTHON3{minor}"), shutil.which(f"python3.{minor}")]
+    here = [str(p) for p in sorted(Path.home().glob(f".pyenv/versions/3.{minor}*/bin/python3.{minor}"))]
+    look = f"import os, sys, sysconfig; raise SystemExit(sys.version_info[:2] != (3, {minor}) or not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
     for python in filter(None, named + here):
         if subprocess.run([python, "-c", look], capture_output=True).returncode == 0:
             return python
     return None
 
 
-def frames_312():
-    """Builds the engine for CPython 3.12 in a folder of its own; frames and bytecode are tried without PyTorch."""
-    if sys.version_info[:2] == (3, 12):
-        return ["echo", "skipped: this is CPython 3.12, and the suite python has tried it"]
-    python = other_python()
+def frames_on(minor: int):
+    """Builds the engine for that CPython in a folder of its own; frames and bytecode are tried without PyTorch."""
+    if sys.version_info[:2] == (3, minor):
+        return ["echo", f"skipped: this is CPython 3.{minor}, and the suite python has tried it"]
+    python = other_python(minor)
     if not python:
-        return ["echo", "skipped: no CPython 3.12 with headers was found; VITRINE_PYTHON312 names one"]
-    folder = BUILD.with_name(f"{BUILD.name}-python312")  # beside the other: ccache then has what does not read Python's headers
+        return ["echo", f"skipped: no CPython 3.{minor} with headers was found; VITRINE_PYTHON3{minor} names one"]
+    folder = BUILD.with_name(f"{BUILD.name}-python3{minor}")  # beside the other: ccache then has what does not read Python's headers
     options = [f"-DPython3_EXECUTABLE={python}", "-DVITRINE_APP=OFF", "-DVITRINE_KERNEL_COMPILER=OFF", "-DVITRINE_TESTS=OFF"]
     run = ["env", f"PYTHONPATH={folder / 'python'}{os.pathsep}{ROOT}", python]
     steps = [
@@ -125,7 +125,8 @@ SUITES = [
     ("structure", "include rules, file and function sizes, formatting, wording", pytest("tests/tools")),
     ("unit", "C++ parts without Python, every pass and generator against its golden file", ctest("-L", "^unit$")),
     ("python", "capture, guards, breaks, operators, kernels, session, command line", pytest("tests/python", *side_by_side())),
-    ("python312", "frames and bytecode on CPython 3.12", frames_312),
+    ("python312", "frames and bytecode on CPython 3.12", lambda: frames_on(12)),
+    ("python313", "frames and bytecode on CPython 3.13", lambda: frames_on(13)),
     ("sanitize", "the unit tests again, built with AddressSanitizer and UndefinedBehaviorSanitizer", sanitized),
     ("gui", "models, views and the window", ctest("-L", "^gui$")),
 ]
@@ -181,7 +182,7 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="delete the cache of kernels first")
     options, further = parser.parse_args(words[:first_option]), words[first_option:]
     rows = chosen(options.what or [name for name, _, _ in SUITES])
-    if further and (len(rows) != 1 or rows[0][0] in ("python312", "sanitize")):
+    if further and (len(rows) != 1 or rows[0][0] in ("python312", "python313", "sanitize")):
         parser.error(f"{' '.join(further)}: further words need one suite or path that pytest, ctest or a test program runs")
     env = environment(options.fresh)
     failed = []
