@@ -17,7 +17,7 @@ namespace vitrine::capture {
 namespace {
 
 // What FrameLink keeps in its storage.
-struct Link {
+struct FormerFrame {
   _PyInterpreterFrame* previous;
   uintptr_t monitoring_version;
 };
@@ -41,9 +41,9 @@ bool Frame::has_locals_dict() const {
 }
 
 FrameLink::FrameLink(PyThreadState* thread, Frame frame) : thread_(thread) {
-  static_assert(sizeof(Link) <= sizeof(cframe_) && alignof(Link) <= 8);
+  static_assert(sizeof(FormerFrame) <= sizeof(cframe_) && alignof(FormerFrame) <= 8);
   _PyInterpreterFrame* f = frame.raw();
-  new (cframe_) Link{thread->current_frame, thread->interp->ceval.instrumentation_version};
+  new (cframe_) FormerFrame{thread->current_frame, thread->interp->ceval.instrumentation_version};
   f->previous = thread->current_frame;
   thread->current_frame = f;
   // Python frames and C calls are counted apart. A Python frame is no C call, so only the first count moves.
@@ -56,7 +56,7 @@ FrameLink::FrameLink(PyThreadState* thread, Frame frame) : thread_(thread) {
 
 // Tools that were switched on or off since the frame was entered: CPython's loop must fire their events.
 bool FrameLink::tracing() const {
-  const auto* link = std::launder(reinterpret_cast<const Link*>(cframe_));
+  const auto* link = std::launder(reinterpret_cast<const FormerFrame*>(cframe_));
   return link->monitoring_version != thread_->interp->ceval.instrumentation_version;
 }
 
@@ -64,7 +64,7 @@ void FrameLink::leave() {
   if (!linked_) return;
   linked_ = false;
   if (entered_) ++thread_->py_recursion_remaining;
-  thread_->current_frame = std::launder(reinterpret_cast<Link*>(cframe_))->previous;
+  thread_->current_frame = std::launder(reinterpret_cast<FormerFrame*>(cframe_))->previous;
 }
 
 // Tools see a frame through its code's instructions, which CPython's RESUME brings up to date: code that was
