@@ -60,7 +60,7 @@ def other_python(minor: int):
     return None
 
 
-def frames_on(minor: int):
+def frames_on(minor: int, exits: int, seconds: int):
     """Builds the engine for that CPython in a folder of its own; frames and bytecode are tried without PyTorch."""
     if sys.version_info[:2] == (3, minor):
         return ["echo", f"skipped: this is CPython 3.{minor}, and the suite python has tried it"]
@@ -74,7 +74,7 @@ def frames_on(minor: int):
         ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *options],
         ["cmake", "--build", str(folder), "-j2", "--target", "_engine"],
         [*run, str(ROOT / "tests/fuzz/decoding.py")],
-        [*run, str(ROOT / "tests/fuzz/osr_fuzz.py"), "--exits", "300000", "--seconds", "100", "--leaks"],
+        [*run, str(ROOT / "tests/fuzz/osr_fuzz.py"), "--exits", str(exits), "--seconds", str(seconds), "--leaks"],
         [*run, str(ROOT / "tests/fuzz/own_loop.py")],
     ]
     return ["sh", "-ec", "\n".join(shlex.join(step) for step in steps)]
@@ -125,8 +125,8 @@ SUITES = [
     ("structure", "include rules, file and function sizes, formatting, wording", pytest("tests/tools")),
     ("unit", "C++ parts without Python, every pass and generator against its golden file", ctest("-L", "^unit$")),
     ("python", "capture, guards, breaks, operators, kernels, session, command line", pytest("tests/python", *side_by_side())),
-    ("python312", "frames and bytecode on CPython 3.12", lambda: frames_on(12)),
-    ("python313", "frames and bytecode on CPython 3.13", lambda: frames_on(13)),
+    ("python312", "frames and bytecode on CPython 3.12", lambda: frames_on(12, exits=300_000, seconds=100)),
+    ("python313", "frames and bytecode on CPython 3.13", lambda: frames_on(13, exits=150_000, seconds=60)),
     ("sanitize", "the unit tests again, built with AddressSanitizer and UndefinedBehaviorSanitizer", sanitized),
     ("gui", "models, views and the window", ctest("-L", "^gui$")),
 ]
