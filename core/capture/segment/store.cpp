@@ -163,7 +163,7 @@ SegmentOutcome Store::enter_fitting(Frame& frame, Place& place, const std::share
 }
 
 bool Store::breaks_full_graph(const Trace& trace) const {
-  return settings_->fullgraph && trace.broke && trace.end != Trace::End::Return;
+  return trace.broke && (settings_->fullgraph || trace.broke->is_error) && trace.end != Trace::End::Return;
 }
 
 // Whether it was compiled for a GPU that need not be here, and whole: it is not captured again in parts.

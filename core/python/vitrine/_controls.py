@@ -8,13 +8,11 @@ import contextvars
 import os
 import sys
 import tempfile
-import warnings
 import weakref
 
 import torch.utils._config_module as _config_module
 
 from vitrine import config
-from vitrine._errors import VitrineWarning
 from vitrine._knobs import SAME_NAME, knob_of
 
 # Settings of the environment that torch.compile reads begin so.
@@ -148,14 +146,6 @@ def _logging() -> list[tuple[str, object, str]]:
 def _holds(name: str, value) -> bool:
     knob = knob_of(name)
     return knob is None or knob.kind == "obeyed" or value in _HOLDS.get(name, ())
-
-
-def note_call(name: str) -> None:
-    """A program calls what steers torch.compile and has no meaning here: said once, from the line that is captured."""
-    if name not in _named:
-        _named.add(name)
-        knob = knob_of(name)
-        warnings.warn(f"vitrine: {name}(...) is not followed; {knob.here}.", VitrineWarning, stacklevel=2)
 
 
 def not_followed() -> list[str]:

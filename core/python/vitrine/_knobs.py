@@ -54,7 +54,7 @@ KNOBS = (
     Knob("torch.compiler.reset", "obeyed", "under take-over it forgets what Vitrine compiled, too; vitrine.reset"),
     Knob("torch.compiler.set_default_backend", "obeyed", "under take-over"),
     Knob("torch._dynamo.graph_break", "obeyed", "vitrine.graph_break"),
-    Knob("torch._dynamo.error_on_graph_break", "instead", "fullgraph=True, which holds for the whole function"),
+    Knob("torch._dynamo.error_on_graph_break", "obeyed", "as a block or decorator inside of what is compiled"),
     Knob("torch._dynamo.disallow_in_graph", "obeyed", "a call is a graph break"),
     Knob("torch._dynamo.mark_dynamic", "obeyed", "with min and max; vitrine.mark_dynamic"),
     Knob("torch._dynamo.maybe_mark_dynamic", "obeyed", "vitrine.maybe_mark_dynamic"),

@@ -210,13 +210,40 @@ def test_an_explanation_has_dynamos_names():
     assert ours.compile_times.count(" s") == 2 and len(ours.graphs) == 2
 
 
-def test_a_block_that_is_not_followed_is_said():
+def test_a_break_is_an_error_in_the_block_that_says_so():
+    def f(x, inside):
+        with torch._dynamo.error_on_graph_break(True):
+            x = x + 1
+            if inside:
+                torch._dynamo.graph_break()
+            with torch._dynamo.error_on_graph_break(False):
+                torch._dynamo.graph_break()
+        torch._dynamo.graph_break()
+        return x * 2
+
+    only = vitrine.compile(f, backend="eager")
+    assert only(torch.ones(1), False).item() == 4
+    with pytest.raises(vitrine.GraphBreakError, match="graph_break"):
+        only(torch.ones(1), True)
+    assert torch._dynamo.decorators._get_error_on_graph_break() is False
+
+
+def test_a_function_may_say_that_its_breaks_are_errors():
+    @torch._dynamo.error_on_graph_break(True)
+    def strict(x):
+        torch._dynamo.graph_break()
+        return x + 1
+
+    with pytest.raises(vitrine.GraphBreakError):
+        vitrine.compile(lambda x: strict(x) * 2, backend="eager")(torch.ones(1))
+
+
+def test_what_a_program_raises_in_such_a_block_is_no_break():
     def f(x):
         with torch._dynamo.error_on_graph_break(True):
-            return x + 1
+            raise KeyError("mine")
 
-    vitrine._controls._named.discard("torch._dynamo.error_on_graph_break")
-    with pytest.warns(vitrine.VitrineWarning, match="error_on_graph_break.*not followed; .*fullgraph=True"):
+    with pytest.raises(KeyError, match="mine"):
         vitrine.compile(f, backend="eager")(torch.ones(1))
 
 

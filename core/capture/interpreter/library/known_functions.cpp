@@ -9,6 +9,9 @@
 #include "core/capture/interpreter/library/rng.h"
 #include "core/capture/interpreter/machine/calls.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
+#include "core/capture/interpreter/types/attributes.h"
+#include "core/capture/interpreter/types/comparisons.h"
+#include "core/capture/interpreter/types/subscript.h"
 #include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/torch_names.h"
 
@@ -92,12 +95,24 @@ Value* size_is_static(Tracer& t, PyObject*, const Arguments& a) {
   return t.none();
 }
 
-// A block in which a break is an error, or is none: said once, and captured as if it were not there.
-Value* not_followed(Tracer& t, PyObject*, const Arguments&) {
-  PyObject* note = find_object("vitrine._controls.note_call");
-  PyRef said(note ? PyObject_CallFunction(note, "s", "torch._dynamo.error_on_graph_break") : nullptr);
-  if (!said) PyErr_Clear();
-  return t.none();
+// Blocks of torch._dynamo.error_on_graph_break keep what they put back when they end. None: nothing, which is
+// true of those that are entered here.
+Value* kept_by_block(Tracer& t, const Arguments& a) {
+  return a.positional.empty() ? nullptr : load_attr(t, a.positional[0], "prev_error_on_graph_break");
+}
+
+Value* enter_block_of_breaks(Tracer& t, PyObject*, const Arguments& a) {
+  Value* kept = kept_by_block(t, a);
+  if (!kept) return nullptr;
+  t.modes.breaks_are_errors.push_back(truth(t, load_attr(t, a.positional[0], "error_on_graph_break")));
+  return call(t, load_attr(t, kept, "append"), Arguments{{t.none()}, {}});
+}
+
+Value* leave_block_of_breaks(Tracer& t, PyObject*, const Arguments& a) {
+  Value* kept = kept_by_block(t, a);
+  if (!kept || !truth(t, kept) || !is_none(t, get_item(t, kept, t.integer(-1)))) return nullptr;
+  if (!t.modes.breaks_are_errors.empty()) t.modes.breaks_are_errors.pop_back();
+  return call(t, load_attr(t, kept, "pop"), {});
 }
 
 // PyTorch switches autocast of a GPU off where it sees none; --target compiles for one that is elsewhere.
@@ -118,8 +133,8 @@ constexpr KnownFunctionRow kRows[] = {
     {"dataclasses", "_recursive_repr.<locals>.wrapper", guarded_repr},  // before CPython 3.13
     {"reprlib", "recursive_repr.<locals>.decorating_function.<locals>.wrapper", guarded_repr},
     {"torch.distributions.utils", "lazy_property.__get__", lazy_property_of_class},
-    {"torch._dynamo.decorators", "ErrorOnGraphBreakDecoratorContextManager.__enter__", not_followed},
-    {"torch._dynamo.decorators", "ErrorOnGraphBreakDecoratorContextManager.__exit__", not_followed},
+    {"torch._dynamo.decorators", "ErrorOnGraphBreakDecoratorContextManager.__enter__", enter_block_of_breaks},
+    {"torch._dynamo.decorators", "ErrorOnGraphBreakDecoratorContextManager.__exit__", leave_block_of_breaks},
     {"torch.distributed._functional_collectives", "_group_or_group_name", asked_of_group},
     {"torch.distributed._functional_collectives", "_are_we_tracing", collectives_are_traced},
     {"torch.distributed.distributed_c10d", "_get_group_size_by_name", asked_of_group},

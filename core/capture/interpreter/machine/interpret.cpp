@@ -137,6 +137,9 @@ void Tracer::break_at(const BreakInfo& info) {
   broke_ = info;
   if (broke_.hint.empty())
     broke_.hint = hint_of(broke_.kind, is_inside_of_library(frames.current, frames.root));
+  // What the program raises is no break to it.
+  broke_.is_error =
+      !modes.breaks_are_errors.empty() && modes.breaks_are_errors.back() && broke_.kind != "exception";
   for (const VirtualFrame* f = frames.current; f; f = f->caller) {
     int line = 0;
     broke_.stack.emplace_back(place(*f, &line), line);

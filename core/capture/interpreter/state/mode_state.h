@@ -20,6 +20,7 @@ struct ModeState {
   std::vector<OpenInference> open_inference;  // entered in the segment and not left, outermost first
   std::vector<PyObject*> default_devices;     // the same
   bool filters_changed = false;               // those of warnings
+  std::vector<bool> breaks_are_errors;        // by open block of torch._dynamo.error_on_graph_break
   torch_api::AutocastState autocast_at_start;
   torch_api::AttentionChoice attention_at_start;
 };
