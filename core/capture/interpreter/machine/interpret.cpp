@@ -118,8 +118,8 @@ bool is_inside_of_library(const VirtualFrame* f, const VirtualFrame& root) {
 
 // Kinds whose advice is about how a line is written.
 constexpr std::string_view kOfTheLine[] = {
-    "unsupported_builtin", "unsupported_value", "unsupported_instruction",
-    "context_manager",     "generator",         "custom_setter"};
+    "unsupported_builtin", "unsupported_value", "unsupported_instruction", "foreign_call", "context_manager",
+    "generator",           "custom_setter"};
 constexpr const char* kInsideOfLibrary =
     "It is inside of what the line calls: make that call outside of the compiled function.";
 

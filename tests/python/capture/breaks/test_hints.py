@@ -177,7 +177,7 @@ BREAKS = [
     (branching, "data_dependent_branch", "torch.where"),
     (reading, "scalar_read", "0-d tensor"),
     (distinct, "data_dependent_shape", "mask of fixed size"),
-    (foreign, "foreign_call", "outside the compiled function"),
+    (foreign, "foreign_call", "outside of the compiled function"),
     (awaiting, "generator", "Await it outside"),
     (calling_disabled, "disabled", "Take the mark away"),
     (setting, "side_effect", "act on it outside"),
