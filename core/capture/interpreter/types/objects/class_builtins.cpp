@@ -111,6 +111,15 @@ Value* builtin_type(Tracer& t, const Arguments& a) {
                                                                         : type_of(t, a.positional[0])));
 }
 
+// What super() says of an object of another class, in CPython's words.
+std::string no_super_text(PyObject* object, PyTypeObject* type, PyTypeObject* cls) {
+  if (PY_VERSION_HEX < 0x030D0000) return "super(type, obj): obj must be an instance or subtype of type";
+  const bool is_class = object && PyType_Check(object);
+  const std::string what = is_class ? std::string("type ") + reinterpret_cast<PyTypeObject*>(object)->tp_name
+                                    : std::string("instance of ") + type->tp_name;
+  return "super(type, obj): obj (" + what + ") is not an instance or subtype of type (" + cls->tp_name + ").";
+}
+
 void check_super(Tracer& t, Value* v) {
   PyObject* after = const_object(t, v->items()[0]);
   if (!after || !PyType_Check(after)) stop("unsupported_value", "super() of " + describe(t, v->items()[0]));
@@ -120,7 +129,7 @@ void check_super(Tracer& t, Value* v) {
   const bool holds =
       (object && PyType_Check(object) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), cls)) ||
       PyType_IsSubtype(type_of(t, self), cls);
-  if (!holds) t.raise(PyExc_TypeError, "super(type, obj): obj must be an instance or subtype of type", true);
+  if (!holds) t.raise(PyExc_TypeError, no_super_text(object, type_of(t, self), cls), true);
 }
 
 Value* builtin_super(Tracer& t, const Arguments& a) {
