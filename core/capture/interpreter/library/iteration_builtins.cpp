@@ -72,8 +72,47 @@ Value* any_or_all(Tracer& t, const Arguments& a, bool all) {
 
 using Ranked = std::vector<std::pair<Value*, Value*>>;
 
+// How many at the beginning are in order, once those that fall are turned round. CPython 3.13 lets equal ones
+// stand among them.
+template <class Less>
+size_t first_run(Ranked& ranked, const Less& less) {
+  const auto turn = [&](size_t first, size_t last) {
+    std::reverse(ranked.begin() + static_cast<long>(first), ranked.begin() + static_cast<long>(last));
+  };
+  const size_t all = ranked.size();
+  const auto rising = [&](size_t run) {
+    while (run < all && !less(ranked[run], ranked[run - 1])) ++run;
+    return run;
+  };
+  if (PY_VERSION_HEX < 0x030D0000) {
+    const bool falls = less(ranked[1], ranked[0]);
+    if (!falls) return rising(2);
+    size_t run = 2;
+    while (run < all && less(ranked[run], ranked[run - 1])) ++run;
+    turn(0, run);
+    return run;
+  }
+  size_t run = rising(1);
+  if (run == all || (run > 1 && less(ranked[0], ranked[run - 1]))) return run;
+  turn(0, run);  // all of them are equal
+  size_t equal = 0;
+  for (++run; run < all; ++run) {
+    if (less(ranked[run], ranked[run - 1])) {
+      if (equal > 0) turn(run - equal - 1, run);
+      equal = 0;
+    } else if (less(ranked[run - 1], ranked[run])) {
+      break;
+    } else {
+      ++equal;
+    }
+  }
+  if (equal > 0) turn(run - equal - 1, run);
+  turn(0, run);
+  return rising(run);
+}
+
 // Comparisons may be the program's own: they are those that CPython makes, in its order. What is in order at
-// the beginning is found, and turned round if it falls; everything else is put in its place by halving.
+// the beginning is found; everything else is put in its place by halving.
 void sort_as_python(Tracer& t, Ranked& ranked) {
   const auto less = [&t](const auto& a, const auto& b) {
     return truth(t, compare(t, Py_LT, a.first, b.first));
@@ -84,11 +123,7 @@ void sort_as_python(Tracer& t, Ranked& ranked) {
   });
   if (own && ranked.size() >= kOneRun) stop("unsupported_builtin", "sorted() of many objects");
   if (ranked.size() < 2) return;
-  size_t run = 2;
-  const bool falls = less(ranked[1], ranked[0]);
-  while (run < ranked.size() && less(ranked[run], ranked[run - 1]) == falls) ++run;
-  if (falls) std::reverse(ranked.begin(), ranked.begin() + static_cast<long>(run));
-  for (size_t i = run; i < ranked.size(); ++i) {
+  for (size_t i = first_run(ranked, less); i < ranked.size(); ++i) {
     size_t left = 0, right = i;
     while (left < right) {
       const size_t middle = left + (right - left) / 2;
