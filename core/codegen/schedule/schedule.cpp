@@ -33,8 +33,8 @@ class Scheduler {
             const Keeping& keeping)
       : program_(program), group_(group), stored_(stored), keeping_(keeping) {
     // Words of the generated text that a tensor's name must not take.
-    for (std::string_view w : language_words()) names_.reserve(w);
-    for (std::string_view w : keeping.reserved) names_.reserve(w);
+    names_.reserve(language_words());
+    names_.reserve(keeping_.reserved);
   }
 
   Schedule make() {

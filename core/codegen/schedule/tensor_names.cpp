@@ -1,5 +1,7 @@
 #include "core/codegen/schedule/tensor_names.h"
 
+#include <algorithm>
+
 namespace vitrine::codegen {
 
 namespace {
@@ -56,7 +58,10 @@ std::string base_name(const ir::Node& node) {
 }
 
 std::string UniqueNames::unique(const std::string& wanted) {
-  const int n = used_[wanted]++;
+  const auto [used, fresh] = used_.try_emplace(wanted, 0);
+  for (std::span<const std::string_view> words : reserved_)
+    if (fresh) used->second += static_cast<int>(std::ranges::count(words, wanted));
+  const int n = used->second++;
   if (n == 0) return wanted;
   return unique(wanted + "_" + std::to_string(n));
 }

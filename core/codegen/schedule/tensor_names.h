@@ -2,8 +2,10 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/ir/graph.h"
 
@@ -17,10 +19,12 @@ std::string base_name(const ir::Node& node);
 class UniqueNames {
  public:
   std::string unique(const std::string& wanted);
-  void reserve(std::string_view word) { ++used_[std::string(word)]; }
+  // Words that no name may be. They outlive this: a kernel has few names, and there are hundreds of words.
+  void reserve(std::span<const std::string_view> words) { reserved_.push_back(words); }
 
  private:
   std::map<std::string, int> used_;
+  std::vector<std::span<const std::string_view>> reserved_;
 };
 
 }  // namespace vitrine::codegen
