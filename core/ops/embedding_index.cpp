@@ -99,7 +99,9 @@ Types scatter_common(const Call& c) {
   return {TensorType::contiguous(self.dtype, self.sizes)};
 }
 Types scatter_value(const Call& c) {
-  need(can_cast(c.number_dtype(3), c.tensor(0).dtype), "the value does not fit the type");
+  const DType self = c.tensor(0).dtype;
+  const auto is_truth = [&] { return self == DType::b1 && (c.number(3) == 0 || c.number(3) == 1); };
+  need(can_cast(c.number_dtype(3), self) || is_truth(), "the value does not fit the type");
   return scatter_common(c);
 }
 Types scatter_source(const Call& c) {

@@ -48,7 +48,7 @@ Types like_filled(const Call& c) {
   return {like(c, 1)};
 }
 Types like_full(const Call& c) {
-  c.number(1);
+  c.number_dtype(1);  // it is one: which, nobody asks
   return {like(c, 2)};
 }
 Types new_filled(const Call& c) {

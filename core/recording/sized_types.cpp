@@ -50,6 +50,11 @@ Types complex_of(const Call& c) {
   need(t.dtype == DType::f32 || t.dtype == DType::f64, "another type");
   return {TensorType::contiguous(t.dtype == DType::f32 ? DType::c64 : DType::c128, t.sizes)};
 }
+Types magnitude(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  need(t.numel() > 0 && (t.dtype == DType::c64 || t.dtype == DType::c128), "another type");
+  return {{t.dtype == DType::c64 ? DType::f32 : DType::f64, t.sizes, preserved_strides(t), 0}};
+}
 // How many, of all or along a dimension.
 Types count(const Call& c) {
   const TensorType& t = whole(c.tensor(0));
@@ -211,17 +216,19 @@ Types own_distances(const Call& c) {
   return {of_sizes(t, {floordiv(t.sizes[0] * (t.sizes[0] - 1), 2)})};
 }
 
-// Fourier transforms along the last dimension.
+// Fourier transforms along the last dimension. Windows that overlap lie in their order, too.
 void along_last(const TensorType& t, const Dims& dims) {
-  whole(t);
+  need(t.numel() > 0, "no elements");
+  for (size_t d = 1; d < t.strides.size(); ++d) need(t.strides[d] <= t.strides[d - 1], "another order");
   need(dims.size() == 1 && wrap_dim(dims[0], t.sizes.size()) + 1 == t.sizes.size(), "another dimension");
 }
 Types fft_of_reals(const Call& c) {
   const TensorType& t = c.tensor(0);
   along_last(t, c.ints(1));
-  TensorType out = complex_of(c)[0];
-  if (c.flag(3)) out.sizes.back() = floordiv(t.sizes.back(), 2) + 1;
-  return {TensorType::contiguous(out.dtype, out.sizes)};
+  need(t.dtype == DType::f32 || t.dtype == DType::f64, "another type");
+  Dims sizes = t.sizes;
+  if (c.flag(3)) sizes.back() = floordiv(t.sizes.back(), 2) + 1;
+  return {TensorType::contiguous(t.dtype == DType::f32 ? DType::c64 : DType::c128, sizes)};
 }
 Types fft_to_reals(const Call& c) {
   const TensorType& t = c.tensor(0);
@@ -305,6 +312,29 @@ Types bags(const Call& c) {
           maxima ? of({count, weight.sizes[1]}) : of({noted})};
 }
 
+// The gradients of its weight, of so many rows, and of the weights of single indices.
+Types bags_back(const Call& c) {
+  const TensorType& grad = c.tensor(0);
+  need(grad.sizes.size() == 2 && !c.flag(9), "a sparse gradient");
+  return {of_sizes(grad, {c.integer(6), grad.sizes[1]})};
+}
+Types bag_weights_back(const Call& c) {
+  const TensorType &grad = c.tensor(0), &indices = c.tensor(2);
+  need(grad.sizes.size() == 2 && indices.sizes.size() == 1, "other bags");
+  return {of_sizes(grad, indices.sizes)};
+}
+
+// Attention with its projections: query, key, value, embed_dim, num_head, four weights, mask, need_weights,
+// average_attn_weights.
+Types whole_attention(const Call& c) {
+  const TensorType &query = whole(c.tensor(0)), &key = whole(c.tensor(1));
+  need(query.sizes.size() == 3 && key.sizes.size() == 3, "no batch of sequences");
+  Dims weights{query.sizes[0], query.sizes[1], key.sizes[1]};
+  if (!c.flag(10)) return {of_sizes(query, query.sizes), TensorType::contiguous(DType::f32, {0})};
+  if (!c.flag(11)) weights.insert(weights.begin() + 1, c.integer(4));
+  return {of_sizes(query, query.sizes), of_sizes(query, weights)};
+}
+
 struct SizedRow {
   std::string_view op;
   ShapeRule types;
@@ -353,6 +383,7 @@ constexpr SizedRow kRows[] = {
     {"aten._fft_c2r.default", covered<fft_to_reals>},
     {"aten._fft_c2c.default", covered<fft>},
     {"aten.polar.default", covered<complex_of>},
+    {"aten.abs.default", covered<magnitude>},
     {"aten.complex.default", covered<complex_of>},
     {"aten.bucketize.Tensor", covered<places<0, 2>>},
     {"aten.searchsorted.Tensor", covered<places<1, 2>>},
@@ -380,6 +411,10 @@ constexpr SizedRow kRows[] = {
     {"aten.fill.Scalar", covered<copy>},
     {"aten._embedding_bag.default", covered<bags<true>>},
     {"aten._embedding_bag_forward_only.default", covered<bags<false>>},
+    {"aten._embedding_bag_backward.default", covered<bags_back>},
+    {"aten._transformer_encoder_layer_fwd.default", covered<same<0>>},
+    {"aten._native_multi_head_attention.default", covered<whole_attention>},
+    {"aten._embedding_bag_per_sample_weights_backward.default", covered<bag_weights_back>},
 };
 
 }  // namespace

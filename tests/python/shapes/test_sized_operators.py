@@ -2,6 +2,7 @@
 or compiled by itself: numbers are put into what is compiled."""
 
 import copy
+import functools
 import math
 
 import pytest
@@ -33,6 +34,10 @@ def rope(x):
     angles = torch.outer(torch.arange(n).float(), 1.0 / (10000 ** (torch.arange(0, d, 2).float() / d)))
     a, b = x[..., : d // 2], x[..., d // 2 :]
     return torch.cat([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], -1)
+
+
+def no_weights(attention):
+    return functools.partial(attention, need_weights=False)
 
 
 def programs():
@@ -278,6 +283,19 @@ def programs():
         "embedding_bag": (lambda w, i: F.embedding_bag(i, w, mode='sum'), lambda n: [rand(10,4), ints(n,3)], (0,)),
         "embedding_bag mean": (lambda w, i: F.embedding_bag(i, w, torch.tensor([0, 1])), lambda n: [rand(10,4), ints(n)], (0,)),
         "embedding_bag max": (lambda w, i: F.embedding_bag(i, w, mode='max'), lambda n: [rand(10,4), ints(n,3)], (0,)),
+        "MHA fast": (nn.MultiheadAttention(8, 2, batch_first=True).eval(), lambda n: [rand(2, n, 8)] * 3),
+        "MHA fast, no weights": (no_weights(nn.MultiheadAttention(8, 2, batch_first=True).eval()), lambda n: [rand(2, n, 8)] * 3),
+        "EncoderLayer fast": (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), of(2,'n',8)),
+        "embedding_bag grad": (lambda w, i: F.embedding_bag(i, w, mode='sum'), lambda n: [rand(10,4), ints(n,3)]),
+        "embedding_bag mean grad": (lambda w, i: F.embedding_bag(i, w, torch.tensor([0, 1])), lambda n: [rand(10,4), ints(n)]),
+        "embedding_bag max grad": (lambda w, i: F.embedding_bag(i, w, mode='max'), lambda n: [rand(10,4), ints(n,3)]),
+        "embedding_bag weights": (lambda w, i, p: F.embedding_bag(i, w, mode='sum', per_sample_weights=p), lambda n: [rand(10,4), ints(n,3), rand(n,3)]),
+        "cumprod": (lambda x: x.cumprod(0), of('n',3), (0,)),
+        "stft": (lambda x: torch.stft(x, 8, 4, window=torch.hann_window(8), return_complex=True).abs(), lambda n: [rand(2,10*n)], (0,)),
+        "fill_": (lambda x: (x * 1).fill_(x.shape[0]) + x, of('n',3)),
+        "fill_ input": (lambda x: x.fill_(x.shape[0]) + 1, of('n',3), (0,)),
+        "fill_ ints": (lambda x: x.fill_(x.shape[0]), lambda n: [ints(n,3)]),
+        "full_like n": (lambda x: torch.full_like(x, x.shape[0]), of('n',3)),
         "x[0, n-1]": (lambda x: x[1:, x.shape[1] - 1, 0] * 2, of(3,'n',2)),
     }  # fmt: skip
 

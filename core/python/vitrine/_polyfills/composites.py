@@ -86,7 +86,26 @@ def getitem(of, index):
     return of
 
 
+def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None, return_complex=None, align_to_window=None):  # fmt: skip
+    """Real signals in windows of one length. PyTorch's own asks for the numbers of their sizes."""
+    dims, rest = input.dim(), n_fft // 4 if hop_length is None else hop_length
+    if win_length not in (None, n_fft) or align_to_window or dims > 2 or input.is_complex() or not return_complex:
+        raise NotImplementedError("another transform of windows")
+    if center:
+        pad = n_fft // 2
+        input = functional.pad(input.view([1] * (3 - dims) + list(input.size())), [pad, pad], pad_mode)
+        input = input.view(input.shape[-dims:])
+    rows = input if dims == 2 else input.unsqueeze(0)
+    count = 1 + (rows.shape[1] - n_fft) // rest
+    windows = rows.as_strided((rows.shape[0], count, n_fft), (rows.stride(0), rest * rows.stride(1), rows.stride(1)))
+    if window is not None:
+        windows = windows.mul(window)
+    found = aten._fft_r2c.default(windows, [2], 1 if normalized else 0, onesided is not False).transpose(1, 2)
+    return found if dims == 2 else found.squeeze(0)
+
+
 BY_FUNCTION = {
+    torch.stft: stft,
     functional.interpolate: interpolate,
     functional.max_pool1d: max_pool1d,
     torch.max_pool1d: max_pool1d,
