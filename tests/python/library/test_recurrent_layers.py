@@ -196,3 +196,15 @@ def test_a_loop_of_cells(cell, steps, tmp_path):
         torch.testing.assert_close(gradients(compiled, model, x), gradients(model, model, x), atol=2e-5, rtol=2e-4)
     texts = {row["source"] for row in session.rows("kernel") if row["kind"] == "generated"}
     assert len(texts) <= 30  # however many steps there are
+
+
+def test_an_lstm_alone_keeps_pytorchs_node(tmp_path):
+    lstm = nn.LSTM(6, 5)
+    compiled = vitrine.compile(lstm)
+    with recorded(tmp_path) as session:
+        for n in (4, 7, 9, 5, 12):
+            x = torch.randn(n, 3, 6)
+            found = gradients(lambda x: compiled(x)[0], lstm, x)
+            torch.testing.assert_close(found, gradients(lambda x: lstm(x)[0], lstm, x))
+            assert compiled(x)[0].grad_fn.name() == lstm(x)[0].grad_fn.name()
+    assert not session.rows("graph_break")

@@ -22,6 +22,7 @@
 #include "core/capture/interpreter/types/tensors/leaves.h"
 #include "core/capture/objects/thread_locals.h"
 #include "core/capture/objects/torch_names.h"
+#include "core/recording/lowering_state.h"
 #include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
@@ -113,6 +114,18 @@ void hold(const Recipe& recipe, std::vector<bool>& results) {
 
 }  // namespace
 
+// A recurrent layer alone on a CPU is one operator of a library's with its own derivative. A region of
+// several results around it costs more than its own node.
+static bool is_recurrent_layer_alone(Tracer& t) {
+  torch_api::Recording& recording = t.lowering().state().recording;
+  const auto is_layer = [](const ir::Node& n) { return n.op == "aten.mkldnn_rnn_layer.default"; };
+  const auto may_stand_beside = [](const ir::Node& n) {
+    return n.op == "torch.lstm" || n.op == "torch.zeros";
+  };
+  return std::ranges::any_of(recording.aten_nodes(), is_layer) &&
+         std::ranges::all_of(recording.captured_nodes(), may_stand_beside);
+}
+
 // Containers that were changed must not be, in another call, the same as others that this trace told apart.
 static void find_joint(Tracer& t, const std::vector<PyObject*>& results, Trace& trace) {
   trace.gradients = t.options.gradients;
@@ -127,6 +140,10 @@ static void find_joint(Tracer& t, const std::vector<PyObject*>& results, Trace& 
   if (t.options.differentiated_again) {
     trace.no_joint =
         "its gradients are differentiated again (create_graph=True), or asked for a tensor made in it";
+    return;
+  }
+  if (is_recurrent_layer_alone(t)) {
+    trace.no_joint = "a recurrent layer alone has PyTorch's own node";
     return;
   }
   auto joint = torch_api::make_joint(*t.graph.lowering, results, t.options.gradients);
