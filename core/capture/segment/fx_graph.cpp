@@ -1,8 +1,11 @@
 #include "core/capture/segment/fx_graph.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/base/result.h"
+#include "core/ops/node.h"
 #include "core/recording/replay.h"
 #include "core/torch_api/bridge.h"
 
@@ -39,6 +42,72 @@ PyRef types_of(const ir::Node& node) {
   return list;
 }
 
+// What a call of the captured graph does, as its operators say.
+struct CallEffects {
+  std::set<int> written;                         // inputs of the graph, by position
+  std::set<ir::NodeId> operators, reads, makes;  // the latter: memory, by the node that made it
+  bool repeats = false;  // the same call gives the same again, and nobody can tell the results apart
+};
+
+// By node: in whose memory its results may lie, by the node that made that.
+class MemoryOfNodes {
+ public:
+  const std::set<ir::NodeId>& of(ir::NodeId node) {
+    const auto [own, fresh] = of_.try_emplace(node);
+    if (fresh) own->second.insert(node);
+    return own->second;
+  }
+  void follow(const ir::Node& node) {
+    std::set<ir::NodeId> found;
+    for (ir::Ref r : ops::aliased(node)) found.insert(of(r.node).begin(), of(r.node).end());
+    if (!found.empty()) of_[node.id] = std::move(found);
+  }
+
+ private:
+  std::map<ir::NodeId, std::set<ir::NodeId>> of_;
+};
+
+std::map<ir::NodeId, CallEffects> call_effects(const ir::Graph& aten) {
+  const std::vector<const ir::Node*> inputs = aten.inputs();
+  std::map<ir::NodeId, int> place;
+  for (const ir::Node* input : inputs) place.emplace(input->id, static_cast<int>(place.size()));
+  MemoryOfNodes memory;
+  std::map<ir::NodeId, CallEffects> out;
+  std::set<ir::NodeId> written, leaves, returned, draws;
+  for (const ir::Node& node : aten.nodes()) {
+    memory.follow(node);
+    for (ir::NodeId from : node.origin.from) {
+      if (memory.of(node.id).contains(node.id)) out[from].makes.insert(node.id);
+      out[from].operators.insert(node.id);
+      ir::each_ref(node, [&](ir::Ref r) { out[from].reads.merge(std::set(memory.of(r.node))); });
+      if (ops::is_random(node)) draws.insert(from);
+    }
+    for (ir::Ref r : ops::written(node)) {
+      const std::set<ir::NodeId>& here = memory.of(r.node);
+      written.insert(here.begin(), here.end());
+      for (ir::NodeId made : here)
+        if (const auto input = place.find(made); input != place.end())
+          for (ir::NodeId from : node.origin.from) out[from].written.insert(input->second);
+    }
+  }
+  // Inputs may share memory.
+  if (std::ranges::any_of(inputs, [&](const ir::Node* input) { return written.contains(input->id); }))
+    for (const ir::Node* input : inputs) written.insert(input->id);
+  for (const ir::Arg& result : aten.results())
+    ir::each_ref(result, [&](ir::Ref r) {
+      leaves.merge(std::set(memory.of(r.node)));
+      returned.insert(r.node);
+    });
+  const auto apart = [](const std::set<ir::NodeId>& a, const std::set<ir::NodeId>& b) {
+    return std::ranges::none_of(a, [&](ir::NodeId m) { return b.contains(m); });
+  };
+  for (auto& [call, effects] : out)
+    effects.repeats = !draws.contains(call) && apart(effects.reads, written) &&
+                      apart(effects.makes, written) && apart(effects.makes, leaves) &&
+                      apart(effects.operators, returned);
+  return out;
+}
+
 // Walks a replay program with the values of vitrine._fx.GraphBuilder in its slots. asks: the program's
 // questions are asked in the graph, too.
 class FxWalk {
@@ -52,6 +121,7 @@ class FxWalk {
         asks_(asks),
         builder_(builder),
         slots_(static_cast<size_t>(program_.slots)) {
+    if (asks_) effects_ = call_effects(*graphs.aten);
     filled_ = [this](int number) {
       const Symbolic& symbolic = *sizes_.symbolic;
       const ir::Sym& value = symbolic.integers.at(static_cast<size_t>(number));
@@ -71,7 +141,7 @@ class FxWalk {
       if (node.kind == ir::NodeKind::op && (!ask(next) || !call(node, program_.calls.at(next++))))
         return false;
     if (!ask(next)) return false;
-    if (!ends()) return false;
+    if (!ends() || !guards()) return false;
     PyRef values(PyList_New(0));
     for (int slot : program_.result_slots)
       if (!values || PyList_Append(values.get(), at(slot).get()) != 0) return false;
@@ -166,7 +236,34 @@ class FxWalk {
                                      known.answer ? known.answer : Py_None));
   }
 
+  // What the trace has concluded from sizes: a program that writes is to know before it does.
+  bool guards() {
+    if (!asks_) return true;
+    const ir::SymbolTable& table = sizes_.symbolic->table;
+    for (const ir::SymGuard& guard : table.guards())
+      if (!PyRef(PyObject_CallMethod(builder_, "guard", "s", table.text(guard).c_str()))) return false;
+    return true;
+  }
+
+  // What the call that comes does, and whether it gives sizes of data.
+  bool tell_effects(const ir::Node& node) {
+    if (!asks_) return true;
+    const auto& origins = sizes_.symbolic->origins;
+    const auto is_its = [&](const Symbolic::Origin& origin) { return origin.node == node.id; };
+    const bool gives_sizes = std::any_of(origins.begin(), origins.end(), is_its);
+    const CallEffects& effects = effects_[node.id];
+    PyRef places(PyList_New(0));
+    for (const int place : effects.written) {
+      const PyRef number(PyLong_FromLong(place));
+      if (!places || !number || PyList_Append(places.get(), number.get()) != 0) return false;
+    }
+    return static_cast<bool>(
+        PyRef(PyObject_CallMethod(builder_, "effects", "OOO", places.get(), gives_sizes ? Py_True : Py_False,
+                                  effects.repeats ? Py_True : Py_False)));
+  }
+
   bool call(const ir::Node& node, const ReplayCall& call) {
+    if (!tell_effects(node)) return false;
     PyRef args = PyRef::steal(torch_api::fill(call.args, slots_, &filled_));
     PyRef kwargs;
     if (args && (call.kwargs.object || call.kwargs.has_slot()))
@@ -197,6 +294,7 @@ class FxWalk {
   PyObject* builder_;
   std::vector<PyRef> slots_;
   torch_api::Integers filled_;
+  std::map<ir::NodeId, CallEffects> effects_;  // where it asks
 };
 
 // Throws where the text is none of sizes, which is our error.
@@ -259,9 +357,13 @@ BackendSizes backend_sizes(const Trace& trace) {
     for (size_t s = 0; s < symbolic.table.symbols().size(); ++s)
       if (symbolic.table.depends_on(symbolic.integers[static_cast<size_t>(number)], static_cast<int32_t>(s)))
         used.insert(static_cast<int32_t>(s));
-  if (trace.stands_in)  // what questions define is no input
+  if (trace.stands_in) {  // guards may be of any input; what questions define is none
+    for (const Symbolic::Input& input : symbolic.inputs)
+      used.insert(input.symbols.begin(), input.symbols.end());
+    used.erase(-1);
     for (const Symbolic::Question& q : symbolic.questions)
       for (int32_t i = 0; i < q.symbols(); ++i) used.erase(q.symbol + i);
+  }
   for (int32_t symbol : used) {
     const ir::SymRange range = symbolic.table.symbol_range(symbol);
     (range.lo == range.hi ? out.fixed : out.symbols).push_back(symbol);

@@ -451,8 +451,18 @@ SegmentOutcome Segment::run_backend(std::span<const PyRef> sources, const std::v
   return is_refuted() ? failed() : SegmentOutcome::raised();
 }
 
+// Whether pieces that have failed leave behind what they wrote (vitrine._pieces.Writing).
+static bool has_written() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const bool written = value && PyObject_HasAttrString(value, "vitrine_has_written");
+  PyErr_Restore(type, value, trace);
+  return written;
+}
+
 // Sizes that depend on data are known when it has run. What the program concluded from those that stood in
-// for them may not hold then: nothing was written, and eager runs the call.
+// for them may not hold then: nothing was written, or it is taken back, and eager runs the call.
 SegmentOutcome Segment::run_pieces(std::span<const PyRef> sources, std::vector<int64_t>& values,
                                    std::vector<PyObject*>& results) {
   std::vector<PyObject*> inputs;
@@ -469,6 +479,7 @@ SegmentOutcome Segment::run_pieces(std::span<const PyRef> sources, std::vector<i
     refuted = refuted || ran;
     if (ran) PyErr_SetString(PyExc_RuntimeError, kSpeculated);
   }
+  if (has_written()) return SegmentOutcome::raised();
   const SegmentOutcome outcome = failed();
   const ErrorAside aside;
   for (PyObject* o : std::exchange(results, {})) Py_DECREF(o);
@@ -596,6 +607,10 @@ SegmentOutcome Segment::run_stand_ins(Frame& frame, std::span<PyRef> sources,
   std::vector<PyRef> integers;
   const SegmentOutcome outcome = run_pieces(sources, values, results);
   if (outcome.kind == SegmentOutcome::Kind::None) draws.take_back();
+  if (outcome.kind == SegmentOutcome::Kind::Ran)
+    trace_->prepared.keep();
+  else if (outcome.kind == SegmentOutcome::Kind::None)
+    trace_->prepared.take_back();
   if (outcome.kind != SegmentOutcome::Kind::Ran) return outcome;
   if (!make_integers(*trace_->symbolic, values, integers)) return SegmentOutcome::none();
   Ingredients from{results, sources, integers, {}};

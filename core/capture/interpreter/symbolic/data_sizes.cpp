@@ -8,6 +8,7 @@
 #include "core/capture/interpreter/types/tensors/tensor_members.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/ir/each_integer.h"
+#include "core/recording/lowering_state.h"
 #include "core/recording/symbolic_int.h"
 #include "core/torch_api/bridge.h"
 
@@ -153,8 +154,9 @@ void let_parts_fit(const std::string& call, PyObject* arguments) {
 std::string why_no_stand_ins(const Tracer& t, const Trace& trace) {
   if (!trace.graphs.captured) return "it has no graph";
   const torch_api::Lowering::Effects& effects = trace.graph_effects;
-  if (effects.writes_inputs || effects.sets_data || effects.makes_leaf) return "it writes to its inputs";
-  if (trace.differentiates) return "a backward pass is in the graph";
+  if (effects.sets_data || effects.makes_leaf) return "tensors become others";
+  if (effects.writes_inputs && !t.graph.lowering->state().recording.why_autograd_changed().empty())
+    return "autograd follows what it writes to";
   if (!trace.computed.empty()) return "floats follow from sizes";
   if (trace.speculates) return "it has checks of its own";
   if (t.graph.has_arrays) return "it has arrays of NumPy's";
