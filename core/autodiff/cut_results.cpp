@@ -141,7 +141,7 @@ Result<Cut> cut_at(const ir::GraphPtr& backward, const std::vector<ir::NodeId>& 
   std::vector<ir::NodeId> all = opened.ends;
   all.insert(all.end(), opened.part.begin(), opened.part.end());
   if (std::string why = why_inseparable(*opened.graph, all); !why.empty()) return refused(why);
-  ir::GraphPtr graph = without_tangents(opened.graph, opened.part);
+  ir::GraphPtr graph = without_tangents(opened.graph, all, opened.part);
   graph = with_inputs(graph, opened.ends, opened.part);
   const size_t first = backward->results().size();
   std::vector<std::set<int>> above;
@@ -170,7 +170,7 @@ Result<Cut> cut_at(const ir::GraphPtr& backward, const std::vector<ir::NodeId>& 
     if (const ir::Arg& gradient = graph->results()[i];
         !gradient.is_none() && reached_by(*graph, opened.ends, gradient).empty())
       return refused(kConstant);
-  out.backward = with_inputs(without_tangents(graph, opened.viewed), opened.ends, opened.viewed);
+  out.backward = with_inputs(without_tangents(graph, opened.ends, opened.viewed), opened.ends, opened.viewed);
   const std::vector<ir::NodeId> kept(opened.ends.begin(),
                                      opened.ends.begin() + static_cast<long>(tangents.size()));
   out.readers = readers_of(*out.backward, kept);

@@ -85,8 +85,10 @@ class Behind {
 
 class Without {
  public:
-  Without(const ir::GraphPtr& from, const std::unordered_set<ir::NodeId>& undefined)
+  Without(const ir::GraphPtr& from, const std::vector<ir::NodeId>& tangents,
+          const std::unordered_set<ir::NodeId>& undefined)
       : from_(*from),
+        stems_(tangents_in(*from, tangents)),
         storages_(*from),
         undefined_(undefined),
         b_(from->stage, std::make_shared<ir::NodeIds>()) {
@@ -103,6 +105,8 @@ class Without {
 
  private:
   bool gone(ir::Ref r) const { return undefined_.count(r.node) != 0; }
+  // A gradient that is there. What stems from no tangent is a number that a gradient was computed with.
+  bool is_left(ir::Ref r) const { return !gone(r) && !stems_.at(r.node).empty(); }
   std::function<ir::Arg(ir::Ref)> mapped() const {
     return [this](ir::Ref r) {
       auto it = instead_.find(r.node);
@@ -122,7 +126,7 @@ class Without {
     }
     if (is_sum(from_, n))
       for (size_t i : {0, 1})
-        if (ir::Ref r = n.args[i].as<ir::Ref>(); !gone(r)) {
+        if (ir::Ref r = n.args[i].as<ir::Ref>(); is_left(r)) {
           instead_.emplace(n.id, copy_as(n, mapped()(r).as<ir::Ref>()));
           return;
         }
@@ -160,7 +164,7 @@ class Without {
   // false: none of its parts is there.
   bool take_zeros(ir::Node node) {
     bool any = false;
-    ir::each_ref(node, [&](ir::Ref r) { any = any || !gone(r); });
+    ir::each_ref(node, [&](ir::Ref r) { any = any || is_left(r); });
     if (!any) return false;
     for (ir::Arg& a : node.args)
       a = ir::map_refs(a, [&](ir::Ref r) {
@@ -194,6 +198,7 @@ class Without {
   }
 
   const ir::Graph& from_;
+  const std::unordered_map<ir::NodeId, std::set<int>> stems_;
   passes::Storages storages_;
   std::unordered_set<ir::NodeId> undefined_;
   std::unordered_map<ir::NodeId, ir::Ref> instead_;  // a sum of which one term is left
@@ -270,8 +275,9 @@ static ir::GraphPtr with_needed(const ir::Graph& graph) {
   return b.finish(graph.results());
 }
 
-ir::GraphPtr without_tangents(const ir::GraphPtr& backward, const std::unordered_set<ir::NodeId>& undefined) {
-  return with_needed(*Without(backward, undefined).run());
+ir::GraphPtr without_tangents(const ir::GraphPtr& backward, const std::vector<ir::NodeId>& tangents,
+                              const std::unordered_set<ir::NodeId>& undefined) {
+  return with_needed(*Without(backward, tangents, undefined).run());
 }
 
 }  // namespace vitrine::autodiff

@@ -23,8 +23,9 @@ std::unordered_map<ir::NodeId, std::set<int>> tangents_in(const ir::Graph& graph
 std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents);
 
 // The graph without these tangents. It has the same inputs; a gradient that stems from them alone is None.
-// Needs a graph that is separable.
-ir::GraphPtr without_tangents(const ir::GraphPtr& backward, const std::unordered_set<ir::NodeId>& undefined);
+// tangents: all of them, those too. Needs a graph that is separable.
+ir::GraphPtr without_tangents(const ir::GraphPtr& backward, const std::vector<ir::NodeId>& tangents,
+                              const std::unordered_set<ir::NodeId>& undefined);
 
 // By input of the backward graph, the tangents aside: which of these (by their order) make its value read.
 std::vector<std::vector<int>> readers_of(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents);

@@ -111,10 +111,13 @@ ir::GraphPtr backward_of(const Joint& joint, const BackwardVariant& asked) {
   const ir::GraphPtr& backward = whole_backward(joint, asked.cut);
   const std::vector<const ir::Node*> inputs = backward->inputs();
   const size_t first = joint.halves.handed_over();
+  std::vector<ir::NodeId> tangents;
   std::unordered_set<ir::NodeId> undefined;
-  for (size_t i = 0; i < asked.defined.size(); ++i)
-    if (!asked.defined[i]) undefined.insert(inputs.at(first + i)->id);
-  return undefined.empty() ? backward : autodiff::without_tangents(backward, undefined);
+  for (size_t i = 0; i < asked.defined.size(); ++i) {
+    tangents.push_back(inputs.at(first + i)->id);
+    if (!asked.defined[i]) undefined.insert(tangents.back());
+  }
+  return undefined.empty() ? backward : autodiff::without_tangents(backward, tangents, undefined);
 }
 
 // By value handed over: how it, an input, has not the layout any more that the graph was made for; "": it

@@ -410,3 +410,21 @@ def test_a_backward_pass_goes_only_where_eagers_does():
         return x.grad
 
     same(program)
+
+
+@pytest.mark.parametrize("names", [(0,), (1,), (0, 1)])
+def test_a_number_added_to_a_gradient_that_is_missing_goes_with_it(names):
+    """The derivative of logcumsumexp adds its input to what comes of the gradient: without it there is no such sum."""
+
+    def f(x):
+        t = x * 2
+        return torch.logcumsumexp(t, 1), t
+
+    x = torch.tensor([[1.0, 400.0, -2.0], [float("inf"), 0.5, 3.0]]).requires_grad_()
+    found = []
+    for run in (f, vitrine.compile(f)):
+        results = [run(x)[i] for i in names]
+        found.append(torch.autograd.grad(results, x, [torch.ones_like(r) for r in results])[0])
+    torch.testing.assert_close(*found, equal_nan=True)
+    both = vitrine.compile(f)(x)
+    torch.testing.assert_close(torch.autograd.grad(both, x, [torch.ones_like(r) for r in both])[0], torch.autograd.grad(f(x), x, [torch.ones_like(x)] * 2)[0], equal_nan=True)
