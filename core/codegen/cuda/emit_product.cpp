@@ -66,7 +66,7 @@ class ProductEmitter : ThreadText {
   }
   // A step's copies: two rows of each matrix, and each eight of the few rows.
   void fetch() {
-    const std::string type = index_type(), threads = num(shape_.threads);
+    const std::string type = index_type();
     open("auto fetch = [&](int s) {");
     line("const " + type + " c = (s * " + num(warps_) + " + warp) * 32 + at;");
     line(run_type(load(product_.sums[0].matrix)) + "* to = slots + s % " + num(shape_.items) + " * " +

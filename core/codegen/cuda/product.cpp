@@ -68,6 +68,7 @@ class FewRowsReader {
     if (a < 0 || b < 0) return false;
     if (is_matrix(a)) std::swap(a, b);
     if (!is_few(a) || !is_matrix(b) || load(a).dtype != load(b).dtype) return false;
+    if (!out_.sums.empty() && load(out_.sums[0].few).dtype != load(a).dtype) return false;
     out_.sums.push_back({value, a, b});
     return true;
   }
