@@ -369,7 +369,7 @@ Status write_shared_copy(const std::string& from, const std::string& to) {
     VITRINE_TABLES(X)
 #undef X
     created.value()->meta("writer", "");  // tells of this machine
-    created.value()->finish(opened.value()->meta("status"));
+    created.value()->finish(opened.value()->meta("status"), opened.value()->trusted());
   } catch (const InternalError& error) {  // the disk is full
     created = Error{error.what(), "", to};
     remove();

@@ -214,7 +214,7 @@ void Writer::commit() {
   in_transaction_ = false;
 }
 
-void Writer::finish(const std::string& status) {
+void Writer::finish(const std::string& status, bool ours) {
   if (finished_) return;
   meta("status", status);
   commit();
@@ -224,7 +224,10 @@ void Writer::finish(const std::string& status) {
   sqlite3_close(db_);
   db_ = nullptr;
   finished_ = true;
-  if (one_file) mark_recorded(path_);
+  if (!ours)
+    forget_being_recorded(path_);
+  else if (one_file)
+    mark_recorded(path_);
 }
 
 }  // namespace vitrine::session

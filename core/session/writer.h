@@ -56,7 +56,8 @@ class Writer {
 
   void commit();  // makes everything so far visible to readers
   // Last commit; checkpoints and leaves WAL, so that a finished session is one file. status as in RunRow.
-  void finish(const std::string& status);
+  // ours: it holds what was recorded here, and is trusted (recorded.h); false: a stranger's.
+  void finish(const std::string& status, bool ours = true);
 
   const std::string& path() const { return path_; }
   int process() const { return pid_; }  // after fork() the child must not write: compare with getpid()

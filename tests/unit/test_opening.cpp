@@ -18,6 +18,7 @@
 #include "core/session/borders.h"
 #include "core/session/notes.h"
 #include "core/session/reader.h"
+#include "core/session/shared_copy.h"
 #include "core/session/writer.h"
 
 using namespace vitrine;
@@ -421,6 +422,18 @@ TEST_CASE("notes on a stranger's session stand beside it") {
     std::ofstream(path + "-notes") << bad;
     CHECK(notes().count(kCode) == 0);
   }
+}
+
+TEST_CASE("a copy to share of a stranger's session is a stranger's") {
+  Folder folder;
+  const std::string path = folder.file("x.vitrine"), copy = folder.file("copy.vitrine");
+  write(path);
+  CHECK(write_shared_copy(path, copy) == std::nullopt);
+  CHECK(Reader::open(copy).take()->trusted());
+  execute(path, "UPDATE meta SET value = 'other.py' WHERE key = 'status'");
+  CHECK_FALSE(Reader::open(path).take()->trusted());
+  CHECK(write_shared_copy(path, copy) == std::nullopt);
+  CHECK_FALSE(Reader::open(copy).take()->trusted());
 }
 
 TEST_CASE("notes on one's own session stand in it, and it stays trusted") {
