@@ -1,8 +1,6 @@
 #include "core/passes/layout/channels_last.h"
 
-#include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include "core/ops/layout.h"
@@ -18,18 +16,7 @@ using ir::DType;
 // The same memory in another order of dims: images with their channels innermost, and what is computed of
 // views of these.
 bool is_moved_form(const TensorType& now, const TensorType& before) {
-  if (!before.is_contiguous() || !now.offset.same(before.offset)) return false;
-  std::vector<size_t> order(now.sizes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return now.strides[a].hint() < now.strides[b].hint(); });
-  ir::Sym next = 1;
-  for (size_t d : order) {
-    if (now.sizes[d].same(1)) continue;
-    if (!now.strides[d].same(next)) return false;
-    next *= now.sizes[d];
-  }
-  return true;
+  return before.is_contiguous() && now.offset.same(before.offset) && ops::is_dense(now);
 }
 
 class ChannelsLastMover {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/ops/layout.h"
 #include "core/passes/decompose/index_values.h"
 #include "core/passes/library_calls/written_attention.h"
 #include "core/passes/rewrite/rewriter.h"
@@ -239,14 +240,9 @@ class AttentionFuser {
   // cuDNN's attention, PyTorch's first choice for 16-bit numbers on new GPUs, has its result's dims lie in
   // the query's order; the others have rows outside heads. Where it lies otherwise the call copies it.
   static TensorType laid_out_as(TensorType query) {
-    std::array<size_t, 4> order = {0, 2, 1, 3};
-    if (query.dtype != DType::f32) {
-      order = {0, 1, 2, 3};
-      std::stable_sort(order.begin(), order.end(),
-                       [&](size_t a, size_t b) { return query.strides[a].hint() > query.strides[b].hint(); });
-    }
-    Sym next = 1;
-    for (size_t k = 4; k-- > 0; next *= query.sizes[order[k]]) query.strides[order[k]] = next;
+    const Dims& n = query.sizes;
+    query.strides = query.dtype == DType::f32 ? Dims{n[1] * n[2] * n[3], n[3], n[1] * n[3], 1}
+                                              : ops::preserved_strides(query);
     query.offset = 0;
     return query;
   }
