@@ -318,11 +318,14 @@ bool is_product(const ir::Node& node) {
                      [&](const Operator& row) { return row.op == node.op; });
 }
 
-bool is_gpu_product(const ir::Node& node) {
+bool is_matrix_product(const ir::Node& node) {
   constexpr std::string_view kNames[] = {"aten.mm.default", "aten.bmm.default", "aten.addmm.default",
                                          "aten.baddbmm.default", "aten._addmm_activation.default"};
-  return !node.outputs.empty() && node.type().device.is_cuda() &&
-         std::find(std::begin(kNames), std::end(kNames), node.op) != std::end(kNames);
+  return std::find(std::begin(kNames), std::end(kNames), node.op) != std::end(kNames);
+}
+
+bool is_gpu_product(const ir::Node& node) {
+  return !node.outputs.empty() && node.type().device.is_cuda() && is_matrix_product(node);
 }
 
 std::span<const ProductCandidate> product_candidates() {

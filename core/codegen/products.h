@@ -46,6 +46,8 @@ struct ProductOptions {
 bool is_product(const ir::Node& node);
 // One that cuBLASLt may compute.
 bool is_gpu_product(const ir::Node& node);
+// On any device, by a library.
+bool is_matrix_product(const ir::Node& node);
 
 struct ProductCall {
   Kernel kernel;

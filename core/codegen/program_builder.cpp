@@ -347,9 +347,7 @@ int32_t ProgramBuilder::temporary(ir::TensorType type, Ref value) {
 // Arithmetic and products of known types, which are only not generated, or a copy between equal ones.
 bool ProgramBuilder::cannot_fail(const ir::Node& n) const {
   const ops::OpRow* row = ops::find(n.op);
-  for (const char* product :
-       {"aten.mm.default", "aten.addmm.default", "aten.bmm.default", "aten.baddbmm.default"})
-    if (n.op == product) return true;
+  if (is_matrix_product(n)) return true;
   if (n.op != "aten.copy_.default") return row && row->lower == ops::Lower::pointwise;
   if (!n.args.at(0).is<Ref>() || !n.args.at(1).is<Ref>()) return false;
   const ir::TensorType &to = type(n.args[0].as<Ref>()), &from = type(n.args[1].as<Ref>());
