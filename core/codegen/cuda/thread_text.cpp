@@ -157,13 +157,14 @@ void ThreadText::fetch_ahead() {
       dense = dense && (l.strides[d].same(next) || s_.dims[d].same(1));
     const int64_t bytes = shape_.rows_a_block() * s_.columns().hint() * ir::dtype_bytes(l.dtype);
     if (!dense || l.offset.symbolic() || bytes % kAlign || bytes > kMostBytes) continue;
-    const int64_t blocks = kMostFetched / bytes;
-    const std::string first = blocks < shape_.blocks.hint() ? "if (blockIdx.x < " + num(blocks) + ") " : "",
-                      from = l.offset.same(0) ? "" : " + " + num(l.offset.hint());
-    line(first + "prefetch(" + pointer(argument(l.argument)) + from + " + (i64)blockIdx.x * " +
-             num(shape_.rows_a_block() * s_.columns().hint()) + ", " + num(bytes) + ");",
-         l.node);
+    fetch_of_blocks(l, kMostFetched / bytes, shape_.rows_a_block() * s_.columns().hint(), bytes);
   }
+}
+void ThreadText::fetch_of_blocks(const Load& l, int64_t blocks, int64_t step, int64_t bytes) {
+  line((blocks < shape_.blocks.hint() ? "if (blockIdx.x < " + num(blocks) + ") " : "") + "prefetch(" +
+           pointer(argument(l.argument)) + (l.offset.same(0) ? "" : " + " + num(l.offset.hint())) +
+           " + (i64)blockIdx.x * " + num(step) + ", " + num(bytes) + ");",
+       l.node);
 }
 // The begin of a block's rows of a matrix, likewise.
 void ThreadText::fetch_matrices() {
@@ -178,10 +179,7 @@ void ThreadText::fetch_matrices() {
     const int64_t blocks = std::min((kMostFetched - fetched) / bytes, shape_.blocks.hint());
     if (!dense || bytes % kAlign || blocks <= 0) continue;
     fetched += blocks * bytes;
-    line("if (blockIdx.x < " + num(blocks) + ") prefetch(" + pointer(argument(l.argument)) +
-             (l.offset.same(0) ? "" : " + " + num(l.offset.hint())) + " + (i64)blockIdx.x * " + num(tile) +
-             ", " + num(bytes) + ");",
-         l.node);
+    fetch_of_blocks(l, blocks, tile, bytes);
   }
 }
 bool ThreadText::is_input(const Argument& a) const {

@@ -209,6 +209,8 @@ class ThreadText : protected KernelText {
   void open_kernel(const std::string& head);
   void fetch_ahead();
   void fetch_matrices();
+  // The first `blocks` ask for so many bytes each, `step` elements apart.
+  void fetch_of_blocks(const Load& load, int64_t blocks, int64_t step, int64_t bytes);
   bool is_input(const Argument& a) const;
   // of_kernel: the kernel's own, of which some are numbers by value.
   std::string parameters(bool with_types, bool of_kernel = false) const;
