@@ -19,7 +19,7 @@ class ProductEmitter : ThreadText {
       : ThreadText(program, unit, s, shape, 0, sizes),
         product_(product),
         warps_(shape.threads / kWarp),
-        eights_((product.rows + 7) / 8) {}
+        eights_(product.eights()) {}
 
   Kernel emit() { return kernel(); }
 
@@ -57,8 +57,8 @@ class ProductEmitter : ThreadText {
         const ScheduledValue& v = value(product_.sums[i].value);
         const int64_t matrix = 2 * static_cast<int64_t>(i) * shape_.threads;
         line("multiply_tile(acc_" + v.name + "[e], at_s[" + num(matrix) + "], at_s[" +
-                 num(matrix + shape_.threads) + "], at_s[(" + num(few_slot(i)) + " + e) * " +
-                 num(shape_.threads) + "]);",
+                 num(matrix + shape_.threads) + "], at_s[(" +
+                 num(product_.first_run_of(product_.sums[i].few)) + " + e) * " + num(shape_.threads) + "]);",
              v.node);
       }
     });
@@ -76,17 +76,16 @@ class ProductEmitter : ThreadText {
       for (size_t i = 0; i < product_.sums.size(); ++i) {
         const Load& l = load(product_.sums[i].matrix);
         copy("(" + num(2 * static_cast<int64_t>(i)) + " + h)", l,
-             begin(l) + " + n * " + sized(l.strides[s_.rows - 1]) + " + c",
+             begin(l) + " + n * " + sized(l.strides[1]) + " + c",
              whole() ? "" : "n < " + sized(product_.columns));
       }
     });
     each("e", eights_, [&] {
       line("const int i = e * 8 + row;");
-      for (size_t i = 0; i < product_.sums.size(); ++i) {
-        if (is_repeated(i)) continue;
-        const Load& l = load(product_.sums[i].few);
-        copy("(" + num(few_slot(i)) + " + e)", l,
-             begin(l) + (s_.rows == 2 ? " + i * " + sized(l.strides[0]) : "") + " + c",
+      for (size_t few = 0; few < product_.fews.size(); ++few) {
+        const Load& l = load(product_.fews[few]);
+        copy("(" + num(product_.first_run_of(few)) + " + e)", l,
+             begin(l) + " + i * " + sized(l.strides[0]) + " + c",
              product_.rows % 8 ? "i < " + num(product_.rows) : "");
       }
     });
@@ -101,26 +100,8 @@ class ProductEmitter : ThreadText {
          l.node);
   }
   static std::string run_type(const Load& l) { return "Pack<" + memory_type(l.dtype) + ", 8>"; }
-  // Of the few rows that sum i reads, which an earlier sum may read, too: its first slot.
-  int64_t few_slot(size_t i) const {
-    return 2 * static_cast<int64_t>(product_.sums.size()) + fews_before(first_of_few(i)) * eights_;
-  }
-  size_t first_of_few(size_t i) const {
-    size_t first = 0;
-    while (product_.sums[first].few != product_.sums[i].few) ++first;
-    return first;
-  }
-  bool is_repeated(size_t i) const { return first_of_few(i) != i; }
-  int64_t fews_before(size_t i) const {
-    int64_t count = 0;
-    for (size_t k = 0; k < i; ++k) count += !is_repeated(k);
-    return count;
-  }
   // Runs of a step of all threads.
-  int64_t stage() const {
-    return shape_.threads *
-           (2 * static_cast<int64_t>(product_.sums.size()) + fews_before(product_.sums.size()) * eights_);
-  }
+  int64_t stage() const { return shape_.threads * product_.runs(); }
 
   // Each warp's sums, where all threads find them: in the slots, which nobody reads any more.
   void leave() {
@@ -154,7 +135,7 @@ class ProductEmitter : ThreadText {
          "; i += " + num(shape_.threads) + ") {");
     line("const " + type + " n = first + i % " + tile + ";");
     if (!whole()) line("if (n >= " + columns + ") break;");
-    line("const " + type + " r = " + (s_.rows == 2 ? "i / " + tile + " * " + columns + " + n;" : "n;"));
+    line("const " + type + " r = " + "i / " + tile + " * " + columns + " + n;");
     decode_row(s_.rows);
     for (int p = 0; p <= static_cast<int>(s_.phases.size()); ++p) {
       if (p == 1)

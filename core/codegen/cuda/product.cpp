@@ -38,11 +38,10 @@ class FewRowsReader {
 
   std::optional<FewRows> read() {
     const bool rows = s_.reduces && !s_.across && !s_.both_ways() && !s_.phases.empty() &&
-                      s_.dims.size() == s_.rows + 1 && (s_.rows == 1 || s_.rows == 2);
+                      s_.dims.size() == 3 && s_.rows == 2;
     if (!rows || s_.columns().symbolic() || !ir::divides(kRun, s_.columns())) return {};
-    if (s_.rows == 2 && (s_.dims[0].symbolic() || s_.dims[0] > kMostRows || s_.dims[0] < 2)) return {};
-    out_.rows = s_.rows == 2 ? s_.dims[0].hint() : 1;
-    out_.columns = s_.dims[s_.rows - 1], out_.inner = s_.columns();
+    if (s_.dims[0].symbolic() || s_.dims[0] > kMostRows || s_.dims[0] < 2) return {};
+    out_.rows = s_.dims[0].hint(), out_.columns = s_.dims[1], out_.inner = s_.columns();
     for (size_t p = 1; p < s_.phases.size(); ++p)
       if (!s_.phases[p].values.empty() || !s_.phases[p].loads.empty()) return {};
     for (int v : s_.phases[0].values)
@@ -68,8 +67,10 @@ class FewRowsReader {
     if (a < 0 || b < 0) return false;
     if (is_matrix(a)) std::swap(a, b);
     if (!is_few(a) || !is_matrix(b) || load(a).dtype != load(b).dtype) return false;
-    if (!out_.sums.empty() && load(out_.sums[0].few).dtype != load(a).dtype) return false;
-    out_.sums.push_back({value, a, b});
+    if (!out_.sums.empty() && load(out_.fews[0]).dtype != load(a).dtype) return false;
+    auto few = std::find(out_.fews.begin(), out_.fews.end(), a);
+    if (few == out_.fews.end()) few = out_.fews.insert(few, a);
+    out_.sums.push_back({value, static_cast<size_t>(few - out_.fews.begin()), b});
     return true;
   }
   const Load& load(int i) const { return s_.loads[static_cast<size_t>(i)]; }
@@ -80,16 +81,15 @@ class FewRowsReader {
            std::all_of(l.strides.begin(), l.strides.end() - 1,
                        [](const Sym& n) { return ir::divides(kRun, n); });
   }
-  bool is_few(int i) const { return lies(load(i)) && load(i).strides[s_.rows - 1].same(0); }
+  bool is_few(int i) const { return lies(load(i)) && load(i).strides[1].same(0); }
   bool is_matrix(int i) const {
-    return lies(load(i)) && !load(i).strides[s_.rows - 1].same(0) &&
-           (s_.rows == 1 || load(i).strides[0].same(0));
+    return lies(load(i)) && !load(i).strides[1].same(0) && load(i).strides[0].same(0);
   }
   // All that is done for each element are these products.
   bool nothing_else() const {
     std::vector<bool> loads(s_.loads.size(), false);
-    for (const FewRows::Sum& sum : out_.sums)
-      loads[static_cast<size_t>(sum.few)] = loads[static_cast<size_t>(sum.matrix)] = true;
+    for (int few : out_.fews) loads[static_cast<size_t>(few)] = true;
+    for (const FewRows::Sum& sum : out_.sums) loads[static_cast<size_t>(sum.matrix)] = true;
     const Phase& p = s_.phases[0];
     return p.late.empty() && p.from_scratch.empty() && s_.pairs.empty() &&
            std::all_of(p.loads.begin(), p.loads.end(),
@@ -119,30 +119,29 @@ LaunchShape few_rows_shape(const FewRows& product, const Gpu& gpu) {
   shape.vector = kRun;
   shape.product = static_cast<int>(kTile);
   shape.blocks = ir::ceildiv(product.columns, kTile);
-  const int64_t blocks = shape.blocks.hint(), warps = blocks <= kFewBlocks   ? 16
-                                                      : blocks < kManyBlocks ? 8
-                                                                             : 4;
+  const int64_t blocks = shape.blocks.hint();
+  int64_t warps = blocks <= kFewBlocks ? 16 : blocks < kManyBlocks ? 8 : 4;
+  // The least that is under way must fit into a block's memory.
+  while (warps > 1 &&
+         kLeastStages * product.runs() * kRunBytes * warps * kWarp > gpu.block_bytes - kDriverBytes)
+    warps /= 2;
   shape.group = shape.threads = static_cast<int>(warps * kWarp);
   // Slots for as many steps as shared memory has room for, of all blocks that a multiprocessor holds.
-  std::vector<int> few;
-  for (const FewRows::Sum& sum : product.sums)
-    if (std::find(few.begin(), few.end(), sum.few) == few.end()) few.push_back(sum.few);
-  const auto sums = static_cast<int64_t>(product.sums.size()), eights = (product.rows + 7) / 8,
-             runs = 2 * sums + static_cast<int64_t>(few.size()) * eights,
-             stage = runs * kRunBytes * shape.threads;
-  const int64_t resident =
-      std::clamp<int64_t>((blocks + kMultiprocessors - 1) / kMultiprocessors, 1, kThreads / shape.threads);
-  const int64_t room = std::min(gpu.block_bytes, gpu.multiprocessor_bytes / resident) - kDriverBytes,
+  const int64_t stage = product.runs() * kRunBytes * shape.threads,
+                resident = std::clamp<int64_t>((blocks + kMultiprocessors - 1) / kMultiprocessors, 1,
+                                               kThreads / shape.threads),
+                room = std::min(gpu.block_bytes, gpu.multiprocessor_bytes / resident) - kDriverBytes,
                 steps = (product.inner.hint() + kStep * warps - 1) / (kStep * warps);
   shape.items = static_cast<int>(
       std::clamp(room / stage, kLeastStages, std::clamp(steps + 1, kLeastStages, kMostStages)));
-  shape.shared = std::max(shape.items * stage, sums * few_rows_sum_bytes(product, shape));
+  shape.shared = std::max(shape.items * stage,
+                          static_cast<int64_t>(product.sums.size()) * few_rows_sum_bytes(product, shape));
   return shape;
 }
 
 int64_t few_rows_sum_bytes(const FewRows& product, const LaunchShape& shape) {
   constexpr int64_t kWarp = 32, kNumber = 4;
-  return shape.threads / kWarp * ((product.rows + 7) / 8 * 8) * (shape.product + 1) * kNumber;
+  return shape.threads / kWarp * (product.eights() * 8) * (shape.product + 1) * kNumber;
 }
 
 }  // namespace vitrine::codegen::cuda

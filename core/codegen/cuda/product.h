@@ -1,5 +1,5 @@
 // Products of few rows: what a schedule's sums are where each adds up products of two tensors of 16 bits, a
-// row of one of at most 16 rows times a row of a matrix. Tensor cores multiply 16 rows of the matrix by 8 of
+// row of one of 2 to 16 rows times a row of a matrix. Tensor cores multiply 16 rows of the matrix by 8 of
 // these at a time, so that the matrix is read once.
 #pragma once
 
@@ -13,13 +13,23 @@ namespace vitrine::codegen::cuda {
 
 struct FewRows {
   struct Sum {
-    int value = -1;             // of the schedule
-    int few = -1, matrix = -1;  // loads: moves along the rows; along the columns of the product
+    int value = -1;   // of the schedule
+    size_t few = 0;   // which of `fews` it multiplies
+    int matrix = -1;  // load that moves along the columns of the product
   };
   std::vector<Sum> sums;  // all over the same rows and columns
-  int64_t rows = 1;       // at most 16
+  std::vector<int> fews;  // loads that move along the rows
+  int64_t rows = 2;       // at most 16
   ir::Sym columns = 1;    // of the product, rows of the matrices
   ir::Sym inner = 1;
+
+  // Tiles of eight rows.
+  int64_t eights() const { return (rows + 7) / 8; }
+  // Runs that a lane has of a step: two of each matrix, then one of each eight of the few rows.
+  int64_t first_run_of(size_t few) const {
+    return 2 * static_cast<int64_t>(sums.size()) + static_cast<int64_t>(few) * eights();
+  }
+  int64_t runs() const { return first_run_of(fews.size()); }
 };
 
 // nullopt: something else is summed, or computed along the way; the tensors do not lie in runs of eight.

@@ -372,7 +372,7 @@ int turned_vector(const Schedule& s, const Load& l, int turned) {
 
 int64_t parts_of(const Schedule& s, const Gpu& gpu) {
   if (gpu.matrices)
-    if (const auto product = few_rows(s); product && product->rows > 1) return 1;
+    if (few_rows(s)) return 1;
   if (!s.reduces || !std::all_of(s.loads.begin(), s.loads.end(),
                                  [&](const Load& l) { return l.plain() || (l.per_row && !s.across); }))
     return 1;
@@ -413,7 +413,7 @@ LaunchShape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
     return shape;
   }
   if (gpu.matrices)
-    if (const auto product = few_rows(s); product && product->rows > 1) return few_rows_shape(*product, gpu);
+    if (const auto product = few_rows(s)) return few_rows_shape(*product, gpu);
   LaunchShape shape;
   shape.vector = vector_of(s);
   if (turn_rows(s, gpu, shape)) {

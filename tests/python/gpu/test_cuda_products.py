@@ -63,3 +63,14 @@ def test_what_is_the_librarys(rows, inner, dtype, tmp_path):
     g = GraphWriter()
     x, w = g.input(torch.randn(rows, inner).to(dtype)), g.input(torch.randn(40, inner).to(dtype))
     check(g, [linear(g, x, w)], tmp_path, kernels=0, tolerance=2e-3, arch="sm_90")
+
+
+@pytest.mark.parametrize("arch, most", [("sm_80", 163), ("sm_86", 99), ("sm_90", 227)])
+def test_the_copies_under_way_fit_a_block(arch, most, tmp_path):
+    """Two products of 16 rows each: as much as a lane can have of a step."""
+    torch.manual_seed(0)
+    g = GraphWriter()
+    x, y, w, v = (g.input(torch.randn(*s).half()) for s in ((16, 1024), (16, 1024), (40, 1024), (40, 1024)))
+    program = check(g, [g.op("aten.add.Tensor", linear(g, x, w), linear(g, y, v))], tmp_path, kernels=1, tolerance=3e-3, arch=arch)
+    assert is_by_matrices(program) == [True]
+    assert 0 < program.p["kernels"][0]["shared"] <= most << 10
