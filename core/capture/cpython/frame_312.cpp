@@ -13,6 +13,8 @@
 
 #include <new>
 
+#include "core/capture/cpython/frame_monitored.h"
+
 namespace vitrine::capture {
 namespace {
 // What FrameLink keeps in its storage.
@@ -35,12 +37,7 @@ FrameLink::FrameLink(PyThreadState* thread, Frame frame) : thread_(thread) {
   link->monitoring_version = thread->interp->monitoring_version;
   f->previous = thread->cframe->current_frame;
   thread->cframe = &link->cframe;
-  // 3.12 counts Python frames and C calls apart. A Python frame is no C call, so only the first count moves.
-  entered_ = thread->py_recursion_remaining > 1;
-  if (entered_)
-    --thread->py_recursion_remaining;
-  else
-    PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
+  entered_ = enter_python_frame(thread);
 }
 
 // Tools that were switched on or off since the frame was entered: CPython's loop must fire their events.
@@ -56,18 +53,8 @@ void FrameLink::leave() {
   thread_->cframe = std::launder(reinterpret_cast<Link*>(cframe_))->cframe.previous;
 }
 
-// Tools see a frame through its code's instructions, which CPython's RESUME brings up to date: code that was
-// instrumented once and is not up to date is CPython's.
 bool is_traced(PyThreadState* thread, Frame frame) {
-  if (thread->c_tracefunc || thread->c_profilefunc) return true;
-  for (const auto tools : thread->interp->monitors.tools)
-    if (tools != 0) return true;
-  const auto* code = reinterpret_cast<const PyCodeObject*>(frame.code());
-  if (!code->_co_monitoring) return false;
-  if (code->_co_instrumentation_version != thread->interp->monitoring_version) return true;
-  for (const auto tools : code->_co_monitoring->active_monitors.tools)
-    if (tools != 0) return true;
-  return false;
+  return is_traced_by_tools(thread, frame, thread->interp->monitoring_version);
 }
 
 PyObject* run_in_cpython(PyThreadState* thread, Frame frame, bool throwing) {

@@ -13,6 +13,8 @@
 
 #include <new>
 
+#include "core/capture/cpython/frame_monitored.h"
+
 namespace vitrine::capture {
 namespace {
 
@@ -46,12 +48,7 @@ FrameLink::FrameLink(PyThreadState* thread, Frame frame) : thread_(thread) {
   new (cframe_) FormerFrame{thread->current_frame, thread->interp->ceval.instrumentation_version};
   f->previous = thread->current_frame;
   thread->current_frame = f;
-  // Python frames and C calls are counted apart. A Python frame is no C call, so only the first count moves.
-  entered_ = thread->py_recursion_remaining > 1;
-  if (entered_)
-    --thread->py_recursion_remaining;
-  else
-    PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
+  entered_ = enter_python_frame(thread);
 }
 
 // Tools that were switched on or off since the frame was entered: CPython's loop must fire their events.
@@ -67,18 +64,8 @@ void FrameLink::leave() {
   thread_->current_frame = std::launder(reinterpret_cast<FormerFrame*>(cframe_))->previous;
 }
 
-// Tools see a frame through its code's instructions, which CPython's RESUME brings up to date: code that was
-// instrumented once and is not up to date is CPython's.
 bool is_traced(PyThreadState* thread, Frame frame) {
-  if (thread->c_tracefunc || thread->c_profilefunc) return true;
-  for (const auto tools : thread->interp->monitors.tools)
-    if (tools != 0) return true;
-  const auto* code = reinterpret_cast<const PyCodeObject*>(frame.code());
-  if (!code->_co_monitoring) return false;
-  if (code->_co_instrumentation_version != thread->interp->ceval.instrumentation_version) return true;
-  for (const auto tools : code->_co_monitoring->active_monitors.tools)
-    if (tools != 0) return true;
-  return false;
+  return is_traced_by_tools(thread, frame, thread->interp->ceval.instrumentation_version);
 }
 
 _PyInterpreterFrame* running_frame(PyThreadState* thread) {
