@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
 
 #include "core/autodiff/pins.h"
 
@@ -14,7 +17,7 @@ enum class Gradients : uint8_t { own, borrowed };
 struct GradientWishes {
   Gradients who = Gradients::own;
   autodiff::Pins pins;
-  bool fuses_attention = true;  // the pass of this name is not switched off
+  std::set<std::string, std::less<>> without;  // passes before the derivative that are switched off
   bool operator==(const GradientWishes&) const = default;
 };
 

@@ -10,6 +10,7 @@
 #include "core/autodiff/rng_replay.h"
 #include "core/autograd/joint_maker.h"
 #include "core/autograd/shared_saves.h"
+#include "core/ops/layout.h"
 #include "core/ops/node.h"
 #include "core/passes/decompose/decompose.h"
 #include "core/torch_api/api.h"
@@ -265,10 +266,12 @@ static std::vector<bool> wanted_of(const Joint& out) {
   return wanted;
 }
 
-// Whether autograd's own backward raises, because the recording writes to what an operator has saved.
-static bool writes_saved(const JointParts& parts) {
-  if (std::none_of(parts.forward.begin(), parts.forward.end(),
-                   [](const ir::Node& n) { return ops::writes(n); }))
+// Whether autograd's own backward raises, because the recording writes to what an operator has saved. To
+// autograd x.squeeze_() is a write, too, of which the ATen graph has a view alone.
+static bool writes_saved(Recording& recording, const JointParts& parts) {
+  const auto in_place = [](const ir::Node& n) { return n.op.ends_with('_') && !n.op.ends_with("__"); };
+  if (std::ranges::none_of(parts.forward, [](const ir::Node& n) { return ops::writes(n); }) &&
+      std::ranges::none_of(recording.captured_nodes(), in_place))
     return false;
   const PyRef outputs = list_of(parts.outputs);
   const bool writes = call(Name::written_after_saving, "O", outputs.get()).get() == Py_True;
@@ -276,12 +279,42 @@ static bool writes_saved(const JointParts& parts) {
   return writes;
 }
 
+// Gradients of images and their weights lie as these, where the forward program was laid out anew.
+void JointMaker::lay_as_inputs(const Joint& out, JointParts& parts) {
+  std::unordered_map<ir::NodeId, size_t> made;  // by node: its place
+  for (size_t i = 0; i < parts.backward.size(); ++i) made.emplace(parts.backward[i].id, i);
+  for (size_t i = 0; i < parts.gradients.size(); ++i) {
+    const ir::Node& input = parts.leading[static_cast<size_t>(out.gradients[i].input)];
+    ir::Ref& gradient = parts.gradients[i];
+    const auto at = made.find(gradient.node);
+    if (at == made.end() || !input.type().is_contiguous()) continue;
+    const ir::Node& maker = parts.backward[at->second];
+    ir::TensorType type = maker.outputs.at(static_cast<size_t>(gradient.output));
+    const bool moved = type.sizes.size() == 4 && ops::is_channels_last(type) &&
+                       !ir::same(type.strides, input.type().strides);
+    if (type.sizes != input.type().sizes || !moved) continue;
+    type.strides = input.type().strides;
+    ir::Node copy;
+    copy.id = recording_.next_id();
+    copy.kind = ir::NodeKind::op;
+    copy.op = "aten.clone.default";
+    copy.args = {ir::Arg(gradient)};
+    copy.kwargs = {{"memory_format", ir::Arg(ir::Word{"torch.contiguous_format"})}};
+    copy.outputs = {type};
+    copy.origin = maker.origin;
+    gradient = {copy.id, 0};
+    parts.backward.push_back(std::move(copy));
+  }
+}
+
 Status JointMaker::derive(const GradientWishes& how, Joint& out, JointParts& parts) {
-  if (writes_saved(parts)) return no_joint("what an operator has saved is written to");
+  if (writes_saved(recording_, parts)) return no_joint("what an operator has saved is written to");
   for (const auto* tensors : {&parts.outputs, &parts.wanted})
     for (PyObject* t : *tensors)
       if (has_hook(t)) return no_joint("a tensor has a hook");
-  std::vector<ir::Node> plain = how.fuses_attention ? fuse_attention(parts) : std::vector<ir::Node>();
+  parts.passed = points_passed(parts, wanted_of(out), parts.followed);
+  keep_passed(parts);
+  auto plain = rewrite_forward(how, parts);
   autodiff::ForwardProgram program{parts.leading, parts.tangents, parts.forward, {}, {}, {}, {}, {}};
   for (size_t i = 0; i < parts.results.size(); ++i)
     if (out.results[i].requires_grad) program.results.push_back(parts.results[i]);
@@ -292,12 +325,13 @@ Status JointMaker::derive(const GradientWishes& how, Joint& out, JointParts& par
     if (made) drop_running_statistics(made.value().nodes);
     return made;
   };
-  parts.passed = points_passed(parts, wanted_of(out), parts.followed);
-  keep_passed(parts);
   for (const JointParts::Point& point : parts.points) program.points.push_back(point.value);
   auto made = autodiff::derive(program, recording_.ids());
   if (!made) {
-    if (!plain.empty()) parts.forward = std::move(plain), parts.followed = recording_.followed();
+    if (plain) {
+      parts.forward = std::move(plain->forward), parts.results = std::move(plain->results);
+      parts.followed = recording_.followed();
+    }
     return made.error();
   }
   for (size_t i = 0; i < parts.points.size(); ++i) {
@@ -311,6 +345,7 @@ Status JointMaker::derive(const GradientWishes& how, Joint& out, JointParts& par
     parts.gradients.push_back(*made.value().gradients[i]);
     out.gradients.push_back({parts.input_of[i], {}, std::move(made.value().terms[i])});
   }
+  if (plain) lay_as_inputs(out, parts);
   for (size_t i : made.value().complete)
     if (made.value().gradients[i]) out.complete.push_back(parts.input_of[i]);
   return {};
@@ -404,9 +439,12 @@ Status JointMaker::join(const std::vector<PyObject*>& results, const ViewReplay&
   for (const ir::Node& n : parts.tangents) ends.push_back(n.id);
   if (std::string why = autodiff::why_inseparable(*out.halves.backward, ends); !why.empty())
     return no_joint(why);
+  const bool passes = std::ranges::any_of(parts.passed, [](const auto& points) { return !points.empty(); });
   if (Status error = cut(out, parts)) return no_joint(error->what);
   out.readers = out.cut.backward ? out.cut.readers : autodiff::readers_of(*out.halves.backward, ends);
-  if (out.borrowed.empty() || !out.cut.backward)
+  // PyTorch's graph was asked as far as the points: without a cut there, it is not known what is behind them.
+  const bool asked = out.conflicts.size() == parts.tangents.size() && (out.cut.backward || !passes);
+  if (out.borrowed.empty() || !asked)
     out.conflicts = shared_saves(parts, wanted_of(out), parts.followed, out.borrowed.empty(),
                                  out.cut.backward != nullptr);
   return {};

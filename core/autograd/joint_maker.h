@@ -1,8 +1,9 @@
-// How a joint graph is made; of the files that are it only: joint, joint_points, borrowed_operator and
-// shared_saves.
+// How a joint graph is made; of the files that are it only: joint, joint_points, before_derivative,
+// borrowed_operator and shared_saves.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "core/autodiff/derive.h"
@@ -58,9 +59,14 @@ class JointMaker {
   // What PyTorch's own backward (vitrine._autograd.training.Borrowed) says of the points.
   void note_points(PyObject* borrowed, Joint& out, JointParts& parts);
   Status cut(Joint& out, JointParts& parts);
-  // Attention that the program writes out becomes one operator. Returns the forward program as it was; empty:
-  // nothing changed.
-  std::vector<ir::Node> fuse_attention(JointParts& parts);
+  // The forward program before its passes.
+  struct PlainForward {
+    std::vector<ir::Node> forward;
+    std::vector<ir::Ref> results;
+  };
+  // before_derivative.cpp. Empty: the program is as it was.
+  std::optional<PlainForward> rewrite_forward(const GradientWishes& how, JointParts& parts);
+  void lay_as_inputs(const Joint& out, JointParts& parts);
   // By the gradient rules. Errors: what they do not cover.
   Status derive(const GradientWishes& how, Joint& out, JointParts& parts);
   // PyTorch's backward of one operator, run over fake tensors of its own; the recording stays as it is.

@@ -12,6 +12,11 @@
 
 namespace vitrine::ir {
 
+// What several workers did of a stage at the same time; see session::StageRow.
+struct SideBySide {
+  int64_t work_ns = 0, workers = 0;
+};
+
 class Recorder {
  public:
   Recorder(session::Writer& writer, Id compilation, int64_t run_start_monotonic_ns)
@@ -42,7 +47,7 @@ class Recorder {
   // Above the ids of all nodes it knows.
   NodeId next_node() const { return next_node_; }
   void stage(const std::string& name, const std::string& state, int64_t count, int64_t start,
-             int64_t duration_ns, const std::string& note = "");
+             int64_t duration_ns, const std::string& note = "", SideBySide work = {});
   // Capture sets these: the span of a captured node, and the capture step that made it.
   std::unordered_map<NodeId, Id> span_of, step_of;
 

@@ -114,8 +114,25 @@ Types group_norm_backward(const Call& c) {
           or_undefined(asked(c, 9, 1), affine), or_undefined(asked(c, 9, 2), affine)};
 }
 
+// On a GPU half precision has statistics of f32, and the gradient lies as the image.
+Types batch_norm_backward_on_gpu(const Call& c) {
+  const TensorType &grad = c.tensor(0), &x = c.tensor(1), *weight = c.tensor_or_null(2);
+  const bool half = x.dtype == DType::f16 || x.dtype == DType::bf16;
+  need(half || x.dtype == DType::f32, "types");
+  need(grad.dtype == x.dtype && grad.sizes == x.sizes && x.sizes.size() >= 2 && x.numel() > 0, "types");
+  for (size_t i : {2, 3, 4, 5, 6}) {
+    const TensorType* p = c.tensor_or_null(i);
+    need(!p || p->dtype == DType::f32 || (i < 5 && p->dtype == x.dtype), "mixed types");
+  }
+  need(x.is_contiguous() || is_channels_last(x), "layout");
+  const TensorType affine = TensorType::contiguous(weight ? weight->dtype : DType::f32, {x.sizes[1]});
+  return {or_undefined(asked(c, 9, 0), {x.dtype, x.sizes, x.strides, 0}),
+          or_undefined(asked(c, 9, 1), affine), or_undefined(asked(c, 9, 2), affine)};
+}
+
 Types batch_norm_backward(const Call& c) {
   const TensorType& x = c.tensor(1);
+  if (x.device.is_cuda() && c.flag(7)) return batch_norm_backward_on_gpu(c);
   need(x.dtype == DType::f32 || x.dtype == DType::f64, "types");
   for (size_t i : {0, 2, 3, 4, 5, 6}) {
     const TensorType* p = c.tensor_or_null(i);
@@ -150,8 +167,22 @@ Types cudnn_batch_norm_backward(const Call& c) {
   return {TensorType::contiguous(x.dtype, x.sizes), channels, channels};
 }
 
+// cuDNN's kernels with the channels innermost: where image or weight lies so, all results do.
+Types channels_last_backward(const Call& c) {
+  const TensorType &grad = c.tensor(0), &x = c.tensor(1), &w = c.tensor(2);
+  need(w.dtype == x.dtype && grad.dtype == x.dtype && x.numel() > 0 && grad.sizes.size() == 4, "types");
+  need(!c.flag(7) && c.integer(9) == 1, "groups");
+  const auto lies = [](const TensorType& t) {
+    return TensorType{t.dtype, t.sizes, channels_last_strides(t.sizes), 0};
+  };
+  return {or_undefined(asked(c, 10, 0), lies(x)), or_undefined(asked(c, 10, 1), lies(w)),
+          or_undefined(asked(c, 10, 2), TensorType::contiguous(x.dtype, {grad.sizes[1]}))};
+}
+
 Types convolution_backward(const Call& c) {
   const TensorType &grad = c.tensor(0), &x = c.tensor(1), &w = c.tensor(2);
+  if (x.device.is_cuda() && x.sizes.size() == 4 && (suggests_channels_last(x) || suggests_channels_last(w)))
+    return channels_last_backward(c);
   need(x.dtype == DType::f32 && w.dtype == x.dtype && grad.dtype == x.dtype && x.numel() > 0, "types");
   need(x.sizes.size() == 3 || x.sizes.size() == 4, "dimensions");
   const bool rows = x.sizes.size() == 3;

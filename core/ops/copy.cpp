@@ -1,4 +1,6 @@
 // Copies, conversions and rearrangements that move elements.
+#include <algorithm>
+
 #include "core/ops/rules.h"
 
 namespace vitrine::ops {
@@ -122,19 +124,27 @@ Types roll(const Call& c) {
   return {TensorType::contiguous(t.dtype, t.sizes)};
 }
 
+// Whether a clone lies as what is padded. Of numbers it does not matter: PyTorch's own answer is asked.
+bool may_be_cloned(const TensorType& t, const Dims& pad) {
+  const auto is_open = [](const Sym& each) { return each.symbolic(); };
+  if (std::ranges::none_of(pad, is_open) && std::ranges::none_of(t.sizes, is_open)) return false;
+  return t.is_contiguous() && !suggests_channels_last(t) &&
+         std::all_of(pad.begin(), pad.end(), [](const Sym& p) { return p >= 0; });
+}
+
 // pad lists (before, after) from the last dimension on; negative numbers cut.
 Types pad(const Call& c) {
   const TensorType& t = c.tensor(0);
   Dims pad = c.ints(1), sizes = t.sizes;
   need(pad.size() % 2 == 0 && pad.size() / 2 <= sizes.size(), "pad");
-  bool grows = false;
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     Sym& size = sizes[sizes.size() - 1 - i];
     size += pad[2 * i] + pad[2 * i + 1];
-    grows |= pad[2 * i] > 0 || pad[2 * i + 1] > 0;
     need(size >= 0, "pad");
   }
-  need(grows, "nothing to pad");
+  // What does not grow is cloned with its layout.
+  if (!may_be_cloned(t, pad))
+    need(std::any_of(pad.begin(), pad.end(), [](const Sym& p) { return p > 0; }), "nothing to pad");
   if (suggests_channels_last(t)) return {{t.dtype, sizes, channels_last_strides(sizes), 0}};
   return {TensorType::contiguous(t.dtype, sizes)};
 }

@@ -75,12 +75,26 @@ Types batch_norm_inference(const Call& c, bool statistics_given) {
   TensorType empty = TensorType::contiguous(out.dtype, {0});
   return {out, empty, empty};
 }
+// The statistics of half precision are f32 on a GPU, beside parameters of either type.
+DType batch_statistics(const Call& c) {
+  const TensorType& x = c.tensor(0);
+  const bool half = x.dtype == DType::bf16 || x.dtype == DType::f16;
+  if (!half || !x.device.is_cuda()) {
+    one_type(c, {1, 2, 3, 4});
+    return x.dtype;
+  }
+  for (size_t i : {1, 2, 3, 4}) {
+    const TensorType* p = c.tensor_or_null(i);
+    need(!p || p->dtype == DType::f32 || p->dtype == x.dtype, "mixed types");
+  }
+  return DType::f32;
+}
 Types batch_norm(const Call& c) {
   if (!c.flag(5)) return batch_norm_inference(c, !c.none(3) && !c.none(4));
-  one_type(c, {1, 2, 3, 4});
+  const DType statistics = batch_statistics(c);
   TensorType out = normalised(c.tensor(0));
   channel_vectors(c, {1, 2, 3, 4});
-  TensorType stats = TensorType::contiguous(out.dtype, {out.sizes[1]});
+  TensorType stats = TensorType::contiguous(statistics, {out.sizes[1]});
   need(out.numel() > 0, "no elements");
   return {out, stats, stats};
 }

@@ -145,7 +145,7 @@ void Recorder::edges(const Graph& graph, Id graph_id, const std::unordered_map<N
 }
 
 void Recorder::stage(const std::string& name, const std::string& state, int64_t count, int64_t start,
-                     int64_t duration_ns, const std::string& note) {
+                     int64_t duration_ns, const std::string& note, SideBySide work) {
   session::StageRow row;
   row.compilation = compilation;
   row.name = name;
@@ -154,6 +154,8 @@ void Recorder::stage(const std::string& name, const std::string& state, int64_t 
   row.count = count;
   row.start_ns = start - start_ns;
   row.duration_ns = duration_ns;
+  row.work_ns = work.work_ns;
+  row.workers = work.workers;
   writer.put(row);
 }
 

@@ -26,7 +26,7 @@ const std::vector<OpRow> kSoftmax = {
      covered<softmax>, "", kRule, "exp(a - max) / sum of exp(a - max)"},
     {"aten._log_softmax.default", "self, dim, half_to_float", Family::reduction, Lower::decompose,
      covered<softmax>, "", kRule, "a - max - log of the sum of exp(a - max)"},
-    {"aten._safe_softmax.default", "self, dim, dtype=None", Family::reduction, Lower::opaque,
+    {"aten._safe_softmax.default", "self, dim, dtype=None", Family::reduction, Lower::decompose,
      covered<safe_softmax>, "", kRule, "softmax, 0 where a whole row is -inf"},
 };
 

@@ -2,8 +2,10 @@
 // once: a search through the list for every question would cost the square of a program's length.
 #pragma once
 
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/ir/graph.h"
@@ -88,6 +90,30 @@ class WrittenMemory {
   std::unordered_map<ir::NodeId, ir::NodeId> parent_;
   std::unordered_set<ir::NodeId> written_;  // roots
   size_t seen_ = 0;
+};
+
+// How many places operators have found in masks, by the tensor whose truth values they have looked through.
+class FoundPlaces {
+ public:
+  void cut(size_t size) {
+    while (!in_order_.empty() && in_order_.back().first >= size) {
+      places_.erase(in_order_.back().second);
+      in_order_.pop_back();
+    }
+  }
+  // The node that comes behind the first `size` nodes has looked.
+  void note(size_t size, ir::Ref mask, int64_t count) {
+    if (places_.emplace(mask, count).second) in_order_.emplace_back(size, mask);
+  }
+  // 0: nobody has looked.
+  int64_t count(ir::Ref mask) const {
+    const auto found = places_.find(mask);
+    return found == places_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::map<ir::Ref, int64_t> places_;
+  std::vector<std::pair<size_t, ir::Ref>> in_order_;
 };
 
 }  // namespace vitrine::torch_api

@@ -23,6 +23,7 @@ PyRef OperatorCall::run() {
   if (op_.random && draws()) recording_.effects.random = true, ++recording_.effects.draws;
   node_.id = recording_.next_id();
   PyRef out = op_.dynamic_shape && !fixed_shape() ? by_stand_in() : by_rule();
+  if (!out) out = by_mask();
   if (!out) out = by_pytorch();
   note_writes();
   add_node();
@@ -145,8 +146,26 @@ bool OperatorCall::is_known_new() const {
   return !recording_.share_memory(made, given);
 }
 
+// x[i] = 2 fills by a tensor of the CPU that holds the number. As a number it is no memory of the CPU that a
+// GPU's graph would have to read.
+void OperatorCall::fill_by_number() {
+  constexpr size_t kValue = 1;
+  if (node_.op != "aten.fill_.Tensor" || bound_[kValue].tensors.size() != 1) return;
+  const int index = bound_[kValue].tensors.front();
+  if (recording_.storage_of_tensor(index).constant_copy < 0) return;  // not made for this call alone
+  const PyRef value = recording_.known_value(index);
+  const PyRef number = PyRef::steal(value ? PyObject_CallMethod(value.get(), "item", nullptr) : nullptr);
+  auto arg = number ? to_arg(number.get(), [](PyObject*) { return std::optional<ir::Arg>(); }) : std::nullopt;
+  PyErr_Clear();
+  if (!arg) return;
+  node_.op = "aten.fill_.Scalar";
+  bound_[kValue].arg = std::move(*arg);
+  bound_[kValue].tensors.clear();
+}
+
 void OperatorCall::add_node() {
   node_.op = op_.name;
+  fill_by_number();
   node_.reads_only = !op_.aten && !op_.writes;
   // It gives back the tensor that it waited for, though its schema does not say so.
   const bool waits = op_.name == "_c10d_functional.wait_tensor.default";

@@ -42,12 +42,14 @@ class OperatorCall {
   void note_writes();
   void follow();
   bool is_known_new() const;
+  void fill_by_number();
   void add_node();
 
   // operator_refusals.cpp
   PyRef known_number();
   void refuse();
   [[noreturn]] void refuse_data_dependent() const;
+  bool reads_input(size_t param) const;
   bool lacks_freedom() const;
   void refuse_inference_writes() const;
   void refuse_numbers(const ir::TensorType& out) const;
@@ -59,10 +61,13 @@ class OperatorCall {
 
   // operator_data.cpp
   bool takes_stand_in() const;
+  int picking_mask() const;
   PyRef by_stand_in();
+  PyRef by_mask();
 
   // operator_views.cpp
   bool is_handing_out() const;
+  bool is_of_memory_of_expressions();
   PyRef handed_out();
   PyRef view();
   PyRef call_as_cpu();
@@ -73,6 +78,7 @@ class OperatorCall {
   bool is_of_expressions() const;
   std::vector<ir::TensorType> types_by_rule() const;
   PyRef view_by_rule();
+  bool gives_what_it_writes() const;
   std::vector<FallbackArg> args_at_hints(std::deque<ir::TensorType>& types, std::deque<PyRef>& numbers) const;
   PyRef attention_of_expressions(const ops::SizedAttention& row);
   PyRef by_sized_rule();

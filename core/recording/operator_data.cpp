@@ -30,6 +30,10 @@ struct DataCall {
     const ir::Arg* arg = i < call.args.size() ? call.args[i].constant : nullptr;
     return arg && arg->is<bool>() && arg->as<bool>();
   }
+  int64_t number(size_t i) const {  // 0: it is none
+    const ir::Arg* arg = i < call.args.size() ? call.args[i].constant : nullptr;
+    return arg && arg->is<int64_t>() ? arg->as<ir::Sym>().hint() : 0;
+  }
   ir::TensorType like(size_t i, ir::DType dtype, ir::Dims sizes) const {
     ir::TensorType type = ir::TensorType::contiguous(dtype, std::move(sizes));
     type.device = tensor(i)->device;
@@ -89,8 +93,10 @@ std::optional<Types> unique_consecutive(const DataCall& of) {
   return unique(of, of.flag(1), of.flag(2));
 }
 
+// As many as the program says, which PyTorch's kernel checks.
 std::optional<Types> repeat_interleave(const DataCall& of) {
-  return Types{of.like(0, of.tensor(0)->dtype, {of.new_size()})};
+  const int64_t found = of.new_size(), said = of.number(1);
+  return Types{of.like(0, of.tensor(0)->dtype, {said > 0 ? said : found})};
 }
 
 std::optional<Types> bincount(const DataCall& of) {
@@ -98,7 +104,10 @@ std::optional<Types> bincount(const DataCall& of) {
   const ir::DType dtype = !weights                           ? ir::DType::i64
                           : weights->dtype == ir::DType::f32 ? ir::DType::f32
                                                              : ir::DType::f64;
-  return Types{of.like(0, dtype, {of.new_size()})};
+  // A program that asks for so many at least mostly has as many. A run that finds more goes on with these:
+  // what was concluded from the number is asked again.
+  const int64_t found = of.new_size(), least = of.number(2);
+  return Types{of.like(0, dtype, {least > 0 ? least : found})};
 }
 
 // (data, batch sizes)
@@ -135,6 +144,21 @@ bool is_prime(int64_t n) {
 }
 constexpr int64_t kAbove = 1008;
 
+bool is_truth(ir::DType dtype) {
+  return dtype == ir::DType::b1 || dtype == ir::DType::u8;
+}
+
+bool writes_by_mask(std::string_view op) {
+  return op == "aten.index_put.default" || op == "aten.index_put_.default" ||
+         op == "aten._index_put_impl_.default";
+}
+
+bool broadcasts(const ir::Dims& from, const ir::Dims& to) {
+  if (from.size() > to.size()) return false;
+  return std::equal(from.rbegin(), from.rend(), to.rbegin(),
+                    [](const ir::Sym& a, const ir::Sym& b) { return a.same(1) || a.same(b); });
+}
+
 }  // namespace
 
 int64_t next_stand_in(int64_t last) {
@@ -148,9 +172,28 @@ int64_t Recording::stand_in() {
   return effects.last_stand_in = next_stand_in(effects.last_stand_in);
 }
 
+int64_t Recording::found_places(int mask) {
+  if (mask < 0 || storage_of_tensor(mask).written) return 0;
+  return found_places_.count(at(mask).aten);
+}
+
+void Recording::note_places(int mask, int64_t count) {
+  found_places_.note(aten_.size(), at(mask).aten, count);
+}
+
 bool OperatorCall::takes_stand_in() const {
   const auto is_this = [this](const DataShapeRow& row) { return row.op == op_.name; };
   return recording_.stands_in && std::any_of(kRows.begin(), kRows.end(), is_this);
+}
+
+// The tensor that says with its truth values what is picked; -1: there is none, or more than one.
+int OperatorCall::picking_mask() const {
+  const bool counts = op_.name == "aten.nonzero.default";
+  if (!counts && op_.name != "aten.index.Tensor" && !writes_by_mask(op_.name)) return -1;
+  int found = -1, masks = 0;
+  for (const int t : bound_[counts ? 0 : 1].tensors)
+    if (is_truth(recording_.at(t).type.dtype)) found = t, ++masks;
+  return masks == 1 ? found : -1;
 }
 
 // Null: the operator is none of these, or a call that no rule covers.
@@ -159,9 +202,34 @@ PyRef OperatorCall::by_stand_in() {
       std::find_if(kRows.begin(), kRows.end(), [this](const DataShapeRow& r) { return r.op == op_.name; });
   if (!recording_.stands_in || row == kRows.end()) return PyRef();
   const ops::ShapeCall call = shape_call();
-  auto types = row->types({call, op_.row, [this] { return recording_.stand_in(); }});
+  const int mask = picking_mask();
+  int64_t known = recording_.found_places(mask);  // the same mask picks as much again
+  const auto new_size = [&] {
+    const int64_t size = known ? known : recording_.stand_in();
+    if (mask >= 0) known = size;
+    return size;
+  };
+  auto types = row->types({call, op_.row, new_size});
   if (!types) refuse_data_dependent();
+  if (mask >= 0) recording_.note_places(mask, known);
   return results(*types);
+}
+
+// A write at the places that a mask picks takes as many values. PyTorch's kernel would be tried with zeros,
+// of which a mask picks nothing. Null: it is none, or how many there are is not known.
+PyRef OperatorCall::by_mask() {
+  if (!recording_.stands_in || !writes_by_mask(op_.name) || is_of_expressions()) return PyRef();
+  const int64_t known = recording_.found_places(picking_mask());
+  const ir::TensorType& self = recording_.at(bound_[0].tensors.at(0)).type;
+  if (!known || !self.is_contiguous()) return PyRef();
+  ops::ShapeCall call = shape_call();
+  const ir::Dims values = call.args.at(2).tensor->sizes;
+  call.args.resize(2);
+  const auto picked = index({call, ops::find("aten.index.Tensor"), [&] { return known; }});
+  if (!picked || !broadcasts(values, picked->at(0).sizes)) return PyRef();
+  ir::TensorType type = self;
+  if (!op_.writes) type.offset = 0;
+  return results({type});
 }
 
 }  // namespace vitrine::torch_api

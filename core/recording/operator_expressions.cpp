@@ -110,10 +110,21 @@ PyRef OperatorCall::attention_of_expressions(const ops::SizedAttention& row) {
   return packed(made);
 }
 
+// Whether it gives nothing but the one tensor that it is given and writes to: x.bernoulli_(p). Of several
+// tensors it would have to be known which sizes fit.
+bool OperatorCall::gives_what_it_writes() const {
+  const size_t end = op_.name.find_last_of('.');
+  if (!op_.aten || op_.returns.size() != 1 || op_.returns[0].same_as != 0 || end == 0) return false;
+  size_t tensors = 0;
+  for (const BoundArg& b : bound_) tensors += b.tensors.size();
+  return op_.name[end - 1] == '_' && tensors == 1 && bound_[0].tensors.size() == 1;
+}
+
 // What the operator's row does not cover.
 PyRef OperatorCall::by_sized_rule() {
   if (const ops::SizedAttention* attention = ops::sized_attention(op_.name))
     return attention_of_expressions(*attention);
+  if (gives_what_it_writes()) return written_argument(0);
   const ops::ShapeRule rule = ops::sized_types(op_.name);
   std::string why = " of sizes that are expressions is not known";
   std::optional<ir::Device> device;

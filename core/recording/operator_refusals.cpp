@@ -38,11 +38,20 @@ void OperatorCall::refuse() {
          "Return it as a tensor: another value would be the one of capture in every call.");
   if (op_.name == "aten._neg_view.default")
     stop("unsupported_operator", op_.name + " makes a tensor that is negated when it is read");
+  if (op_.name == "aten.as_strided.default" && !bound_[3].arg.is_none() && reads_input(0))
+    stop("unsupported_operator", op_.name + " begins at a place of an input's whole memory",
+         "Leave out storage_offset: the view then begins where the tensor does.");
   if (lacks_freedom())
     stop("warning", op_.name + " warns of degrees of freedom <= 0",
          "Give a correction that is smaller than the number of elements reduced.");
   if (op_.writes && !api().symbols.inference_enabled() && !recording_.inference_mode)
     refuse_inference_writes();
+}
+
+// Where an input begins in its memory is no part of what a program is compiled for.
+bool OperatorCall::reads_input(size_t param) const {
+  const std::vector<int>& tensors = bound_[param].tensors;
+  return std::ranges::any_of(tensors, [&](int t) { return recording_.storage_of_tensor(t).input; });
 }
 
 // A variance of fewer numbers than its correction takes away: PyTorch's kernels warn, whatever they are

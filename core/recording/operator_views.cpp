@@ -1,8 +1,11 @@
 // Operators whose results are views, and those that make a tensor another view of its memory.
 #include "core/recording/operator_call.h"
 
+#include "core/ir/each_integer.h"
+#include "core/ops/device.h"
 #include "core/recording/lowering_state.h"
 #include "core/torch_api/fake_tensor.h"
+#include "core/torch_api/symbolic_tensor.h"
 
 namespace vitrine::torch_api {
 
@@ -18,9 +21,16 @@ PyRef OperatorCall::handed_out() {
   return out;
 }
 
+// A part of memory whose size is an expression. PyTorch's kernel would ask for the number.
+bool OperatorCall::is_of_memory_of_expressions() {
+  if (!recording_.symbols || bound_[0].tensors.size() != 1 || !op_.row || !op_.row->shape) return false;
+  PyObject* memory = recording_.storage_of_tensor(bound_[0].tensors[0]).first.get();
+  return ir::has_expression(symbolic_type(memory)) && ops::types_of(*op_.row, shape_call());
+}
+
 // Kernels of views only look at sizes and strides: PyTorch's own give exactly eager's.
 PyRef OperatorCall::view() {
-  if (is_of_expressions()) return view_by_rule();
+  if (is_of_expressions() || is_of_memory_of_expressions()) return view_by_rule();
   PyRef out = call_as_cpu();
   node_.id = recording_.next_id();
   adopt(out.get());

@@ -174,6 +174,8 @@ void Recording::mark_written(int index) {
     stop("unsupported_value", "a tensor constant is written to", "Clone it before writing to it.");
   if (storage.conjugated || storage.read_conjugated)
     stop("unsupported_operator", "a tensor that is conjugated when it is read, or its memory, is written to");
+  if (storage.in_parts)
+    stop("unsupported_value", "an input of changing sizes is written to, whose memory another one has, too");
   if (storage.input) effects.writes_inputs = true;
   if (storage.input && !api().symbols.grad_enabled() && storage_requires_grad(index)) ++effects.updates;
   ++storage.writes;
@@ -210,13 +212,18 @@ int Recording::known_input(PyObject* real) const {
   return it == real_inputs_.end() ? -1 : it->second;
 }
 
-// Where two inputs share memory, which part of it each has depends on the sizes.
+// Where two inputs share memory, which part of it each has depends on the sizes. Each has memory of its own
+// here, which nobody can tell while it is only read.
 PyRef Recording::symbolic_on_storage(PyObject* real, const ir::TensorType& type) {
   const void* real_storage = storage_of(handle_of(real));
-  if (real_storages_.contains(real_storage) || type.offset.symbolic() || type.offset.hint() != 0)
+  if (type.offset.symbolic())
     stop("unsupported_value", "an input of changing sizes is a part of another tensor's memory");
   PyRef tensor = symbolic_tensor(type);
-  real_storages_.emplace(real_storage, storage_index(storage_of(handle_of(tensor.get())), tensor.get()));
+  const int storage = storage_index(storage_of(handle_of(tensor.get())), tensor.get());
+  const auto [first, is_new] = real_storages_.emplace(real_storage, storage);
+  if (!is_new)
+    storages_[static_cast<size_t>(storage)].in_parts =
+        storages_[static_cast<size_t>(first->second)].in_parts = true;
   real_alive_.push_back(PyRef::borrow(real));
   return tensor;
 }
@@ -358,6 +365,7 @@ void Recording::cut_aten(size_t size) {
   aten_index_.cut(size);
   written_roots_.cut(size);
   written_memory_.cut(size);
+  found_places_.cut(size);
 }
 
 Recording::Mark Recording::mark() const {

@@ -39,6 +39,7 @@ struct TracedStorage {
   bool conjugated = false;       // it holds what eager conjugates when it is read, from the memory of another
   bool read_conjugated = false;  // ... of this one: what is written to either shows in both
   bool inference = false;        // it was made in inference mode
+  bool in_parts = false;         // of an input whose sizes change: another such is in its memory
   PyRef constant;                // the real tensor, when this is a constant's storage
   ir::NodeId constant_copy = -1;  // the node that copies it, for constants made inside a call
 };
@@ -101,6 +102,9 @@ class Recording {
   ir::NodeId call_id() const { return call_id_; }
   // A node of the ATen graph so far, inputs and constants included; nullptr: none of it.
   const ir::Node* node(ir::NodeId id);
+  // How many places an operator so far has found in the mask; 0: none has looked, or it may hold others now.
+  int64_t found_places(int mask);
+  void note_places(int mask, int64_t count);  // the next node has found them
   // Whether an operator so far may write to the memory that this node gives.
   bool may_be_written(ir::NodeId id);
   std::vector<ir::Node>& captured_nodes() { return captured_; }
@@ -169,6 +173,7 @@ class Recording {
   NodeIndex aten_index_, input_index_, constant_index_, inner_constant_index_;
   WrittenRoots written_roots_;    // of aten_
   WrittenMemory written_memory_;  // of aten_
+  FoundPlaces found_places_;      // of aten_
   std::vector<Undo> undo_;
   std::vector<int> written_;  // storages, in the order they were first written
   std::map<ir::NodeId, std::vector<bool>> followed_;

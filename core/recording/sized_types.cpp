@@ -123,14 +123,20 @@ Types adaptive_max(const Call& c) {
   return {out, indices};
 }
 
-// Volumes: those of rows and images have a row in the table.
+// Volumes, and images of other types than f32: the rest has a row in the table.
+void of_volumes(const TensorType& x, const TensorType& w) {
+  const size_t n = x.sizes.size();
+  need(n == 5 || (n == 4 && x.dtype != DType::f32 && x.device.is_cpu()), "no volumes");
+  need(w.sizes.size() == n && x.dtype == w.dtype, "weights");
+}
 Types convolution(const Call& c) {
   const TensorType &x = whole(c.tensor(0)), &w = whole(c.tensor(1));
-  need(x.sizes.size() == 5 && w.sizes.size() == 5 && x.dtype == w.dtype && !c.flag(6), "no volumes");
+  of_volumes(x, w);
+  need(!c.flag(6), "transposed");
   need(x.sizes[1] == w.sizes[1] * c.integer(8), "channels");
   const Dims stride = c.ints(3), padding = c.ints(4), dilation = c.ints(5);
   Dims out{x.sizes[0], w.sizes[0]};
-  for (size_t i = 0; i < 3; ++i)
+  for (size_t i = 0; i + 2 < x.sizes.size(); ++i)
     out.push_back(windows(x.sizes[i + 2], w.sizes[i + 2], spatial(stride, i), spatial(padding, i),
                           spatial(dilation, i)));
   return {of_sizes(x, out)};
@@ -139,7 +145,8 @@ Types convolution(const Call& c) {
 // grad_output, input, weight, ..., which are asked for
 Types convolution_backward(const Call& c) {
   const TensorType &grad = whole(c.tensor(0)), &x = whole(c.tensor(1)), &w = whole(c.tensor(2));
-  need(x.sizes.size() == 5 && w.sizes.size() == 5 && x.dtype == w.dtype && !c.flag(7), "no volumes");
+  of_volumes(x, w);
+  need(!c.flag(7), "transposed");
   const std::vector<bool> asked = c.flags(10);
   const auto where = [&](size_t i, Dims sizes) {
     return asked.at(i) ? of_sizes(x, std::move(sizes)) : TensorType::contiguous(DType::f32, {0});
@@ -241,6 +248,46 @@ Types fft_to_reals(const Call& c) {
 Types fft(const Call& c) {
   along_last(c.tensor(0), c.ints(1));
   return same<0>(c);
+}
+
+// Operands of complex numbers, of one type.
+Types complex_pair(const Call& c) {
+  const TensorType &a = whole(c.tensor(0)), &b = whole(c.tensor(1));
+  need(ir::is_complex(a.dtype) && a.dtype == b.dtype, "another type");
+  need(!a.sizes.empty() && !b.sizes.empty(), "a number");
+  return {of_sizes(a, broadcast(a.sizes, b.sizes))};
+}
+
+// Layer norm of half precision with parameters of f32, as autocast leaves it on a CPU: statistics of f32.
+bool is_mixed(const TensorType& x, const TensorType& weight, const TensorType& bias) {
+  const bool half = x.dtype == DType::bf16 || x.dtype == DType::f16;
+  return half && x.device.is_cpu() && weight.dtype == DType::f32 && bias.dtype == DType::f32;
+}
+Types layer_norm(const Call& c) {  // x, normalized_shape, weight, bias, eps
+  const TensorType& x = whole(c.tensor(0));
+  need(is_mixed(x, c.tensor(2), c.tensor(3)), "another type");
+  Dims outer = x.sizes;
+  const size_t inner = c.ints(1).size();
+  need(inner > 0 && inner <= outer.size(), "dimensions");
+  std::fill(outer.end() - static_cast<std::ptrdiff_t>(inner), outer.end(), Sym(1));
+  const TensorType statistics = TensorType::contiguous(DType::f32, outer);
+  return {of_sizes(x, x.sizes), statistics, statistics};
+}
+Types layer_norm_backward(const Call& c) {  // gradient, x, normalized_shape, mean, rstd, weight, bias, mask
+  const TensorType &g = c.tensor(0), &x = whole(c.tensor(1));
+  need(is_mixed(x, c.tensor(5), c.tensor(6)) && g.dtype == x.dtype && g.sizes == x.sizes, "another type");
+  const std::vector<bool> asked = c.flags(7);
+  const TensorType none = TensorType::contiguous(DType::f32, {0});
+  const TensorType affine = TensorType::contiguous(DType::f32, c.ints(2));
+  return {asked.at(0) ? of_sizes(x, x.sizes) : none, asked.at(1) ? affine : none,
+          asked.at(2) ? affine : none};
+}
+
+Types one_truth(const Call&) {
+  return {TensorType::contiguous(DType::b1, {})};
+}
+Types histogram(const Call& c) {  // self, bins, min, max
+  return {TensorType::contiguous(whole(c.tensor(0)).dtype, {c.integer(1)})};
 }
 
 // A matrix with these values on its main diagonal: self, offset, dim1, dim2
@@ -382,6 +429,17 @@ constexpr SizedRow kRows[] = {
     {"aten._fft_r2c.default", covered<fft_of_reals>},
     {"aten._fft_c2r.default", covered<fft_to_reals>},
     {"aten._fft_c2c.default", covered<fft>},
+    {"aten.mul.Tensor", covered<complex_pair>},
+    {"aten.add.Tensor", covered<complex_pair>},
+    {"aten.sub.Tensor", covered<complex_pair>},
+    {"aten.native_layer_norm.default", covered<layer_norm>},
+    {"aten.native_layer_norm_backward.default", covered<layer_norm_backward>},
+    {"aten._is_all_true.default", covered<one_truth>},
+    {"aten._is_any_true.default", covered<one_truth>},
+    {"aten.histc.default", covered<histogram>},
+    {"aten.replication_pad1d_backward.default", covered<same<1>>},
+    {"aten.replication_pad2d_backward.default", covered<same<1>>},
+    {"aten.replication_pad3d_backward.default", covered<same<1>>},
     {"aten.polar.default", covered<complex_of>},
     {"aten.abs.default", covered<magnitude>},
     {"aten.complex.default", covered<complex_of>},

@@ -12,14 +12,16 @@ namespace {
 
 // Same text, same value: operator and arguments, by the old graph's names after merging.
 std::string key(const ir::Graph& graph, const Node& node, const std::unordered_map<NodeId, NodeId>& merged) {
-  Node copy = node;
+  if (merged.empty()) return node.op + "(" + ir::print_args(graph, node) + ")";
+  Node renamed;
+  renamed.args = node.args, renamed.kwargs = node.kwargs;
   auto rename = [&](Ref r) -> Arg {
     auto it = merged.find(r.node);
     return Arg(it == merged.end() ? r : Ref{it->second, r.output});
   };
-  for (Arg& a : copy.args) a = ir::map_refs(a, rename);
-  for (auto& [name, a] : copy.kwargs) a = ir::map_refs(a, rename);
-  return node.op + "(" + ir::print_args(graph, copy) + ")";
+  for (Arg& a : renamed.args) a = ir::map_refs(a, rename);
+  for (auto& [name, a] : renamed.kwargs) a = ir::map_refs(a, rename);
+  return node.op + "(" + ir::print_args(graph, renamed) + ")";
 }
 
 }  // namespace

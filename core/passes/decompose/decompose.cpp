@@ -59,6 +59,21 @@ OutputValues softmax(NodeWriter& w) {
   return w.one(w.div(e, w.sum(e, dims)));
 }
 
+// softmax(x), 0 where a whole row is -inf. A type that is asked for is that of the computation.
+OutputValues safe_softmax(NodeWriter& w) {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  const DType type = ops::opmath(w.node.type().dtype);
+  Ref x = w.value(0);
+  const Dims dims = w.dims(1);
+  // To a narrower type it rounds first, and looks for -inf before.
+  if (w.type(x).numel() == 0 || ir::dtype_bytes(w.node.type().dtype) < ir::dtype_bytes(w.type(x).dtype))
+    return std::nullopt;
+  if (w.type(x).dtype != type) x = w.cast(x, type);
+  const Ref most = w.op("aten.amax.default", {x, Arg::ints(dims), Arg(true)});
+  const Ref e = w.unary("aten.exp.default", w.sub(x, most)), y = w.div(e, w.sum(e, dims));
+  return w.one(w.op("aten.masked_fill.Scalar", {y, w.op("aten.eq.Scalar", {most, Arg(kNone)}), Arg(0.0)}));
+}
+
 // log_softmax(x) = y - log sum exp y, where y = x - max x
 OutputValues log_softmax(NodeWriter& w) {
   Ref x = w.wide(0);
@@ -269,6 +284,7 @@ constexpr DecompositionRow kRules[] = {
     {"aten.clamp.default", clamp_numbers},
     {"aten.clamp.Tensor", clamp_tensors},
     {"aten._softmax.default", softmax},
+    {"aten._safe_softmax.default", safe_softmax},
     {"aten._log_softmax.default", log_softmax},
     {"aten.mean.default", mean_all},
     {"aten.mean.dim", mean_dims},

@@ -170,10 +170,16 @@ OutputValues batch_norm_backward(NodeWriter& w) {
   const bool training = w.flag(7);
   if (w.type(w.value(1)).numel() == 0 || w.none(training ? 5 : 3) || w.none(training ? 6 : 4))
     return std::nullopt;
-  const Ref inverse = training ? w.wide(6) : w.unary("aten.rsqrt.default", w.add(w.wide(4), w.arg(8)));
+  // The gradient of the image, which tells its type, may be unasked for.
+  const auto wide = [&](size_t i) {
+    const Ref v = w.value(i);
+    const DType type = w.type(v).dtype;
+    return type == DType::f16 || type == DType::bf16 ? w.cast(v, DType::f32) : v;
+  };
+  const Ref inverse = training ? wide(6) : w.unary("aten.rsqrt.default", w.add(wide(4), w.arg(8)));
   const BatchGradients all =
-      batch_gradients(w, {w.wide(0), w.wide(1), w.wide(training ? 5 : 3), inverse,
-                          w.none(2) ? std::nullopt : std::optional(w.wide(2)), training});
+      batch_gradients(w, {wide(0), wide(1), wide(training ? 5 : 3), inverse,
+                          w.none(2) ? std::nullopt : std::optional(wide(2)), training});
   auto some = [&](size_t i, Ref v) { return wanted(w, 9, i) ? std::optional(v) : std::nullopt; };
   return outputs(w, {some(0, all.x), some(1, all.weight), some(2, all.bias)});
 }

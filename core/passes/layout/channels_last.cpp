@@ -1,5 +1,6 @@
 #include "core/passes/layout/channels_last.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -22,13 +23,19 @@ bool is_moved_form(const TensorType& now, const TensorType& before) {
 class ChannelsLastMover {
  public:
   ChannelsLastMover(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, bool half,
-                    std::string rule)
-      : graph_(graph), half_(half), storages_(*graph), out_(graph, ids, std::move(rule)) {}
+                    bool by_channel, std::string rule)
+      : graph_(graph),
+        half_(half),
+        by_channel_(by_channel && std::ranges::none_of(graph->nodes(), is_backward)),
+        storages_(*graph),
+        out_(graph, ids, std::move(rule)) {}
 
   GraphPtr run() {
     for (const Node& node : graph_->nodes()) {
-      if (benefits(node))
+      if (benefits(node) || takes_part(node))
         convolve(node);
+      else if (backward_benefits(node))
+        convolve_backward(node);
       else if (!(reads_moved(node) && follow(node)))
         keep(node);
     }
@@ -41,10 +48,16 @@ class ChannelsLastMover {
   }
 
  private:
+  static bool is_backward(const Node& node) { return node.op == "aten.convolution_backward.default"; }
   bool reads_moved(const Node& node) const {
     bool any = false;
     ir::each_ref(node, [&](Ref r) { any |= out_.type(out_.mapped(r).as<Ref>()) != out_.old_type(r); });
     return any;
+  }
+
+  bool writes_moved(const Node& node) const {
+    return std::ranges::any_of(
+        ops::written(node), [&](Ref r) { return out_.type(out_.mapped(r).as<Ref>()) != out_.old_type(r); });
   }
 
   bool takes(DType dtype) const {
@@ -54,16 +67,42 @@ class ChannelsLastMover {
   // first layer's few are filled up.
   bool benefits(const Node& node) const {
     if (node.op != "aten.convolution.default" || node.args.size() != 9 || !node.kwargs.empty()) return false;
-    if (!node.args[0].is<Ref>() || !node.args[1].is<Ref>() || !node.args[6].is<bool>()) return false;
-    if (node.args[6].as<bool>() || node.args[8] != Arg(1)) return false;
-    const TensorType &image = out_.old_type(node.args[0].as<Ref>()),
-                     &weight = out_.old_type(node.args[1].as<Ref>()), &result = node.type();
-    if (!takes(result.dtype) || (image.sizes[1] > 4 && image.sizes[1] % 4) || result.sizes[1] % 4)
+    return plain(node.args[6], node.args[8]) && are_unwritten({node.args[0], node.args[1]}) &&
+           fits(node.args[0], node.args[1], node.type());
+  }
+  // A convolution of each channel by itself, of an image that lies so already: cuDNN has kernels for few
+  // taps.
+  bool takes_part(const Node& node) const {
+    constexpr int64_t kMostTaps = 5;
+    if (!by_channel_ || node.op != "aten.convolution.default" || node.args.size() != 9 ||
+        !node.kwargs.empty() || !reads_moved(node) || !are_unwritten({node.args[0], node.args[1]}))
       return false;
+    const TensorType &image = out_.old_type(node.args[0].as<Ref>()),
+                     &weight = out_.old_type(node.args[1].as<Ref>());
+    return node.args[6] == Arg(false) && fits(node.args[0], node.args[1], node.type()) &&
+           node.args[8] == Arg(image.sizes[1]) && weight.sizes[0].same(image.sizes[1]) &&
+           ops::is_channels_last(out_.type(out_.mapped(node.args[0]).as<Ref>())) &&
+           weight.sizes[2].hint() <= kMostTaps && weight.sizes[3].hint() <= kMostTaps;
+  }
+  bool backward_benefits(const Node& node) const {
+    if (!is_backward(node) || node.args.size() != 11 || !node.kwargs.empty()) return false;
+    return plain(node.args[7], node.args[9]) && are_unwritten({node.args[0], node.args[1], node.args[2]}) &&
+           fits(node.args[1], node.args[2], out_.old_type(node.args[0].as<Ref>()));
+  }
+  static bool plain(const Arg& transposed, const Arg& groups) {
+    return transposed == Arg(false) && groups == Arg(1);
+  }
+  bool are_unwritten(std::initializer_list<Arg> tensors) const {
+    return std::ranges::all_of(
+        tensors, [&](const Arg& a) { return a.is<Ref>() && !storages_.written(a.as<Ref>().node); });
+  }
+  bool fits(const Arg& x, const Arg& w, const TensorType& result) const {
+    const TensorType &image = out_.old_type(x.as<Ref>()), &weight = out_.old_type(w.as<Ref>());
     for (const TensorType* t : {&image, &weight, &result})
       if (!t->device.is_cuda() || t->sizes.size() != 4 || !t->is_contiguous() || t->numel() == 0)
         return false;
-    return !storages_.written(node.args[0].as<Ref>().node) && !storages_.written(node.args[1].as<Ref>().node);
+    return takes(result.dtype) && (image.sizes[1] <= 4 || image.sizes[1] % 4 == 0) &&
+           result.sizes[1] % 4 == 0;
   }
 
   Ref converted(const Node& from, Ref value, const char* format) {
@@ -110,20 +149,38 @@ class ChannelsLastMover {
                       ops::suggests_channels_last(out_.type(args[1].as<Ref>()));
     TensorType type = node.type();
     if (told) type.strides = ops::channels_last_strides(type.sizes);
-    if (told) {
-      const TensorType &image = out_.old_type(node.args[0].as<Ref>()),
-                       &weight = out_.old_type(node.args[1].as<Ref>());
-      // cuDNN brings a weight into its kernel's layout, too; that of one tap lies so already.
-      const bool one_tap = weight.sizes[2].same(1) && weight.sizes[3].same(1);
-      saved_ += 2 * (image.bytes() + node.type().bytes() + (one_tap ? ir::Sym(0) : weight.bytes())).hint();
-    }
+    if (told && node.args[8] == Arg(1)) save(node.args[0], node.args[1], node.type());
     out_.change(node, node.op, std::move(args), {}, {type});
+  }
+
+  // What cuDNN's own conversions would have moved. It brings a weight into its kernel's layout, too; that of
+  // one tap lies so already.
+  void save(const Arg& x, const Arg& w, const TensorType& result) {
+    const TensorType &image = out_.old_type(x.as<Ref>()), &weight = out_.old_type(w.as<Ref>());
+    const bool one_tap = weight.sizes[2].same(1) && weight.sizes[3].same(1);
+    saved_ += 2 * (image.bytes() + result.bytes() + (one_tap ? ir::Sym(0) : weight.bytes())).hint();
+  }
+
+  void convolve_backward(const Node& node) {
+    std::vector<Arg> args = node.args;
+    for (size_t i = 0; i < 3; ++i) args[i] = moved(node, node.args[i].as<Ref>());
+    auto types = out_.types(node.op, args, {});
+    if (!types) return keep(node);
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const bool asked = node.args[10].as<std::vector<Arg>>().at(i).as<bool>();
+      if (!asked) types.value()[i] = node.outputs[i];
+      if (asked && (types.value()[i].sizes != node.outputs[i].sizes ||
+                    types.value()[i].dtype != node.outputs[i].dtype))
+        return keep(node);
+    }
+    save(node.args[1], node.args[2], out_.old_type(node.args[0].as<Ref>()));
+    out_.change(node, node.op, std::move(args), {}, types.take());
   }
 
   // Computes the node from what was moved. false: that would show, or its result is neither eager's nor
   // moved. A view of what was moved may lie anyhow, as long as nobody outside sees it.
   bool follow(const Node& node) {
-    if (ops::writes(node) || ops::is_random(node) || storages_.written(node.id)) return false;
+    if (writes_moved(node) || ops::is_random(node) || storages_.written(node.id)) return false;
     if (ops::may_alias(node) && storages_.escapes(node.id)) return false;
     // as_strided counts places in memory as eager has it.
     if (node.op == "aten.convolution.default" || node.op == "aten.as_strided.default") return false;
@@ -156,7 +213,7 @@ class ChannelsLastMover {
   }
 
   const GraphPtr& graph_;
-  const bool half_;
+  const bool half_, by_channel_;
   const Storages storages_;
   Rewriter out_;
   std::map<Ref, Ref> moved_, before_;  // by old value: its conversions
@@ -166,11 +223,15 @@ class ChannelsLastMover {
 }  // namespace
 
 GraphPtr channels_last(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  return ChannelsLastMover(graph, ids, false, "channels_last").run();
+  return ChannelsLastMover(graph, ids, false, false, "channels_last").run();
 }
 
 GraphPtr half_channels_last(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  return ChannelsLastMover(graph, ids, true, "half_channels_last").run();
+  return ChannelsLastMover(graph, ids, true, false, "half_channels_last").run();
+}
+
+GraphPtr depthwise_channels_last(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  return ChannelsLastMover(graph, ids, true, true, "depthwise_channels_last").run();
 }
 
 }  // namespace vitrine::passes

@@ -52,20 +52,47 @@ class OneRowProducts {
     if (added) p.bias = args[0].as<Ref>();
     const TensorType& type = node.type();
     const bool narrow = type.dtype == DType::f16 || type.dtype == DType::bf16;
-    const bool taken = type.device.is_cuda() && (narrow || type.dtype == DType::f32) &&
-                       out_.old_type(p.a).dtype == type.dtype && out_.old_type(p.b).dtype == type.dtype &&
-                       type.numel() > 0 && type.is_contiguous();
+    const bool taken = (narrow || type.dtype == DType::f32) && out_.old_type(p.a).dtype == type.dtype &&
+                       out_.old_type(p.b).dtype == type.dtype && type.numel() > 0 && type.is_contiguous();
     return taken ? std::optional(p) : std::nullopt;
   }
 
   // Sums walk along memory: of a matrix whose rows lie across, libraries read whole lines.
-  bool pays(const Product& p) const {
+  bool pays(const Product& p) {
     const TensorType &a = out_.old_type(p.a), &b = out_.old_type(p.b);
     const size_t d = a.sizes.size() - 2;
     const Sym &rows = a.sizes[d], &inner = a.sizes[d + 1], &columns = b.sizes[d + 1];
-    if (inner.same(1)) return true;
     const bool along = (inner.same(1) || b.strides[d].same(1)) && a.strides[d + 1].same(1);
-    return along && (rows.same(1) || columns.same(1));
+    if (!a.device.is_cuda()) return along && rows.same(1) && pays_on_cpu(p);
+    return inner.same(1) || (along && (rows.same(1) || columns.same(1)));
+  }
+
+  // Measured: a library is slower by a tenth to a half, and in bf16 by more, but where rows of f32 are long.
+  bool pays_on_cpu(const Product& p) {
+    constexpr int64_t kLongRow = 2048, kSmall = int64_t{4} << 20;
+    const TensorType& b = out_.old_type(p.b);
+    if (b.dtype == DType::bf16) return true;
+    const int64_t inner = b.sizes[b.sizes.size() - 2].hint();
+    return (b.dtype == DType::f32 && (inner <= kLongRow || b.bytes().hint() <= kSmall)) || widened(p.b);
+  }
+
+  // A matrix that is computed of a narrower one for this product alone: weights of int8 with their scales. A
+  // kernel of ours reads the narrow one, and the wide one is in memory nowhere.
+  bool widened(Ref matrix) {
+    const Node& node = graph_->node(matrix.node);
+    if (node.kind != ir::NodeKind::op || out_.is_result(node.id)) return false;
+    if (users_.empty()) users_ = graph_->users();
+    if (users_[graph_->position(node.id)].size() != 1) return false;
+    const ops::OpRow* row = ops::find(node.op);
+    if (!row || (row->lower != ops::Lower::view && row->lower != ops::Lower::pointwise)) return false;
+    const TensorType& type = out_.old_type(matrix);
+    bool found = false;
+    ir::each_ref(node, [&](Ref r) {
+      const TensorType& from = out_.old_type(r);
+      if (!from.numel().same(type.numel())) return;
+      found |= ir::dtype_bytes(from.dtype) < ir::dtype_bytes(type.dtype) || widened(r);
+    });
+    return found;
   }
 
   // So many rows tensor cores multiply at a time, where both lie in runs of eight
@@ -73,7 +100,7 @@ class OneRowProducts {
   bool is_few(const Product& p) const {
     constexpr int64_t kMost = 16, kTile = 8, kRun = 8, kFewColumns = 2560;
     const TensorType &a = out_.old_type(p.a), &b = out_.old_type(p.b);
-    if (a.sizes.size() != 2 || a.dtype == DType::f32) return false;
+    if (!a.device.is_cuda() || a.sizes.size() != 2 || a.dtype == DType::f32) return false;
     const Sym &rows = a.sizes[0], &inner = a.sizes[1], &columns = b.sizes[1];
     const auto lies = [&](const TensorType& t, size_t along) {
       return t.strides[along].same(1) && ir::divides(kRun, t.strides[1 - along]) &&
@@ -128,6 +155,7 @@ class OneRowProducts {
   }
 
   const GraphPtr& graph_;
+  std::vector<std::vector<ir::NodeId>> users_;  // once it is asked for
   Rewriter out_;
   const bool few_;
   std::map<Ref, Ref> wide_;  // of values that several products read

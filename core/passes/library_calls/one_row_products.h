@@ -1,6 +1,7 @@
 // A product of one row on a GPU reads each element of its matrix once, as fast as memory gives it. Written
 // out as sums it is a kernel of ours, into which fuses what comes before and after. So is a product of one
-// column, and one whose sums have one term. Of a few rows the same holds where tensor cores multiply them
+// column, and one whose sums have one term. On a CPU libraries are as fast only where rows of f32 are long
+// and computed of nothing narrower. Of a few rows the same holds where tensor cores multiply them
 // (core/codegen/cuda/product.h). Examples: tests/golden/passes/one_row_products.txt, few_row_products.txt.
 #pragma once
 
