@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "core/ir/each_integer.h"
 
@@ -18,9 +19,9 @@ concept Fields = std::same_as<std::remove_const_t<T>, Of>;
 // A new field of one of these structs does not compile until it has its place here.
 template <class Io, Fields<Buffer> T>
 void each(Io& io, T& of) {
-  auto& [name, kind, type, value, input, arena_offset, reuses, view_of, first_step, last_step] = of;
+  auto& [name, kind, type, value, input, arena_offset, reuses, view_of, held, first_step, last_step] = of;
   ir::pack_word(io, kind, Buffer::Kind::foreign);
-  ir::pack_all(io, name, type, value, input, arena_offset, reuses, view_of, first_step, last_step);
+  ir::pack_all(io, name, type, value, input, arena_offset, reuses, view_of, held, first_step, last_step);
 }
 
 template <class Io, Fields<Grid> T>
@@ -42,10 +43,10 @@ template <class Io, Fields<Step> T>
 void each(Io& io, T& of) {
   // instead, shapes, shaped: what it might have been.
   auto& [kind, label, kernel, buffers, outs, node, algorithm, numbers, instead, shapes, shaped, may_fail,
-         writes_input, random, free_after] = of;
+         writes_input, random, of_weights, free_after] = of;
   ir::pack_word(io, kind, Step::Kind::view);
   ir::pack_all(io, label, kernel, buffers, outs, node, algorithm, numbers, may_fail, writes_input, random,
-               free_after);
+               of_weights, free_after);
 }
 
 template <class Io, Fields<Program> T>
@@ -68,6 +69,27 @@ std::optional<int64_t> bytes_of(const ir::TensorType& type) {
   for (const ir::Sym& size : type.sizes)
     if (size.hint() < 0 || __builtin_mul_overflow(out, size.hint(), &out)) return {};
   return out;
+}
+
+// What they read lasts as long as what is kept of them.
+void check_steps_of_weights(const Program& program) {
+  std::set<int32_t> made;
+  for (const Step& step : program.steps) {
+    if (!step.of_weights) continue;
+    require(step.kind == Step::Kind::kernel, "a step of weights runs no kernel");
+    for (int32_t b : step.outs) {
+      const Buffer& out = program.buffers[static_cast<size_t>(b)];
+      require(
+          out.held && out.kind == Buffer::Kind::temporary && out.view_of < 0 && out.arena_offset.hint() < 0,
+          "a step of weights writes to memory that does not last");
+    }
+    for (int32_t b : step.buffers) {
+      const bool written = std::find(step.outs.begin(), step.outs.end(), b) != step.outs.end();
+      require(written || program.buffers[static_cast<size_t>(b)].input >= 0 || made.contains(b),
+              "a step of weights reads what is no weight");
+    }
+    made.insert(step.outs.begin(), step.outs.end());
+  }
 }
 
 // What a plan takes for granted of a program.
@@ -101,6 +123,7 @@ void check(const Program& program) {
     require(step.kind != Step::Kind::kernel || is(step.kernel, program.kernels.size()),
             "a step runs a kernel that is not there");
   }
+  check_steps_of_weights(program);
 }
 
 }  // namespace

@@ -142,6 +142,7 @@ int32_t ProgramBuilder::new_buffer(Ref root) {
   bool leaves = last != last_unit_.end() && last->second == INT_MAX;
   b.kind = leaves || keeps_own_.contains(root) ? BufferKind::output : BufferKind::temporary;
   b.type = type(root);
+  b.held = held_.contains(root);
   b.value = root;
   buffer_of_[root] = index;
   program_.value_buffer.emplace_back(root, index);
@@ -179,7 +180,7 @@ int32_t ProgramBuilder::buffer_for(Ref value) {
 
 void ProgramBuilder::add_step(Step step, int unit) {
   program_.steps.push_back(std::move(step));
-  unit_of_step_.push_back(unit);
+  units_of_step_.push_back(unit < 0 ? std::vector<int>() : std::vector<int>{unit});
 }
 
 // What waits for another launch waits in an output, or is computed again.
@@ -271,6 +272,8 @@ void ProgramBuilder::add_kernel(int u) {
   step.kind = Step::Kind::kernel;
   step.label = unit.label;
   step.may_fail = !gpu && schedule.gathers();
+  step.of_weights = !gpu && !joined && is_of_weights(schedule);
+  if (step.of_weights) hold(schedule);
   for (const Argument& a : schedule.arguments) {
     if (joined && a.root.node == loops_.loops[static_cast<size_t>(unit.product)].node) {
       step.buffers.push_back(-1);  // it is never in memory
@@ -306,6 +309,7 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const Schedul
                         : cpp::emit_kernel(loops_, unit, schedule, cpu, launch);
     if (!gpu && !joined && schedule.launches() == 1) kernel.scalar = scalar_code({schedule});
     kernel.label = unit.label + (launch ? std::string(1, static_cast<char>('a' + launch)) : "");
+    if (step.of_weights) name_kept(kernel);
     Step one = step;
     one.label = kernel.label;
     one.kernel = static_cast<int32_t>(program_.kernels.size());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "core/codegen/codegen_options.h"
@@ -24,10 +25,12 @@ class ProgramBuilder {
   // Of what was offered the options' choices stay, and nothing else. false: a choice changes which steps
   // there are, or whose memory they use; they must be added anew.
   bool settle();
+  // Small kernels of a GPU that need nothing of each other get one launch; once all is settled.
+  void share_launches();
   // Plans the memory.
   Program finish();
-  // Unit of each step; -1 for views. Filled by add_steps().
-  const std::vector<int>& unit_of_step() const { return unit_of_step_; }
+  // Units of each step; none for views. Filled by add_steps().
+  const std::vector<std::vector<int>>& units_of_step() const { return units_of_step_; }
 
  private:
   void add_inputs();
@@ -37,6 +40,20 @@ class ProgramBuilder {
   int32_t destination(int unit, const Schedule& schedule, const Argument& written);
   void add_kernel(int unit);
   void add_horizontal(int unit);  // program_horizontal.cpp
+  struct Touched {                // program_launches.cpp
+    std::set<int32_t> reads, writes, makes, uses;
+    bool overwrites = false, unknown = false;
+  };
+  Touched touched(const Step& step) const;
+  static bool in_order(const Touched& first, const Touched& second);
+  bool may_share_launch(const Step& step) const;
+  struct LaunchRoom;
+  int64_t held_bytes(const Step& step) const;
+  std::vector<size_t> sharers(size_t first, const std::vector<bool>& gone) const;
+  void join(const std::vector<size_t>& group);
+  const Kernel& kernel_of(const Step& step) const {
+    return program_.kernels[static_cast<size_t>(step.kernel)];
+  }
   void add_scattering(int unit);  // program_scatter.cpp
   void add_scan(int unit);
   void add_ordered(int unit, int32_t result, bool filled, const fusion::LoopProgram& fill,
@@ -75,6 +92,9 @@ class ProgramBuilder {
   bool is_foreign(const Step& step) const;
   void add_results();
   void add_step(Step step, int unit);
+  bool is_of_weights(const Schedule& schedule);  // program_weights.cpp
+  void hold(const Schedule& schedule);
+  static void name_kept(Kernel& kernel);
   bool has_own_memory(const Buffer& buffer) const;
   bool may_become(int32_t source, const Buffer& target) const;
   void reuse_in_place(int unit, const Schedule& schedule, const Step& step);
@@ -98,7 +118,7 @@ class ProgramBuilder {
   const fusion::FusedProgram& fused_;
   const CodegenOptions& options_;
   Program program_;
-  std::vector<int> unit_of_step_;
+  std::vector<std::vector<int>> units_of_step_;
   std::map<ir::Ref, int32_t> buffer_of_;  // by value
   std::map<ir::Ref, int> last_unit_;      // by root: last unit that reads it from memory; results: INT_MAX
   std::map<ir::Ref, bool> keeps_own_;     // by root: an operator may hand out a share of its storage
@@ -108,6 +128,8 @@ class ProgramBuilder {
     int last_read, copy;  // units: the last that reads the input besides, and the copy
   };
   std::map<ir::Ref, Destination> destinations_;
+  std::set<ir::Ref> held_;            // roots that steps of weights alone make
+  std::optional<bool> only_reads_;    // whether the graph writes to nothing that it is given
   std::set<int> written_at_once_;     // copies (units) that are no longer needed
   std::vector<int32_t> shares_with_;  // by buffer: whose arena place it takes over, or -1
 };

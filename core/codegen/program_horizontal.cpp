@@ -1,5 +1,7 @@
 // Steps of a unit that computes the same over many tensors: one launch for all members, or a few where a
 // GPU's arguments end.
+#include <algorithm>
+
 #include "core/codegen/cpp/emit_horizontal.h"
 #include "core/codegen/cpp/words.h"
 #include "core/codegen/cuda/emit_horizontal.h"
@@ -63,8 +65,12 @@ void ProgramBuilder::add_horizontal(int u) {
     Step step;
     step.kind = Step::Kind::kernel;
     step.may_fail = false;
+    const size_t end = std::min(from + most, all.size());
     std::vector<Schedule> members;
-    for (size_t m = from; m < std::min(from + most, all.size()); ++m) {
+    step.of_weights = true;
+    for (size_t m = from; m < end; ++m) step.of_weights = step.of_weights && is_of_weights(all[m]);
+    for (size_t m = from; m < end; ++m) {
+      if (step.of_weights) hold(all[m]);
       horizontal_buffers(u, all, m, step);
       members.push_back(all[m]);
     }
@@ -74,6 +80,7 @@ void ProgramBuilder::add_horizontal(int u) {
     step.label = kernel.label = unit.label + letter(launch);
     step.kernel = static_cast<int32_t>(program_.kernels.size());
     step.numbers = kernel.numbers;
+    if (step.of_weights) name_kept(kernel);
     program_.kernels.push_back(std::move(kernel));
     add_step(std::move(step), u);
   }

@@ -87,10 +87,12 @@ bool ProgramBuilder::same_place(const Schedule& s, const Argument& read, const A
 }
 
 // On a GPU and in training what is large is taken from PyTorch's allocator when it is written and given back
-// after its last use, as eager does: an arena would hold memory from the first step to the last.
+// after its last use, as eager does: an arena would hold memory from the first step to the last. What is held
+// between calls lies in no arena either.
 bool ProgramBuilder::has_own_memory(const Buffer& buffer) const {
   constexpr int64_t kLarge = int64_t{1} << 20, kLargeOnCpu = int64_t{1} << 16;
   const int64_t bytes = buffer.type.bytes().hint();
+  if (buffer.held) return true;
   return buffer.type.device.is_cuda() ? bytes >= kLarge : options_.gives_back && bytes >= kLargeOnCpu;
 }
 

@@ -2,6 +2,8 @@
 // that goes through the indices; of ordered sums several. Running sums: one.
 #include <algorithm>
 
+#include "core/codegen/cpp/emit.h"
+#include "core/codegen/cpp/words.h"
 #include "core/codegen/cuda/emit.h"
 #include "core/codegen/cuda/emit_ordered.h"
 #include "core/codegen/cuda/emit_scan.h"
@@ -87,20 +89,29 @@ void ProgramBuilder::add_scan(int u) {
 // One kernel that writes `value` to `result`.
 void ProgramBuilder::add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int u,
                               ir::Ref value, int32_t result, std::string label, bool writes_input) {
-  const Schedule schedule = make_schedule(program, unit.group, {value}, {0, false, cuda::reserved_words()});
+  const bool gpu = type(value).device.is_cuda();
+  Schedule schedule = make_schedule(program, unit.group, {value},
+                                    {0, false, gpu ? cuda::reserved_words() : cpp::reserved_words()});
   Step step;
   step.kind = Step::Kind::kernel;
-  step.may_fail = false;
+  step.may_fail = !gpu && schedule.gathers();
   step.writes_input = writes_input;
   step.label = std::move(label);
   for (const Argument& a : schedule.arguments)
     step.buffers.push_back(a.written ? result : buffer_for(a.root));
   step.outs = {result};
   const fusion::Statement::Reduce scan = program.loops[unit.loops.front()].scans;
-  Kernel kernel =
-      scan != fusion::Statement::Reduce::none
-          ? cuda::emit_scan(program, unit, schedule, scan, options_.sizes.get())
-          : cuda::emit_kernel(program, unit, schedule, cuda::choose_shape(schedule), 0, options_.sizes.get());
+  Kernel kernel;
+  if (!gpu) {
+    schedule.turns = false;  // a row is run through from its begin to its end
+    kernel = cpp::emit_kernel(program, unit, schedule,
+                              {options_.lanes, options_.stream_bytes, options_.sizes.get(), true});
+  } else if (scan != fusion::Statement::Reduce::none) {
+    kernel = cuda::emit_scan(program, unit, schedule, scan, options_.sizes.get());
+  } else {
+    kernel =
+        cuda::emit_kernel(program, unit, schedule, cuda::choose_shape(schedule), 0, options_.sizes.get());
+  }
   kernel.label = step.label;
   step.kernel = static_cast<int32_t>(program_.kernels.size());
   step.numbers = kernel.numbers;

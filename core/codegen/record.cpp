@@ -17,12 +17,12 @@ std::string counted(int64_t n, const char* one, const char* many) {
 class ProgramRecorder {
  public:
   ProgramRecorder(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
-                  const std::vector<int>& unit_of_step, const CodegenOptions& options, Program& program,
-                  ir::Recorder& recorder)
+                  const std::vector<std::vector<int>>& units_of_step, const CodegenOptions& options,
+                  Program& program, ir::Recorder& recorder)
       : loops_(loops),
         readers_(loops),
         fused_(fused),
-        unit_of_step_(unit_of_step),
+        units_of_step_(units_of_step),
         options_(options),
         program_(program),
         rec_(recorder) {}
@@ -48,15 +48,26 @@ class ProgramRecorder {
     rec_.stage("loops", "ok", nests, t.start, t.loops - t.start);
     std::unordered_map<ir::NodeId, std::string> labels;
     int64_t groups = 0;
-    for (const fusion::Unit& u : fused_.units) {
-      groups += u.group.members.empty() ? 0 : 1;
-      for (ir::NodeId n : fusion::nodes_of(loops_, u)) labels.try_emplace(n, u.label);
+    const std::vector<std::string> launches = labels_of_launches();
+    for (size_t u = 0; u < fused_.units.size(); ++u) {
+      groups += fused_.units[u].group.members.empty() ? 0 : 1;
+      for (ir::NodeId n : fusion::nodes_of(loops_, fused_.units[u])) labels.try_emplace(n, launches[u]);
     }
     rec_.graph(graph_for("fused"), "",
                counted(nests, "loop nest becomes ", "loop nests become ") +
                    counted(static_cast<int64_t>(fused_.units.size()), "launch", "launches"),
                true, t.loops, t.fused - t.loops, labels, loops_.graph.get());
     rec_.stage("fused", "ok", groups, t.loops, t.fused - t.loops);
+  }
+
+  // By unit: its label, or that of the launch that it shares.
+  std::vector<std::string> labels_of_launches() const {
+    std::vector<std::string> out;
+    for (const fusion::Unit& u : fused_.units) out.push_back(u.label);
+    for (size_t s = 0; s < program_.steps.size(); ++s)
+      if (units_of_step_[s].size() > 1)
+        for (int u : units_of_step_[s]) out[static_cast<size_t>(u)] = program_.steps[s].label;
+    return out;
   }
 
   // One row a generated kernel, library call or opaque operator.
@@ -74,13 +85,15 @@ class ProgramRecorder {
       if (step.kind == Step::Kind::kernel)
         generated(step, row);
       else
-        called(step, row, fused_.units[static_cast<size_t>(unit_of_step_[s])]);
+        called(step, row, fused_.units[static_cast<size_t>(units_of_step_[s].front())]);
       rec_.writer.put(row);
       step_entity_[s] = row.id;
       choice(step, row);
-      unit_entity_[static_cast<size_t>(unit_of_step_[s])] = row.id;
-      for (ir::NodeId n : fusion::nodes_of(loops_, fused_.units[static_cast<size_t>(unit_of_step_[s])]))
-        rec_.writer.link(rec_.entity(n), row.id);
+      for (int u : units_of_step_[s]) {
+        unit_entity_[static_cast<size_t>(u)] = row.id;
+        for (ir::NodeId n : fusion::nodes_of(loops_, fused_.units[static_cast<size_t>(u)]))
+          rec_.writer.link(rec_.entity(n), row.id);
+      }
     }
     rec_.stage("kernels", "ok", static_cast<int64_t>(program_.kernels.size()), t.fused, t.program - t.fused);
   }
@@ -237,7 +250,7 @@ class ProgramRecorder {
       row.node = rec_.entity(b.value.node);
       rec_.writer.put(row);
     }
-    rec_.stage("memory", "ok", most_temporaries(), t.fused, 0, "planned while the kernels are written");
+    rec_.stage("memory", "ok", most_temporaries(), t.planning, t.planned - t.planning);
   }
   // The most bytes that temporaries take at once: the arena, and what is allocated beside it.
   int64_t most_temporaries() const {
@@ -284,7 +297,7 @@ class ProgramRecorder {
   const fusion::LoopProgram& loops_;
   const fusion::Readers readers_;
   const fusion::FusedProgram& fused_;
-  const std::vector<int>& unit_of_step_;
+  const std::vector<std::vector<int>>& units_of_step_;
   const CodegenOptions& options_;
   Program& program_;
   ir::Recorder& rec_;
@@ -295,9 +308,9 @@ class ProgramRecorder {
 }  // namespace
 
 void record_program(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
-                    const std::vector<int>& unit_of_step, const BuildTimes& times,
+                    const std::vector<std::vector<int>>& units_of_step, const BuildTimes& times,
                     const CodegenOptions& options, Program& program, ir::Recorder& recorder) {
-  ProgramRecorder(loops, fused, unit_of_step, options, program, recorder).run(times);
+  ProgramRecorder(loops, fused, units_of_step, options, program, recorder).run(times);
 }
 
 }  // namespace vitrine::codegen

@@ -64,6 +64,11 @@ bool stack(NestWriter& w, std::string& why) {
 }
 
 // before, after, from the last dim on: the result's element i is that at i - before; a negative pad cuts.
+// Of what changes and is never negative, 0 is a border, too: one nest for all sizes.
+bool may_grow(const ir::Sym& pad) {
+  return (pad.symbolic() && ir::never_above(0, pad)) || pad > 0;
+}
+
 bool constant_pad(NestWriter& w, std::string& why) {
   const Ref value = w.value(0);
   Access at = w.place(value);
@@ -76,9 +81,10 @@ bool constant_pad(NestWriter& w, std::string& why) {
     const size_t d = sizes.size() - 1 - i;
     const ir::Sym before = pad[2 * i], after = pad[2 * i + 1];
     at.offset -= before * at.strides[d];
-    if (before > 0 || after > 0)
-      ranges.push_back(w.range(d, before > 0 ? before : ir::Sym(-Range::kNone),
-                               after > 0 ? before + sizes[d] : ir::Sym(Range::kNone)));
+    const bool leads = may_grow(before), follows = may_grow(after);
+    if (leads || follows)
+      ranges.push_back(w.range(d, leads ? before : ir::Sym(-Range::kNone),
+                               follows ? before + sizes[d] : ir::Sym(Range::kNone)));
   }
   at.within = ranges;
   w.nest.expr = w.read(value, std::move(at));

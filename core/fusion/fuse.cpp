@@ -289,7 +289,7 @@ class Fuser {
     Cluster &ca = clusters_[static_cast<size_t>(a)], &cb = clusters_[static_cast<size_t>(b)];
     std::vector<size_t> loops;
     std::merge(ca.loops.begin(), ca.loops.end(), cb.loops.begin(), cb.loops.end(), std::back_inserter(loops));
-    if (!make_group(program_, loops, why)) return false;
+    if (!fits_group(program_, loops, why)) return false;
     if (int between = stands_between(a, b); between >= 0) {
       why = program_.graph->node(node(clusters_[static_cast<size_t>(between)].loops[0])).name +
             " must run between them";

@@ -59,6 +59,8 @@ void name_units(FusedProgram& fused);
 // Lays the loops (positions, in program order) out as one group. nullopt: they do not fit; `why` is readable.
 std::optional<Group> make_group(const LoopProgram& program, const std::vector<size_t>& loops,
                                 std::string& why);
+// Whether they fit: it makes no group where none is needed to tell.
+bool fits_group(const LoopProgram& program, const std::vector<size_t>& loops, std::string& why);
 
 // readers: of this program. spare_memory: no nest joins a kernel that runs long before anybody reads it, if
 // its result takes more memory until then than what it reads gives back.

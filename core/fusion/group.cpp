@@ -26,10 +26,18 @@ class GroupLayout {
       : program_(program), loops_(loops), why_(why) {}
 
   std::optional<Group> make() {
-    if (!space() || !levels() || !both_ways()) return std::nullopt;
-    for (size_t l : loops_) group_.members.push_back(member(l));
-    if (!reads_match() || !small_enough() || !reads_plainly()) return std::nullopt;
+    if (!fits()) return std::nullopt;
+    if (as_they_are_)
+      for (size_t l : loops_) group_.members.push_back(member(l));
     return std::move(group_);
+  }
+  bool fits() {
+    if (!space() || !levels() || !both_ways()) return false;
+    as_they_are_ = !reduction_ && columns_.empty() &&
+                   std::ranges::all_of(loops_, [&](size_t l) { return ir::same(loop(l).dims, group_.dims); });
+    if (!as_they_are_)
+      for (size_t l : loops_) group_.members.push_back(member(l));
+    return reads_match() && small_enough() && reads_plainly();
   }
 
  private:
@@ -91,7 +99,7 @@ class GroupLayout {
   // Dims in which all loops run, in the order of their elements; rows are those that are not reduced.
   bool levels() {
     for (size_t l : loops_) {
-      if (!ir::numel(loop(l).dims).same(full_)) continue;
+      if (ir::same(loop(l).dims, dims_) || !ir::numel(loop(l).dims).same(full_)) continue;
       auto finer = refine(dims_, loop(l).dims);
       if (!finer) return differ(dims_, loop(l).dims);
       dims_ = *finer;
@@ -213,16 +221,27 @@ class GroupLayout {
 
   // Whether it runs once a column.
   bool behind(const Member& m) const { return m.per_column && loop(m.loop).over.empty(); }
+  // Of the i-th loop, over the group's dims: members are made where these are not the loop's own.
+  const Access& operand(size_t i, size_t k) const {
+    return as_they_are_ ? loop(loops_[i]).operands[k].at : group_.members[i].operands[k];
+  }
+  const Access& store(size_t i, int32_t output) const {
+    const auto k = static_cast<size_t>(output);
+    return as_they_are_ ? loop(loops_[i]).stores[k] : group_.members[i].stores[k];
+  }
+  bool per_column(size_t i) const { return !as_they_are_ && group_.members[i].per_column; }
   // A value computed here must be read at the place where it is computed: a kernel has no other of its
   // places.
   bool reads_match() {
-    for (size_t i = 0; i < group_.members.size(); ++i) {
-      for (const Access& read : group_.members[i].operands) {
-        for (size_t j = 0; j < group_.members.size(); ++j) {
-          if (loop(group_.members[j].loop).node != read.root.node) continue;
-          const bool known = j < i && (behind(group_.members[i]) == group_.members[j].per_column);
-          if (known && group_.members[j].stores[static_cast<size_t>(read.root.output)] == read) continue;
-          return no(program_.graph->node(loop(group_.members[i].loop).node).name + " reads " +
+    for (size_t i = 0; i < loops_.size(); ++i) {
+      for (size_t k = 0; k < loop(loops_[i]).operands.size(); ++k) {
+        const Access& read = operand(i, k);
+        for (size_t j = 0; j < loops_.size(); ++j) {
+          if (loop(loops_[j]).node != read.root.node) continue;
+          const bool column = !as_they_are_ && behind(group_.members[i]);
+          const bool known = j < i && column == per_column(j);
+          if (known && store(j, read.root.output) == read) continue;
+          return no(program_.graph->node(loop(loops_[i]).node).name + " reads " +
                     program_.graph->node(read.root.node).name + " at other places than it computes");
         }
       }
@@ -250,10 +269,10 @@ class GroupLayout {
   bool small_enough() {
     if (loops_.size() > kMaxMembers) return no("the kernel would be too long");
     std::vector<ir::Ref> roots;
-    for (const Member& m : group_.members)
-      for (const Access& a : m.operands)
-        if (a.in_memory() && std::find(roots.begin(), roots.end(), a.root) == roots.end())
-          roots.push_back(a.root);
+    for (size_t l : loops_)
+      for (const Operand& o : loop(l).operands)
+        if (o.at.in_memory() && std::find(roots.begin(), roots.end(), o.at.root) == roots.end())
+          roots.push_back(o.at.root);
     return roots.size() <= kMaxArguments || no("the kernel would read too many tensors");
   }
 
@@ -269,6 +288,7 @@ class GroupLayout {
   const std::vector<size_t>& loops_;
   std::string& why_;
   Group group_;
+  bool as_they_are_ = false;  // all loops run over the group's dims, and none reduces
   const Loop* reduction_ = nullptr;
   std::set<ir::NodeId> columns_;  // members that are one value a column
   Dims dims_;                     // of the space, in the order of its elements
@@ -281,6 +301,10 @@ class GroupLayout {
 std::optional<Group> make_group(const LoopProgram& program, const std::vector<size_t>& loops,
                                 std::string& why) {
   return GroupLayout(program, loops, why).make();
+}
+
+bool fits_group(const LoopProgram& program, const std::vector<size_t>& loops, std::string& why) {
+  return GroupLayout(program, loops, why).fits();
 }
 
 }  // namespace vitrine::fusion

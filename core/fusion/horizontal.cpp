@@ -19,12 +19,13 @@ constexpr int64_t kSmallBytes = int64_t{1} << 16;
 
 class Uniter {
  public:
-  Uniter(const LoopProgram& program, FusedProgram& fused, OptBisect* bisect)
-      : program_(program), fused_(fused), bisect_(bisect) {}
+  Uniter(const LoopProgram& program, FusedProgram& fused, OptBisect* bisect, bool weights_last)
+      : program_(program), fused_(fused), bisect_(bisect), weights_last_(weights_last) {}
 
   void run() {
     find_readers();
     find_heights();
+    if (weights_last_) find_of_weights();
     // What computes the same, by the length of the longest way to the end: along a way it falls, so that none
     // of equals needs another, and however many of them become one unit, no cycle arises.
     std::map<std::string, std::vector<size_t>> kinds;
@@ -84,6 +85,25 @@ class Uniter {
       for (size_t b : before_[u]) height_[b] = std::max(height_[b], height_[u] + 1);
   }
 
+  void find_of_weights() {
+    std::vector<bool> reads(fused_.units.size());
+    of_weights_.assign(fused_.units.size(), true);
+    for (size_t l = 0; l < program_.loops.size(); ++l) {
+      const int at = fused_.unit_of[l];
+      if (at < 0) continue;
+      const auto unit = static_cast<size_t>(at);
+      each_read(program_, program_.loops[l], [&](Ref root) {
+        const int from = producer(root);
+        if (from == at) return;
+        reads[unit] = true;
+        const ir::NodeKind kind = program_.graph->node(root.node).kind;
+        const bool weight = kind == ir::NodeKind::parameter || kind == ir::NodeKind::buffer;
+        if (from >= 0 ? !of_weights_[static_cast<size_t>(from)] : !weight) of_weights_[unit] = false;
+      });
+    }
+    for (size_t u = 0; u < reads.size(); ++u) of_weights_[u] = of_weights_[u] && reads[u];
+  }
+
   bool lasts(Ref root) const {
     return producer(root) < 0 || results_.contains(root) || updates_.contains(root) ||
            type(root).bytes().hint() <= kSmallBytes;
@@ -111,7 +131,8 @@ class Uniter {
     if (!flatten(dims, members) || !may_wait(unit.group)) return "";
     std::string out = type(members.front().stores.front().root).device.text() + " " +
                       std::to_string(first_loop(u).epoch) + " " + std::to_string(height_[u]) +
-                      (dims.empty() ? " one" : " many");
+                      (dims.empty() ? " one" : " many") +
+                      (weights_last_ && of_weights_[u] ? " of weights" : "");
     std::map<Ref, int> roots;
     auto place = [&](const Access& a) {
       const int number = roots.try_emplace(a.root, static_cast<int>(roots.size())).first->second;
@@ -226,6 +247,8 @@ class Uniter {
   const LoopProgram& program_;
   FusedProgram& fused_;
   OptBisect* bisect_;
+  bool weights_last_;
+  std::vector<bool> of_weights_;            // by unit; while weights_last_
   std::set<Ref> seen_, results_, updates_;  // roots: read elsewhere, results, copied to an input
   std::vector<std::set<size_t>> before_;    // by unit: those whose values it reads
   std::vector<int> height_;                 // by unit: units on the longest way from it to an end
@@ -234,8 +257,9 @@ class Uniter {
 
 }  // namespace
 
-void fuse_horizontally(const LoopProgram& program, FusedProgram& fused, OptBisect* bisect) {
-  Uniter(program, fused, bisect).run();
+void fuse_horizontally(const LoopProgram& program, FusedProgram& fused, OptBisect* bisect,
+                       bool weights_last) {
+  Uniter(program, fused, bisect, weights_last).run();
 }
 
 }  // namespace vitrine::fusion

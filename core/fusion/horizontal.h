@@ -12,7 +12,9 @@ namespace vitrine::fusion {
 //
 // What waits for the others keeps its memory meanwhile. So a unit takes part only if what it writes lasts
 // anyway (an input's new value, a result) or is small, and if it reads what lasts, or updates an input.
-// bisect: may forbid single groups; may be null.
-void fuse_horizontally(const LoopProgram& program, FusedProgram& fused, OptBisect* bisect = nullptr);
+// bisect: may forbid single groups; may be null. weights_last: what is computed of weights alone is kept
+// between calls, so that it is united with its like alone.
+void fuse_horizontally(const LoopProgram& program, FusedProgram& fused, OptBisect* bisect = nullptr,
+                       bool weights_last = false);
 
 }  // namespace vitrine::fusion

@@ -29,12 +29,13 @@ const ScanRow* find(const ir::Node& node) {
 
 // Why it is not scanned here, along dim `d` of the result; empty: it is.
 std::string refusal(const ir::TensorType& in, const ir::TensorType& out, size_t d) {
-  constexpr int64_t kLongRow = 8192, kFewRows = 128;
+  constexpr int64_t kLongRow = 8192, kFewRows = 128, kFewOnCpu = 4096;
   // Which of PyTorch's kernels adds up hangs on the sizes, and is asked.
   const ir::Sym columns = out.sizes[d], rows = ir::floordiv(out.numel(), columns);
   const bool narrow = out.dtype == DType::f16 || out.dtype == DType::bf16;
   if (columns < 2) return "there is nothing to add up";
   if (narrow && in.dtype != out.dtype) return "its elements are rounded first";
+  if (!out.device.is_cuda()) return out.numel().hint() < kFewOnCpu ? "its elements are few" : "";
   if (rows < kFewRows && columns > kLongRow) return "several blocks share a row in PyTorch's kernel";
   return "";
 }
@@ -48,7 +49,7 @@ bool is_scanning(const ir::Node& node) {
 std::optional<Loop> scanning_loop(const LoopProgram& program, const ir::Node& node, std::string& why) {
   auto args = ops::bind(*ops::find(node.op), node);
   why = "PyTorch's own kernel is used";
-  if (!args.ok() || node.outputs.size() != 1 || !node.type().device.is_cuda()) return std::nullopt;
+  if (!args.ok() || node.outputs.size() != 1) return std::nullopt;
   NestWriter w(program, node, args.take());
   const ir::TensorType& out = node.type();
   const Ref in = w.value(0);

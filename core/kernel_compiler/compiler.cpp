@@ -81,6 +81,8 @@ class Collector : public clang::DiagnosticConsumer {
 
 std::vector<std::string> arguments(const Request& request, const std::string& cpu) {
   std::vector<std::string> args = {"-triple", llvm::sys::getDefaultTargetTriple(), "-target-cpu", cpu};
+  // For a kind of processors: instructions of all of them, in the order and width that suit this one.
+  if (request.cpu != "native") args.insert(args.end(), {"-tune-cpu", host_cpu()});
   args.insert(args.end(), kClangArguments.begin(), kClangArguments.end());
   if (request.texts) {
     for (const char* a :

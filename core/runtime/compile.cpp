@@ -117,6 +117,7 @@ class Compilation {
     out.matrices = options_.fuse && codegen::cuda::gpu_of(gpu_architecture()).matrices;
     out.graphs = options_.graphs && torch_api::cudnn_is_free();
     out.forward_half = options_.trains && !options_.is_backward && options_.kept_results < 0;
+    out.infers = !options_.trains && !options_.is_backward;
     out.disabled = options_.disabled_passes;
     return out;
   }
@@ -379,10 +380,10 @@ class Compilation {
     const std::vector<codegen::Kernel> offered = draft->program().kernels;
     std::vector<std::string> dropped;
     codegen::Program first;
-    const auto began = Clock::now();
+    const int64_t began = monotonic_ns();
     how.products.choices = choose_products(at_hints(draft->program(), first), stage->kernels, options_,
                                            {how.lanes, how.products.threads, how.products.any_size}, dropped);
-    elsewhere_ns_ += (Clock::now() - began).count();
+    elsewhere_ns_ += monotonic_ns() - began;
     for (std::string& text : dropped)
       problems_.push_back({std::move(text), "What was measured without it is used.", ""});
     keep_offered(draft->program(), how.products.choices);
@@ -392,21 +393,48 @@ class Compilation {
     // Units that were one launch may not be one beside what was chosen.
     if (auto known = kernels_of(draft->program().kernels, offered, stage->kernels))
       stage->kernels = std::move(*known);
+    else if (auto again = with_kernels(graph, how, draft, cancelled_))
+      *stage = first_of(*stage, std::move(*again));
     else
-      stage = with_kernels(graph, how, draft, cancelled_);
+      stage.reset();
     if (stopped()) return cancelled_error();
     if (!stage) return Error{};
+    record_choices(how.products.choices, began);
     // Recorded only once every kernel has its code: what the session shows is what runs.
     made.program = draft->finish(recorder_);
-    if (recorder_) {
-      record_kernels(made.program, *stage, isa_name(how.lanes), *recorder_);
-      for (const Problem& problem : problems_) record_problem(*recorder_, problem, 0);
-    }
+    if (recorder_) record(*draft, made.program, *stage, isa_name(how.lanes));
     if (options_.sizes) options_.sizes->commit();
     for (CompiledKernel& k : stage->kernels) made.kernels.push_back(std::move(k.loaded));
     made.program.writes = counted_writes();
     by_pytorch_ = !how.by_pytorch.empty();
     return {};
+  }
+
+  // What is compiled for a choice belongs to the time of the choice: the stage's is that of the first time.
+  static KernelStage first_of(const KernelStage& first, KernelStage again) {
+    again.start_ns = first.start_ns, again.duration_ns = first.duration_ns;
+    again.front_ns = first.front_ns, again.back_ns = first.back_ns, again.workers = first.workers;
+    return again;
+  }
+
+  // Measuring who computes a product, or which shape a kernel has, and laying out the steps anew.
+  void record_choices(const codegen::ProductChoices& choices, int64_t began) const {
+    int64_t measured = 0, kept = 0;
+    for (const auto& [node, choice] : choices)
+      ++(choice.source == "measured" && !choice.times.empty() ? measured : kept);
+    if (!recorder_ || choices.empty()) return;
+    recorder_->stage("choices", "ok", measured + kept, began, monotonic_ns() - began,
+                     std::to_string(measured) + " measured, " + std::to_string(kept) + " known before");
+  }
+
+  // Writing a session takes longer than what is told in it now and then, and no other run pays for that.
+  void record(const pipeline::Draft& draft, const codegen::Program& program, const KernelStage& stage,
+              const std::string& isa) const {
+    record_kernels(program, stage, isa, *recorder_);
+    for (const Problem& problem : problems_) record_problem(*recorder_, problem, 0);
+    recorder_->stage("recording", "ok", static_cast<int64_t>(program.kernels.size()), draft.times().planned,
+                     monotonic_ns() - draft.times().planned,
+                     "of kernels and decisions; no run without a session has it");
   }
 
   codegen::WriteCounts counted_writes() const {

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <string_view>
+#include <unordered_set>
 
 #include "core/runtime/cuda/occupancy.h"
 #include "core/runtime/kernel_stage.h"
@@ -160,7 +161,8 @@ void record_remarks(const codegen::Kernel& kernel, const CompiledKernel& compile
 
 void record_kernels(const codegen::Program& program, const KernelStage& stage, const std::string& isa,
                     ir::Recorder& recorder) {
-  int64_t front = 0, back = 0, fresh = 0;
+  int64_t fresh = 0, cached = 0;
+  std::unordered_set<std::string_view> texts;  // of equal layers: compiled once, and the time told once
   for (size_t i = 0; i < program.kernels.size() && i < stage.kernels.size(); ++i) {
     const codegen::Kernel& kernel = program.kernels[i];
     const CompiledKernel& compiled = stage.kernels[i];
@@ -168,7 +170,8 @@ void record_kernels(const codegen::Program& program, const KernelStage& stage, c
     session::KernelRow row = kernel_row(program, i, isa, recorder);
     row.ir = recorder.writer.blob(compiled.texts.ir);
     row.assembly = recorder.writer.blob(compiled.texts.assembly);
-    row.compile_ns = compiled.front_ns + compiled.codegen_ns + compiled.link_ns;
+    const bool first = texts.insert(kernel.text).second;
+    row.compile_ns = first ? compiled.front_ns + compiled.codegen_ns + compiled.link_ns : 0;
     row.cached = compiled.cached ? 1 : 0;
     row.spills = compiled.texts.spills;
     if (kernel.grid.blocks > 0) {
@@ -181,20 +184,18 @@ void record_kernels(const codegen::Program& program, const KernelStage& stage, c
     record_ranges(kernel, "ir", compiled.texts.ir_lines, recorder);
     record_ranges(kernel, "assembly", compiled.texts.assembly_lines, recorder);
     record_remarks(kernel, compiled, recorder);
-    front += compiled.front_ns;
-    back += compiled.codegen_ns + compiled.link_ns;
-    fresh += compiled.cached ? 0 : 1;
+    if (first) ++(compiled.cached ? cached : fresh);
   }
   // Helpers work side by side: the wall time is shared out as their own times were.
-  int64_t total = std::max<int64_t>(1, front + back);
-  auto share = static_cast<int64_t>(static_cast<double>(stage.duration_ns) * static_cast<double>(front) /
-                                    static_cast<double>(total));
+  const int64_t total = std::max<int64_t>(1, stage.front_ns + stage.back_ns);
+  auto share = static_cast<int64_t>(static_cast<double>(stage.duration_ns) *
+                                    static_cast<double>(stage.front_ns) / static_cast<double>(total));
   auto count = static_cast<int64_t>(program.kernels.size());
-  std::string note =
-      std::to_string(fresh) + " compiled, " + std::to_string(count - fresh) + " from the cache";
+  const std::string note = std::to_string(fresh) + " compiled, " + std::to_string(cached) + " from the cache";
   const char* state = count > 0 ? "ok" : "none";
-  recorder.stage("ir", state, count, stage.start_ns, share, note);
-  recorder.stage("assembly", state, count, stage.start_ns + share, stage.duration_ns - share, note);
+  recorder.stage("ir", state, count, stage.start_ns, share, note, {stage.front_ns, stage.workers});
+  recorder.stage("assembly", state, count, stage.start_ns + share, stage.duration_ns - share, note,
+                 {stage.back_ns, stage.workers});
 }
 
 }  // namespace vitrine::runtime

@@ -60,6 +60,8 @@ class ObjectStage {
     for (ObjectWork& w : work_) receive(w);
     if (grown_) cache_->trim();
     out.cancelled = cancelled_now_;
+    for (const ObjectWork& w : work_) out.add_work(w.result);
+    out.workers = workers_;
     for (ObjectWork& w : work_) w.result.failed = !w.result.loaded.function && !cancelled_now_;
     for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
     if (no_place_ && !lacks_.empty()) no_place_.reset();  // of what the machine lacks this says less
@@ -128,6 +130,7 @@ class ObjectStage {
       w.result.start_ns = monotonic_ns();
       w.ticket = service->submit({0, w.kernel->label, w.kernel->text, "", "native", with_texts_});
       w.sent = true;
+      workers_ = std::min<int64_t>(workers_ + 1, service->helpers());
     }
   }
 
@@ -207,6 +210,7 @@ class ObjectStage {
   bool with_texts_;
   const std::function<bool()>& cancelled_;
   bool cancelled_now_ = false;
+  int64_t workers_ = 0;
   bool grown_ = false;  // the folder: only then is it measured, which takes milliseconds
   Status no_place_;     // of the machine: said once, not once a kernel
   Problem missing_;     // the same
@@ -238,6 +242,8 @@ KernelStage compile_kernels(const std::vector<codegen::Kernel>& kernels, const C
     out.problems.insert(out.problems.end(), done.problems.begin(), done.problems.end());
     out.cancelled = out.cancelled || done.cancelled;
     out.duration_ns += done.duration_ns;
+    out.front_ns += done.front_ns, out.back_ns += done.back_ns;
+    out.workers = std::max(out.workers, done.workers);
   }
   return out;
 }

@@ -28,10 +28,17 @@ struct CompiledKernel {
 };
 
 struct KernelStage {
+  void add_work(const CompiledKernel& kernel) {
+    front_ns += kernel.front_ns;
+    back_ns += kernel.codegen_ns + kernel.link_ns;
+  }
   std::vector<CompiledKernel> kernels;  // by position of program.kernels
   std::vector<Problem> problems;        // kernels that have no code, and what is wrong with the machine
   bool cancelled = false;
   int64_t start_ns = 0, duration_ns = 0;
+  // Of the compilers, candidates that were not chosen among them; and how many compilers were at work at
+  // once.
+  int64_t front_ns = 0, back_ns = 0, workers = 0;
   bool ok() const {
     return !cancelled && std::none_of(kernels.begin(), kernels.end(), [](const auto& k) { return k.failed; });
   }

@@ -65,14 +65,15 @@ class ProgramPlan : public Plan {
     const cuda::GpuFunction* gpu = nullptr;       // instead of `function`
     const codegen::ScalarCode* scalar = nullptr;  // instead of both
     codegen::Grid grid;
-    bool on_host = false;              // all it touches is the CPU's
-    std::vector<GraphUse> uses;        // in a graph: arguments that follow the call's tensors
-    std::vector<int64_t> numbers;      // its next argument, if there are any
-    bool checks = false;               // codegen::Kernel::checks
-    std::unique_ptr<HeldWeight> held;  // codegen::Kernel::held
-    bool works_in_scratch = false;     // codegen::Kernel::scratch
-    bool packed = false;               // codegen::Kernel::packed
-    std::vector<int32_t> by_value;     // codegen::Kernel::by_value
+    bool on_host = false;               // all it touches is the CPU's
+    std::vector<GraphUse> uses;         // in a graph: arguments that follow the call's tensors
+    std::vector<int64_t> numbers;       // its next argument, if there are any
+    bool checks = false;                // codegen::Kernel::checks
+    std::unique_ptr<HeldWeight> held;   // codegen::Kernel::held
+    std::unique_ptr<HeldResults> kept;  // codegen::Step::of_weights
+    bool works_in_scratch = false;      // codegen::Kernel::scratch
+    bool packed = false;                // codegen::Kernel::packed
+    std::vector<int32_t> by_value;      // codegen::Kernel::by_value
     std::vector<int32_t> buffers, outs;
     std::vector<int32_t> fresh;      // output buffers that are allocated before it
     std::vector<int32_t> written;    // input buffers whose storage our own code writes
@@ -104,6 +105,7 @@ class ProgramPlan : public Plan {
   void find_watched();
   std::unordered_map<int32_t, int32_t> arguments_handed_back() const;
   Status prepare_step(const codegen::Step& from, Step& step);
+  void prepare_kept();
   void prepare_draws();
   void find_last_reads();
   Status prepare_results();

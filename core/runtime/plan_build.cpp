@@ -124,6 +124,7 @@ Status ProgramPlan::prepare() {
       made[static_cast<size_t>(b)] = true;
       return seen;
     });
+  prepare_kept();
   prepare_draws();
   find_last_reads();
   if (Status failed = prepare_results()) return failed;
@@ -185,6 +186,29 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     if (writes_given && own && row.view_of < 0) step.fresh.push_back(b);  // the first step that does keeps it
   }
   return {};
+}
+
+// Steps of weights alone, each after those that it reads of.
+void ProgramPlan::prepare_kept() {
+  std::unordered_map<int32_t, const HeldResults*> makers;  // by buffer
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    Step& step = steps_[s];
+    if (!program_.steps[s].of_weights) continue;
+    std::vector<int32_t> weights;
+    std::vector<const HeldResults*> before;
+    for (int32_t b : step.buffers) {
+      if (holds(step.outs, b)) continue;
+      const auto maker = makers.find(b);
+      if (maker != makers.end())
+        before.push_back(maker->second);
+      else
+        weights.push_back(b);
+      VITRINE_CHECK(maker != makers.end() || table_.rows[static_cast<size_t>(b)].input >= 0,
+                    "a step of weights reads something else");
+    }
+    step.kept = std::make_unique<HeldResults>(table_, std::move(weights), std::move(before), step.outs);
+    for (int32_t b : step.outs) makers.emplace(b, step.kept.get());
+  }
 }
 
 void ProgramPlan::find_last_reads() {

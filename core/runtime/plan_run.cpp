@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/codegen/cuda/joined_text.h"
 #include "core/codegen/schedule/scalar_code.h"
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/plan.h"
@@ -304,8 +305,9 @@ std::optional<uint32_t> ProgramPlan::seen_version(CallState& state, int32_t b) {
 }
 
 bool ProgramPlan::run_step(const Step& step, CallState& state) {
+  const bool kept = step.kept && step.kept->give(state);
   for (int32_t b : step.fresh)
-    if (!state.allocate(b)) return false;
+    if (!kept && !state.allocate(b)) return false;
   // What is recorded does not run yet, and a replay does not stop between its steps.
   const bool runs = !state.recording;
   for (int32_t b : runs ? step.saved : std::vector<int32_t>()) {
@@ -326,7 +328,8 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
   bool ok = false;
   switch (step.kind) {
     case StepKind::kernel:
-      ok = run_kernel(step, state);
+      ok = kept || run_kernel(step, state);
+      if (ok && !kept && step.kept) ok = step.kept->keep(state);
       break;
     case StepKind::library:
     case StepKind::opaque:
@@ -352,7 +355,7 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
 
 // A GPU's kernel takes the addresses of its pointers and numbers, or that of a struct of all of them.
 bool ProgramPlan::launch(const Step& step, CallState& state) {
-  std::array<void*, 128> addresses;
+  std::array<void*, codegen::cuda::kMostLaunchArguments> addresses;
   size_t words = step.buffers.size();
   for (size_t i = 0; i < step.by_value.size(); ++i)
     if (step.by_value[i] && !state.recording) load_value(state.arguments[i], step.by_value[i]);

@@ -162,6 +162,8 @@ class Emitter : VectorText {
     open("for (i64 r = begin; r < end; ++r) {");
     decode();
     pointers();
+    for (const ScheduledValue& v : s_.values)
+      if (scans(v)) line(vector_type(running_type(v)) + " before = " + start_of_scan(v) + ";", v.node);
     for (size_t p = 0; p < s_.phases.size(); ++p) {
       row_values(static_cast<int>(p));
       segments_.empty() ? phase(static_cast<int>(p)) : row_in_segments();
@@ -479,6 +481,7 @@ class Emitter : VectorText {
       return;
     }
     line(type + " " + v.name + " = " + value_text(v, expr) + ";", v.node);
+    if (scans(v)) run_on(v, part);
     bool first = first_phase(i) == phase_index;
     if (v.kept() && v.host != i && first)
       line("store(" + scratch_at(v) + ", " + v.name + ", " + part + ");", v.node);
@@ -491,6 +494,17 @@ class Emitter : VectorText {
       else
         line("scatter(" + to + ", " + size(stride) + ", " + v.name + ", " + part + ");", v.node);
     }
+  }
+  // The value becomes that of all columns up to its own. Only where no rounding is seen, eager's order is
+  // left.
+  void run_on(const ScheduledValue& v, const std::string& part) {
+    const DType lane = lane_of(v), type = running_type(v);
+    const bool product = scan_ == fusion::Statement::Reduce::prod;
+    const bool any_order = type != lane || !ir::is_float(lane);
+    const std::string by = product ? "running_product" : any_order ? "prefix_sum" : "running_sum";
+    line(v.name + " = " +
+             as_type(by + "(" + as_type(v.name, lane, type) + ", before, " + part + ")", type, lane) + ";",
+         v.node);
   }
   // Whole lines of memory that the kernel does not read itself: fresh buffers begin at a line.
   bool streamed(int value) {

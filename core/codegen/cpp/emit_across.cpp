@@ -16,8 +16,9 @@ using ir::DType;
 
 namespace {
 
-// Longer sums of floats are made of sums of so many, which keeps their rounding errors small.
-constexpr int64_t kSubtotal = 64;
+// Longer sums of floats are made of sums of so many, which keeps their rounding errors near those of
+// PyTorch's sums in several levels: about the root of how many there are, where that is known.
+constexpr int64_t kSubtotal = 32, kSubtotalOfMany = 64, kMany = 2048;
 
 std::string num(int64_t n) {
   return std::to_string(n);
@@ -164,8 +165,9 @@ class Across : VectorText {
          v.node);
   }
   static std::string array(const ScheduledValue& v) { return (reduces(v) ? "acc_" : "row_") + v.name; }
-  void declare_array(const std::string& name, const ScheduledValue& v) {
-    line("alignas(64) " + lane_memory(lane_of(v)) + " " + name + "[" + num(width_) + "];", v.node);
+  void declare_array(const std::string& name, const ScheduledValue& v) { declare_array(name, v, lane_of(v)); }
+  void declare_array(const std::string& name, const ScheduledValue& v, DType lane) {
+    line("alignas(64) " + lane_memory(lane) + " " + name + "[" + num(width_) + "];", v.node);
   }
   void from_array(const ScheduledValue& v) {
     line(vector_type(v) + " " + v.name + " = load(" + array(v) + " + j, all);", v.node);
@@ -225,13 +227,18 @@ class Across : VectorText {
   // ---- phases ----------------------------------------------------------------------------------------
   bool in_subtotals(const ScheduledValue& v) const {
     return v.statement->reduce == Statement::Reduce::sum && ir::is_float(lane_of(v)) &&
-           (s_.columns().symbolic() || s_.columns() / parts_ > 4 * kSubtotal);
+           (s_.columns().symbolic() || s_.columns() / parts_ > kSubtotal);
+  }
+  int64_t subtotal() const {
+    return s_.columns().symbolic() || s_.columns() / parts_ > kMany ? kSubtotalOfMany : kSubtotal;
   }
   void walk(size_t p) {
     if (s_.phases[p].values.empty()) return;
     const std::vector<int> sums = reductions(p);
     comment(p);
     bool subtotals = false;
+    for (int i : s_.phases[p].values)
+      if (scans(value(i))) start_scan(value(i));
     for (int i : sums) {
       const ScheduledValue& v = value(i);
       start(v, array(v));
@@ -248,13 +255,27 @@ class Across : VectorText {
            (split ? n + " * (part + 1) / " + size(parts_) : n) + "; ++" + c + ") {");
     }
     each_vector("phase" + num(static_cast<int64_t>(p)), [&](const std::string& n) { body(p, n); });
-    if (subtotals) line("if (++" + added + " == " + num(kSubtotal) + ") " + settle + "();");
+    if (subtotals) line("if (++" + added + " == " + num(subtotal()) + ") " + settle + "();");
     for (size_t k = s_.rows; k < s_.dims.size(); ++k) close();
     if (subtotals) line(settle + "();");
   }
   void start(const ScheduledValue& v, const std::string& name) {
     declare_array(name, v);
     each_array_vector("store(" + name + " + j, " + start_text(v) + ", all);", v.node);
+  }
+  void start_scan(const ScheduledValue& v) {
+    declare_array("acc_" + v.name, v, running_type(v));
+    each_array_vector("store(acc_" + v.name + " + j, " + start_of_scan(v) + ", all);", v.node);
+  }
+  // The value becomes that of all columns up to its own.
+  void run_on(const ScheduledValue& v) {
+    const DType lane = lane_of(v), type = running_type(v);
+    const std::string run = "run_" + v.name, acc = "acc_" + v.name + " + j";
+    line(vector_type(type) + " " + run + " = load(" + acc + ", all)" +
+             (scan_ == Statement::Reduce::prod ? " * " : " + ") + as_type(v.name, lane, type) + ";",
+         v.node);
+    line("store(" + acc + ", " + run + ", all);", v.node);
+    line(v.name + " = " + as_type(run, type, lane) + ";", v.node);
   }
   void define_settle(const std::string& name, const std::string& added, const std::vector<int>& sums) {
     line("i64 " + added + " = 0;");
@@ -292,6 +313,7 @@ class Across : VectorText {
                   v.node);
     }
     line(vector_type(v) + " " + v.name + " = " + value_text(v) + ";", v.node);
+    if (scans(v)) run_on(v);
     if (first_phase(i) != static_cast<int>(p)) return;
     if (v.host >= 0 && v.host != i) {
       const ScheduledValue& host = value(v.host);

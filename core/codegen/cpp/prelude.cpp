@@ -126,7 +126,7 @@ template <class N> static inline void store(i64* p, l16 v, N n) { put_bits(p, v,
      R"(template <class T, class V, class N> static inline void stream(T* p, V v, N n) { store(p, v, n); }
 template <class T, class V> static inline void stream(T* p, V v, All) { __builtin_nontemporal_store(v, (V*)p); }  // past the cache
 )"},
-    {"gather scatter load_in load_at gather_in index_lanes load_back",
+    {"gather scatter load_in load_at gather_in index_lanes load_back prefix_sum running_sum running_product",
      R"(template <int N> constexpr int count(First<N>) { return N; }
 constexpr int count(All) { return LANES; }
 )"},
@@ -291,6 +291,33 @@ template <class V> static inline d16 to_f64(V v) { return __builtin_convertvecto
 template <class V> static inline n16 to_i32(V v) { return __builtin_convertvector(v, n16); }
 template <class V> static inline l16 to_i64(V v) { return __builtin_convertvector(v, l16); }
 static inline n16 narrow(l16 mask) { return __builtin_convertvector(mask, n16); }
+)"},
+    {"prefix_sum", R"(// Each lane and those before it, and `before`, which becomes the last of n lanes.
+template <int S, class V> static inline V prefixes(V x) {
+  V up = 0;
+  for (int k = S; k < LANES; ++k) up[k] = x[k - S];
+  if constexpr (2 * S < LANES) return prefixes<2 * S>(x + up);
+  return x + up;
+}
+template <class V, class N> static inline V prefix_sum(V x, V& before, N n) {
+  x = prefixes<1>(x) + before;
+  before = x[count(n) - 1];
+  return x;
+}
+)"},
+    {"running_sum running_product", R"(// The same, one after another.
+template <class V, class N, class F> static inline V running(V x, V& before, N n, F step) {
+  auto last = before[0];
+  for (int k = 0; k < LANES; ++k) x[k] = last = step(last, x[k]);
+  before = x[count(n) - 1];
+  return x;
+}
+template <class V, class N> static inline V running_sum(V x, V& before, N n) {
+  return running(x, before, n, [](auto a, auto b) INLINE { return a + b; });
+}
+template <class V, class N> static inline V running_product(V x, V& before, N n) {
+  return running(x, before, n, [](auto a, auto b) INLINE { return a * b; });
+}
 )"},
     {"where", R"(static inline v16 where(n16 m, v16 a, v16 b) { return m ? a : b; }
 static inline n16 where(n16 m, n16 a, n16 b) { return m ? a : b; }

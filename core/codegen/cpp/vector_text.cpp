@@ -28,6 +28,7 @@ VectorText::VectorText(const fusion::LoopProgram& program, const fusion::Unit& u
       target_(target),
       lanes_(target.lanes),
       launch_(launch),
+      scan_(program.loops[unit.loops.front()].scans),
       index_(
           s, [this](const ir::Sym& n) { return size(n); },
           [this](const ir::Sym& n) {
@@ -123,6 +124,11 @@ std::string VectorText::value_text(const ScheduledValue& v, const fusion::ExprPt
   return s.is_result() && !s_.only_moves(v) ? narrowed(t.text, s.dtype) : t.text;
 }
 
+// A whole number in every lane.
+static std::string splat_text(const std::string& number, DType lane) {
+  const char* kind = lane == DType::f32 ? ".0f" : lane == DType::f64 ? ".0" : lane == DType::i64 ? "l" : "";
+  return "splat(" + number + kind + ")";
+}
 std::string VectorText::start_text(const ScheduledValue& v) {
   const DType lane = lane_of(v);
   const bool wide = lane == DType::i64, whole = !ir::is_float(lane);
@@ -134,15 +140,8 @@ std::string VectorText::start_text(const ScheduledValue& v) {
     case Statement::Reduce::min:
       if (!whole) return constant_text(inf, lane);
       return wide ? "splat(9223372036854775807l)" : "splat(2147483647)";
-    default: {
-      const std::string one = v.statement->reduce == Statement::Reduce::prod ? "1" : "0";
-      return "splat(" + one +
-             (lane == DType::f32   ? ".0f"
-              : lane == DType::f64 ? ".0"
-              : wide               ? "l"
-                                   : "") +
-             ")";
-    }
+    default:
+      return splat_text(v.statement->reduce == Statement::Reduce::prod ? "1" : "0", lane);
   }
 }
 std::string VectorText::joined(const ScheduledValue& v, const std::string& a, const std::string& b) {
@@ -161,6 +160,16 @@ std::string VectorText::joined(const ScheduledValue& v, const std::string& a, co
 std::string VectorText::folded(const ScheduledValue& v, const std::string& vector) {
   static constexpr const char* kFolds[] = {"", "fold_add", "fold_mul", "fold_max", "fold_min"};
   return std::string(kFolds[static_cast<size_t>(v.statement->reduce)]) + "(" + vector + ")";
+}
+DType VectorText::running_type(const ScheduledValue& v) const {
+  const DType lane = lane_of(v);
+  return v.statement->dtype == DType::f32 ? DType::f64 : lane;
+}
+std::string VectorText::as_type(const std::string& text, DType from, DType to) {
+  return from == to ? text : "to_" + std::string(ir::dtype_name(to)) + "(" + text + ")";
+}
+std::string VectorText::start_of_scan(const ScheduledValue& v) const {
+  return splat_text(scan_ == Statement::Reduce::prod ? "1" : "0", running_type(v));
 }
 std::vector<int> VectorText::reductions(size_t phase) const {
   std::vector<int> out;

@@ -53,6 +53,14 @@ class VectorText : protected KernelText {
   static bool reduces(const ScheduledValue& v) {
     return v.statement->reduce != fusion::Statement::Reduce::none;
   }
+  // Of a value whose every step is kept: the type that it is added up in, as PyTorch does.
+  bool scans(const ScheduledValue& v) const {
+    return scan_ != fusion::Statement::Reduce::none && v.store >= 0;
+  }
+  ir::DType running_type(const ScheduledValue& v) const;
+  static std::string as_type(const std::string& text, ir::DType from, ir::DType to);
+  std::string start_of_scan(const ScheduledValue& v) const;
+
   std::vector<int> reductions(size_t phase) const;
   // "// pass 2 of 3 over the row: sum", where there are several.
   void comment(size_t phase);
@@ -66,6 +74,7 @@ class VectorText : protected KernelText {
   const Target& target_;
   const int lanes_;
   const size_t launch_;  // which of the schedule's launches this is
+  const fusion::Statement::Reduce scan_;
   const IndexText index_;
   const LoadText loads_;
 

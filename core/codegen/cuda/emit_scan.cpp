@@ -13,28 +13,45 @@ using fusion::Statement;
 namespace {
 
 constexpr int kThreads = 256, kWarp = 32, kMostThreads = 1024;
-constexpr int kMostOwn = 4;  // elements a thread keeps, unless one run has more
+constexpr int kMostOwn = 4;    // elements a thread keeps, unless one run has more
+constexpr int kOwnAcross = 8;  // where it shares a row across which its neighbours lie
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
+// Rows side by side. A thread each is enough where they fill the card; else up to as many as a block has
+// share one.
+LaunchShape shape_across(const Schedule& s) {
+  constexpr int64_t kBlocks = 132 * 2, kMostDeep = kMostThreads / kWarp;
+  LaunchShape shape;
+  shape.registers = false;
+  const int64_t tiles = ceil_div(s.row_count().hint(), kWarp),
+                runs = ceil_div(s.columns().hint(), kOwnAcross);
+  int64_t deep = 1;
+  while (deep < kMostDeep && deep < runs && tiles * deep < kBlocks * kMostDeep) deep *= 2;
+  shape.group = deep > 1 ? kWarp : kThreads / 2;
+  shape.threads = deep > 1 ? static_cast<int>(deep) * kWarp : kThreads / 2;
+  shape.items = deep > 1 ? kOwnAcross : 1;
+  shape.blocks = ir::ceildiv(s.row_count(), shape.group);
+  return shape;
+}
+
 // A warp has short rows, a block long ones, and very long ones a large block. The more runs a thread reads
 // before the block meets, the fewer turns there are, each of which waits for memory.
 LaunchShape shape_of(const Schedule& s) {
+  if (s.across) return shape_across(s);
   LaunchShape shape;
-  shape.threads = s.across ? kThreads / 2 : kThreads;
+  shape.threads = kThreads;
   shape.registers = false;
-  if (!s.across) {
-    const LaunchShape chosen = choose_shape(s);
-    shape.vector = chosen.shifted ? 1 : chosen.vector;
-    const int64_t runs = ceil_div(s.columns().hint(), shape.vector);
-    if (runs > 16 * kThreads) shape.threads = kMostThreads;
-    shape.group = runs <= 4 * kWarp ? kWarp : shape.threads;
-    shape.items = static_cast<int>(
-        std::min<int64_t>(std::max(1, kMostOwn / shape.vector), ceil_div(runs, shape.group)));
-  }
-  shape.blocks = ir::ceildiv(s.row_count(), s.across ? shape.threads : shape.rows_a_block());
+  const LaunchShape chosen = choose_shape(s);
+  shape.vector = chosen.shifted ? 1 : chosen.vector;
+  const int64_t runs = ceil_div(s.columns().hint(), shape.vector);
+  if (runs > 16 * kThreads) shape.threads = kMostThreads;
+  shape.group = runs <= 4 * kWarp ? kWarp : shape.threads;
+  shape.items =
+      static_cast<int>(std::min<int64_t>(std::max(1, kMostOwn / shape.vector), ceil_div(runs, shape.group)));
+  shape.blocks = ir::ceildiv(s.row_count(), shape.rows_a_block());
   return shape;
 }
 
@@ -49,7 +66,10 @@ class Scan : ThreadText {
   Kernel emit() { return kernel(); }
 
  private:
-  void content() override { s_.across ? alone() : shared(); }
+  void content() override {
+    if (!s_.across) return shared();
+    shape_.items > 1 ? side_by_side() : alone();
+  }
   const ScheduledValue& result() const {
     return *std::find_if(s_.values.begin(), s_.values.end(),
                          [](const ScheduledValue& v) { return v.store >= 0; });
@@ -155,6 +175,55 @@ class Scan : ThreadText {
                "], before);",
            v.node);
     });
+  }
+
+  // ---- a row of several threads, which stand behind each other ------------------------------------------
+  void side_by_side() {
+    const std::string type = index_type(), all = sized(s_.columns()), group = num(shape_.group),
+                      deep = num(shape_.threads / shape_.group), items = num(shape_.items);
+    const bool exact = ir::divides(shape_.group, s_.row_count());
+    line("const int lane = threadIdx.x % " + group + ", level = threadIdx.x / " + group + ";");
+    line(type + " r = (" + type + ")blockIdx.x * " + group + " + lane;");
+    if (!exact) {
+      line("const bool inside = r < " + sized(s_.row_count()) + ";");
+      line("if (!inside) r = 0;  // works along, for the others wait for it");
+    }
+    decode_row(s_.rows);
+    row_values();
+    line(lane() + " before = " + start() + ";  // of the columns that are done");
+    open("for (" + type + " begin = 0; begin < " + all +
+         "; begin += " + num(int64_t{1} * shape_.threads / shape_.group * shape_.items) + ") {");
+    line(lane() + " own[" + items + "], run = " + start() + ";");
+    const auto each = [&](const std::function<void()>& f) {
+      line("#pragma unroll");
+      open("for (int u = 0; u < " + items + "; ++u) {");
+      line("const " + type + " " + column_name() + " = begin + level * " + items + " + u;");
+      line("if (" + column_name() + " >= " + all + ") break;");
+      decode_column();
+      f();
+      close();
+    };
+    read_batch(0, shape_.items, each);
+    const ScheduledValue& v = result();
+    each([&] {
+      for (int l : s_.phases[0].loads)
+        if (!fetched(load(l))) load_run(load(l));
+      values_of_element(true);
+      line("own[u] = run = run" + step() + v.name + ";", v.node);
+    });
+    line(lane() + " turn;");
+    line("const " + lane() + " left = before" + step() + "scan_across<" + group + ", " + deep + ">(run, " +
+         lane() + "(" + start() + "), turn, " + (product_ ? "Product" : "Sum") + "());");
+    if (!exact) open("if (inside) {");
+    each([&] {
+      line("put(" + pointer(argument(v.store)) + "[" +
+               IndexText::trimmed(index_.row(v.store_strides, 0) + index_.column(v.store_strides)) +
+               "], left" + step() + "own[u]);",
+           v.node);
+    });
+    if (!exact) close();
+    line("before = before" + step() + "turn;");
+    close();
   }
 
   const bool product_;

@@ -16,6 +16,9 @@ struct Gpu {
   bool follows = false;  // a kernel may start, and wait, while what was launched before it still runs
 };
 
+// Bytes of shared memory that a kernel's text may declare, on any GPU; more is asked for at its launch.
+inline constexpr int64_t kMostNamedShared = int64_t{48} << 10;
+
 // arch: "sm_90", with any letters behind.
 Gpu gpu_of(std::string_view arch);
 

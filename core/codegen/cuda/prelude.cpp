@@ -482,6 +482,24 @@ template <int threads, int N, class T, class F> __device__ void scan_group(T (&x
   }
 }
 )"},
+    // What stands before a thread in its column of the block, and what all of it makes.
+    {"scan_across",
+     R"(template <int beside, int deep, class T, class F> __device__ T scan_across(T x, T start, T& all, F f) {
+  __shared__ T part[deep][beside];
+  const int lane = threadIdx.x % beside, level = threadIdx.x / beside;
+  __syncthreads();  // what an earlier turn left has been read
+  part[level][lane] = x;
+  __syncthreads();
+  T left = start;
+  all = start;
+#pragma unroll
+  for (int d = 0; d < deep; ++d) {
+    if (d == level) left = all;
+    all = f(all, part[d][lane]);
+  }
+  return left;
+}
+)"},
     // Over the threads of a block's column, for each of the N rows of a run: all of them get the results.
     {"fold_across",
      R"(template <int beside, int deep, int N, class T, class F> __device__ void fold_across(T (&acc)[N], F f) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "core/codegen/cuda/product.h"
 #include "core/fusion/types.h"
@@ -192,13 +193,37 @@ int resident(const Schedule& s, int each) {
                                                                                                 : 0;
 }
 
+constexpr int kManyThreads = 512;
+
+// Whether every block of a later launch adds up what all parts of its rows left: few parts then, of few rows.
+bool adds_again(const Schedule& s) {
+  constexpr int64_t kLeast = 4096;
+  if (!s.across || s.phases.size() < 2 || s.columns().hint() < kLeast) return false;
+  // Threads fold a run of rows each: sums of one kind, one after another, in the same memory.
+  std::set<std::pair<fusion::Statement::Reduce, ir::DType>> kinds;
+  for (int i : s.sums()) {
+    const fusion::Statement& sum = *s.values[static_cast<size_t>(i)].statement;
+    kinds.emplace(sum.reduce, fusion::lane_dtype(sum.dtype));
+  }
+  int64_t shared = 0;
+  for (const auto& [reduce, dtype] : kinds) shared += kManyThreads * vector_of(s) * ir::dtype_bytes(dtype);
+  return shared <= kMostNamedShared;
+}
+
 // A tile of neighbouring rows, as wide as a few lines of memory, and as many threads for each as it has use
 // for.
 LaunchShape across_shape(const Schedule& s) {
-  constexpr int kThreads = 256;
+  constexpr int kThreads = 256, kLine = 8;  // accesses of 16 bytes
   LaunchShape shape;
   shape.vector = vector_of(s);
   shape.registers = false;
+  if (adds_again(s)) {
+    shape.threads = kManyThreads;
+    shape.group = kLine;
+    const ir::Sym rows = s.dims[s.rows - 1];
+    shape.blocks = ir::floordiv(s.row_count(), rows) * ir::ceildiv(rows, int64_t{1} * kLine * shape.vector);
+    return shape;
+  }
   const auto runs = static_cast<uint64_t>(ceil_div(s.dims[s.rows - 1].hint(), shape.vector));
   const int widest = static_cast<int>(std::min<uint64_t>(std::bit_ceil(runs), kThreads));
   const int64_t shared = s.columns().hint() / s.parts;
@@ -380,6 +405,7 @@ int64_t parts_of(const Schedule& s, const Gpu& gpu) {
   if (s.across) {
     const LaunchShape shape = across_shape(s);
     const int64_t turns = s.columns().hint() / (shape.threads / shape.group);  // of a thread
+    if (adds_again(s)) return std::clamp<int64_t>(std::min(132 / shape.blocks.hint(), turns / 8), 1, kMost);
     if (shape.blocks.hint() >= kEnough || turns < 16) return 1;
     return std::clamp<int64_t>(std::min(ceil_div(kBlocks, shape.blocks.hint()), turns / 8), 1, kMost);
   }

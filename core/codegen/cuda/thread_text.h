@@ -139,6 +139,8 @@ class ThreadText : protected KernelText {
   // The elements at the ends of a row, as runs of one.
   void walk_ends(size_t phase, const std::function<void()>& write);
   int batch(size_t phase) const;  // runs
+  // each(f): f() for run u of column c, where there is one.
+  void read_batch(size_t phase, int64_t runs, const std::function<void(const std::function<void()>&)>& each);
   // Of shifted rows: how far, once a row; whether a run is all within its row; nothing for elements that are
   // not.
   void shift_row();
@@ -201,7 +203,6 @@ class ThreadText : protected KernelText {
   void count_costs();
   int run_of(const Argument& a) const;
   std::vector<const Pair*> pairs(size_t phase, Pair::Kind kind) const;
-  void read_batch(size_t phase, int64_t runs, const std::function<void(const std::function<void()>&)>& each);
   void start_batch(size_t phase);
   void start_run(size_t phase);
   void end_run(size_t phase);

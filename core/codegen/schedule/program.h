@@ -31,6 +31,7 @@ struct Buffer {
   ir::Sym arena_offset = -1;  // temporary: place in the call's arena on its device, 64-byte aligned
   int32_t reuses = -1;        // buffer whose place or storage it takes
   int32_t view_of = -1;       // a view: same storage as that buffer, at type.offset/strides
+  bool held = false;          // made by a step `of_weights`: memory of its own, which nothing else takes
   int32_t first_step = -1, last_step = -1;
 };
 
@@ -115,6 +116,9 @@ struct Step {
       shapes;              // of a GPU's kernel: itself in each shape that is tried, the first its own
   ir::NodeId shaped = -1;  // of a GPU's kernel: the node whose choice is that of the shape
   bool may_fail = true, writes_input = false, random = false;
+  // kernel: it reads nothing but weights that are constant between calls, and what such steps made of them.
+  // What it writes is kept until one of them has changed.
+  bool of_weights = false;
   std::vector<int32_t> free_after;  // foreign buffers released after this step
 };
 

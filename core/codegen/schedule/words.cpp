@@ -20,7 +20,8 @@ constexpr std::string_view kKeywords =
 constexpr std::string_view kWords =
     "args begin end r c n all first row rest fixed any i0 i1 i2 i3 i4 c0 c1 c2 f32 f64 i64 i32 isnan isinf "
     "v16 v8 d16 d8 n16 n8 l16 l8 w16 w8 f16s i8s u8s i16s u16s mask All First Some Any Fixed VECTOR INLINE "
-    "f16 bf16 i16 u16 u32 u64 i8 u8 item part place start stop from to first_row height added j j0 t bad";
+    "f16 bf16 i16 u16 u32 u64 i8 u8 item part place start stop from to first_row height added j j0 t bad "
+    "before";
 
 }  // namespace
 

@@ -52,6 +52,8 @@ class CubinStage {
       if (!w.error.empty()) out.problems.push_back(problem(w));
     }
     out.cancelled = stopped_;
+    for (const CubinWork& w : work_) out.add_work(w.result);
+    out.workers = workers_;
     for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
     out.duration_ns = monotonic_ns() - out.start_ns;
     return out;
@@ -113,6 +115,9 @@ class CubinStage {
       }
     };
     const size_t threads = std::min<size_t>(work_.size(), std::max(1u, std::thread::hardware_concurrency()));
+    const auto fresh =
+        std::count_if(work_.begin(), work_.end(), [](const CubinWork& w) { return w.cubin.empty(); });
+    workers_ = std::min<int64_t>(static_cast<int64_t>(threads), fresh);
     std::vector<std::thread> pool;
     for (size_t i = 1; i < threads; ++i) pool.emplace_back(worker, false);
     worker(true);
@@ -202,6 +207,7 @@ class CubinStage {
   bool with_texts_;
   const std::function<bool()>& cancelled_;
   std::atomic<bool> stopped_ = false;
+  int64_t workers_ = 0;
   Status missing_;   // what of the machine keeps kernels from running
   Status no_place_;  // and what keeps them from being kept
   const Nvrtc* nvrtc_ = nullptr;

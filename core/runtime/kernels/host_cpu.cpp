@@ -65,10 +65,13 @@ int host_lanes() {
 // sysconf adds up the caches of all clusters of cores, and more on some virtual machines; this file names the
 // cache of one. Where it is larger, or not told, many more cores share it.
 int64_t host_cache_bytes() {
-  constexpr int64_t kShare = int64_t{32} << 20;
-  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
-  int64_t kilobytes = 0;
-  return file >> kilobytes && kilobytes > 0 ? std::min(kilobytes * 1024, kShare) : kShare;
+  static const int64_t bytes = [] {
+    constexpr int64_t kShare = int64_t{32} << 20;
+    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+    int64_t kilobytes = 0;
+    return file >> kilobytes && kilobytes > 0 ? std::min(kilobytes * 1024, kShare) : kShare;
+  }();
+  return bytes;
 }
 
 const char* isa_name(int lanes) {

@@ -1,0 +1,227 @@
+#include "core/codegen/cuda/joined_text.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/codegen/cuda/prelude.h"
+
+namespace vitrine::codegen::cuda {
+
+namespace {
+
+constexpr std::string_view kEndOfPrelude = "// end of prelude\n\n", kKernel = "extern \"C\" __global__ void ",
+                           kName = "vitrine_kernel(";
+
+// A kernel's text behind its prelude: [functions, ) head, [parameters, ) and the rest.
+struct Pieces {
+  std::string_view functions, parameters, rest;
+  int64_t first_line = 0;  // of `functions`, in the kernel's text
+};
+
+int64_t lines_of(std::string_view text) {
+  return std::ranges::count(text, '\n');
+}
+
+Pieces pieces_of(std::string_view text) {
+  const size_t begin = text.find(kEndOfPrelude) + kEndOfPrelude.size(), kernel = text.find(kKernel, begin),
+               name = text.find(kName, kernel), end = text.find(") {", name);
+  VITRINE_CHECK(begin <= kernel && kernel < name && name < end && end != std::string_view::npos,
+                "the text of a kernel has no head");
+  return {text.substr(begin, kernel - begin), text.substr(name + kName.size(), end - name - kName.size()),
+          text.substr(end), lines_of(text.substr(0, begin))};
+}
+
+// "const f32* in_x" by parameter.
+std::vector<std::string_view> split(std::string_view parameters) {
+  std::vector<std::string_view> out;
+  for (size_t from = 0; from < parameters.size();) {
+    const size_t comma = std::min(parameters.find(", ", from), parameters.size());
+    out.push_back(parameters.substr(from, comma - from));
+    from = comma + 2;
+  }
+  return out;
+}
+
+// Blocks are counted from the first of its own.
+std::string counted_from(std::string_view text, int64_t first) {
+  constexpr std::string_view kBlock = "blockIdx.x";
+  if (first == 0) return std::string(text);
+  std::string out;
+  for (size_t from = 0;;) {
+    const size_t at = text.find(kBlock, from);
+    out += text.substr(from, at - from);
+    if (at == std::string_view::npos) return out;
+    out += "(blockIdx.x - " + std::to_string(first) + ")";
+    from = at + kBlock.size();
+  }
+}
+
+int64_t number_at(std::string_view text, size_t& at) {
+  int64_t n = 0;
+  for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) n = 10 * n + (text[at] - '0');
+  return n;
+}
+
+// "[4][32]" from `at` on: 128.
+int64_t cells_at(std::string_view text, size_t& at) {
+  int64_t cells = 1;
+  while (at < text.size() && text[at] == '[') {
+    cells *= number_at(text, ++at);
+    at += at < text.size() && text[at] == ']';
+  }
+  return cells;
+}
+
+int64_t lane_bytes(std::string_view type) {
+  return type.ends_with("64") ? 8 : 4;
+}
+
+// Of `__shared__ f32 a[4][32], b;`, behind the word.
+int64_t declared_bytes(std::string_view line) {
+  const size_t space = line.find(' ');
+  int64_t cells = 0;
+  for (size_t at = space; at < line.size() && line[at] != ';'; ++at) {
+    at = std::min(line.find_first_of("[,;", at), line.size());
+    cells += cells_at(line, at);
+  }
+  return cells * lane_bytes(line.substr(0, space));
+}
+
+// What `fold_across<64, 8>(acc_x, Sum())` needs of the prelude's; line: behind its name. Calls that are alike
+// in `kind` use the same memory.
+struct Across {
+  std::string kind;
+  int64_t bytes = 0;
+};
+Across across_at(std::string_view text, std::string_view line) {
+  size_t at = 1;
+  int64_t cells = number_at(line, at);
+  at += 2;
+  cells *= number_at(line, at);
+  const size_t from = line.find('(', at) + 1, end = line.find_first_of(",[", from);
+  const std::string declared = " " + std::string(line.substr(from, end - from)) + "[";
+  const size_t place = text.find(declared);
+  std::string kind(line.substr(0, at));
+  kind += line.substr(end, line.find(';', end) - end);
+  if (place == std::string_view::npos) return {kind, 8 * cells};
+  const size_t type = text.find_last_of(" \n(", place - 1) + 1;
+  at = place + declared.size() - 1;
+  const size_t length = at;
+  const int64_t bytes = cells * cells_at(text, at) * lane_bytes(text.substr(type, place - type));
+  kind += std::string(text.substr(type, place - type)) + std::string(text.substr(length, at - length));
+  return {kind, bytes};
+}
+
+class JoinedText {
+ public:
+  JoinedText(std::span<const Kernel* const> kernels, std::span<const size_t> arguments)
+      : kernels_(kernels), arguments_(arguments) {}
+
+  Kernel make() {
+    const Kernel& first = *kernels_.front();
+    out_.grid = first.grid;
+    out_.grid.blocks = 0;
+    for (size_t i = 0; i < kernels_.size(); ++i) add(i);
+    out_.name = first.name + "_and_" + std::to_string(kernels_.size() - 1) + "_more";
+    const std::string head = "// " + out_.space + "\n// prelude: types, loads and stores, functions\n" +
+                             prelude_text(bodies_) + std::string(kEndOfPrelude);
+    const auto lines = static_cast<int32_t>(lines_of(head));
+    for (LineOrigin& o : out_.lines) o.line += lines, o.end_line += lines;
+    out_.text = head + bodies_ + "extern \"C\" __global__ void __launch_bounds__(" +
+                std::to_string(out_.grid.threads) + ") vitrine_kernel(" + parameters_ + ") {\n" + calls_ +
+                "}\n";
+    return std::move(out_);
+  }
+
+ private:
+  void add(size_t i) {
+    const Kernel& k = *kernels_[i];
+    const Pieces text = pieces_of(k.text);
+    const std::string space = "body" + std::to_string(i);
+    bodies_ += "namespace " + space + " {  // " + k.name + ": " + k.space + "\n";
+    const auto moved = static_cast<int32_t>(lines_of(bodies_) - text.first_line);
+    for (LineOrigin o : k.lines) {
+      o.line += moved, o.end_line += moved;
+      out_.lines.push_back(o);
+    }
+    const int64_t before = out_.grid.blocks.hint();
+    bodies_ += counted_from(std::string(text.functions) + "__device__ void run(" +
+                                std::string(text.parameters) + std::string(text.rest),
+                            before);
+    bodies_ += "}  // namespace " + space + "\n\n";
+    call(i, text.parameters);
+    add_costs(i);
+  }
+  void call(size_t i, std::string_view parameters) {
+    const std::string own = "m" + std::to_string(i) + "_";
+    std::string given;
+    for (std::string_view p : split(parameters)) {
+      const size_t name = p.rfind(' ') + 1;
+      parameters_ += (parameters_.empty() ? "" : ", ") + std::string(p.substr(0, name)) + own +
+                     std::string(p.substr(name));
+      given += (given.empty() ? "" : ", ") + own + std::string(p.substr(name));
+    }
+    const int64_t end = (out_.grid.blocks + kernels_[i]->grid.blocks).hint();
+    const bool last = i + 1 == kernels_.size();
+    calls_ += (last ? "  " : "  if (blockIdx.x < " + std::to_string(end) + ") return ") + "body" +
+              std::to_string(i) + "::run(" + given + ");\n";
+  }
+  void add_costs(size_t i) {
+    const Kernel& k = *kernels_[i];
+    out_.grid.blocks += k.grid.blocks;
+    out_.space += (i ? "; " : "") + k.space;
+    out_.family = i && out_.family != k.family ? "reduction" : k.family;
+    out_.nodes.insert(out_.nodes.end(), k.nodes.begin(), k.nodes.end());
+    out_.checks |= k.checks;
+    out_.work = i ? out_.work + k.work : k.work;
+    out_.bytes += k.bytes, out_.flops += k.flops;
+    out_.by_value.insert(out_.by_value.end(), k.by_value.begin(), k.by_value.end());
+    arguments_so_far_ += arguments_[i];
+    out_.by_value.resize(arguments_so_far_, 0);
+    if (i + 1 == kernels_.size() && std::ranges::count(out_.by_value, 0) == std::ssize(out_.by_value))
+      out_.by_value.clear();
+  }
+
+  std::span<const Kernel* const> kernels_;
+  std::span<const size_t> arguments_;
+  Kernel out_;
+  std::string bodies_, parameters_, calls_;
+  size_t arguments_so_far_ = 0;
+};
+
+}  // namespace
+
+bool may_join(const Kernel& k) {
+  const std::string_view text = k.text;
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  return k.grid.threads > 0 && !k.grid.blocks.symbolic() && k.grid.shared.same(0) && k.numbers.empty() &&
+         !k.packed && k.draws < 0 && k.held.same(0) && k.scratch.same(0) && !k.edited && has(kEndOfPrelude) &&
+         !has("__cluster_dims__") && !has("gridDim") && !has("extern __shared__");
+}
+
+int64_t named_shared_memory(const Kernel& kernel) {
+  constexpr int64_t kOfFolds = 1024;  // of a block's rows: a number or two a warp
+  constexpr std::string_view kShared = "__shared__ ", kFold = "fold_across<", kScan = "scan_across<";
+  const std::string_view text =
+      std::string_view(kernel.text).substr(kernel.text.find(kEndOfPrelude) + kEndOfPrelude.size());
+  int64_t bytes = kOfFolds;
+  for (size_t at = 0; (at = text.find(kShared, at)) != std::string_view::npos; at += kShared.size())
+    bytes += declared_bytes(text.substr(at + kShared.size(), text.find('\n', at) - at - kShared.size()));
+  std::map<std::string, int64_t> across;
+  for (std::string_view call : {kFold, kScan})
+    for (size_t at = 0; (at = text.find(call, at)) != std::string_view::npos; at += call.size()) {
+      Across found = across_at(text, text.substr(at + call.size() - 1));
+      across[std::string(call) + found.kind] = found.bytes;
+    }
+  for (const auto& [kind, more] : across) bytes += more;
+  return bytes;
+}
+
+Kernel join_kernels(std::span<const Kernel* const> kernels, std::span<const size_t> arguments) {
+  return JoinedText(kernels, arguments).make();
+}
+
+}  // namespace vitrine::codegen::cuda
