@@ -31,6 +31,18 @@ class FrameDriver {
       PyErr_Clear();
       return FrameFate::CPython;
     }
+    const FrameFate way = go();
+    if (way != FrameFate::CPython) return way;
+    return machine_.complete() == StepResult::Threw ? FrameFate::Raise : way;
+  }
+
+  PyObject* value() const { return value_; }
+  bool calls_too() const { return calls_too_; }
+  bool raises() const { return raises_; }
+  void unlink() { link_.leave(); }
+
+ private:
+  FrameFate go() {
     const int body = code_.body_pc();
     while (frame_.pc() < body)
       if (const FrameFate way = step(); way != FrameFate::On) return way;
@@ -43,11 +55,6 @@ class FrameDriver {
     }
   }
 
-  PyObject* value() const { return value_; }
-  bool calls_too() const { return calls_too_; }
-  void unlink() { link_.leave(); }
-
- private:
   SegmentOutcome consult() {
     try {
       PauseCapture pause;
@@ -74,6 +81,7 @@ class FrameDriver {
       case SegmentOutcome::Kind::None:
         ask_ = false;
         calls_too_ = outcome.calls_too;
+        raises_ = outcome.raises;
         return outcome.eager_rest ? FrameFate::CPython : FrameFate::On;
     }
     return FrameFate::CPython;
@@ -114,7 +122,7 @@ class FrameDriver {
   Machine machine_;
   const int patience_;
   int left_;
-  bool ask_ = false, calls_too_ = false, plain_call_ = false;
+  bool ask_ = false, calls_too_ = false, raises_ = false, plain_call_ = false;
   PyObject* value_ = nullptr;
 };
 
@@ -134,18 +142,22 @@ PyObject* drive(PyThreadState* thread, _PyInterpreterFrame* raw, SegmentStore& s
                 const DriverOptions& options) noexcept {
   const Frame frame(raw);
   FrameFate way = FrameFate::CPython;
-  bool calls_too = false;
+  bool calls_too = false, raises = false;
   PyObject* value = nullptr;
   if (const Bytecode* code = readable(frame)) {
     FrameDriver driver(thread, frame, *code, store, options);
     way = driver.run();
     value = driver.value();
-    calls_too = driver.calls_too();
+    calls_too = driver.calls_too(), raises = driver.raises();
   }
   if (calls_too && way == FrameFate::CPython) {
     const bool off = switch_capture_off(true);
     value = continue_in_cpython(thread, frame, false);
     switch_capture_off(off);
+    if (value && raises) {
+      Py_CLEAR(value);
+      store.did_not_raise();
+    }
     return value;
   }
   if (way == FrameFate::Return) return leave_with(thread, frame, value);

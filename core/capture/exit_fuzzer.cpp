@@ -23,9 +23,16 @@ ExitFuzzer::Way ExitFuzzer::interpret(PyThreadState* thread, _PyInterpreterFrame
   const Bytecode& code = bytecode_of(frame.code());
   Machine machine(thread, frame, code);
   ++counts_.frames;
+  const Way way = run_some(link, machine, value);
+  if (way != Way::CPython || machine.complete() == StepResult::Next) return way;
+  ++counts_.throws;
+  return Way::Raise;
+}
+
+ExitFuzzer::Way ExitFuzzer::run_some(const FrameLink& link, Machine& machine, PyObject** value) {
   auto left = static_cast<int64_t>(random() % static_cast<uint32_t>(2 * gap_));
   while (!link.tracing()) {
-    const Instruction* in = code.find(frame.pc());
+    const Instruction* in = machine.code.find(machine.frame.pc());
     if (!in) return Way::CPython;
     if (left-- == 0) {
       ++counts_.forced;

@@ -9,6 +9,9 @@
 
 namespace vitrine::capture {
 
+class FrameLink;
+class Machine;
+
 class ExitFuzzer final : public FrameHandler {
  public:
   struct Counts {
@@ -28,6 +31,7 @@ class ExitFuzzer final : public FrameHandler {
   enum class Way : uint8_t { Return, Raise, CPython };
   uint32_t random();
   Way interpret(_ts* thread, _PyInterpreterFrame* frame, _object** value);
+  Way run_some(const FrameLink& link, Machine& machine, _object** value);
 
   uint64_t state_;
   int gap_;

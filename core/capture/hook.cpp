@@ -138,7 +138,8 @@ void put_in_place() {
   const _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter());
   if (current == hook) return;
   if (installed.active > 0) installed.buried = true;
-  if (!installed.buried) installed.first = current;
+  // Who finds CPython's own has nobody beneath him, whatever somebody else may hold.
+  if (!installed.buried || current == _PyEval_EvalFrameDefault) installed.first = current;
   installed.below = current;
   _PyInterpreterState_SetEvalFrameFunc(interpreter(), hook);
 }

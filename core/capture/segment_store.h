@@ -23,6 +23,7 @@ struct SegmentOutcome {
   bool calls_too = false;    // with eager_rest: what this call of the frame calls is not captured either
   bool plain_call = false;   // Ran, None: what the instruction at pc calls is not captured, unless it is long
   _object* value = nullptr;  // Returned: a new reference
+  bool raises = false;       // with calls_too: CPython is to come upon an error in this call of the frame
 
   static SegmentOutcome ran() { return {Kind::Ran}; }
   static SegmentOutcome returned(_object* value) { return {Kind::Returned, false, false, false, value}; }
@@ -30,6 +31,7 @@ struct SegmentOutcome {
   static SegmentOutcome none() { return {Kind::None}; }
   static SegmentOutcome eager() { return {Kind::None, true}; }
   static SegmentOutcome eager_throughout() { return {Kind::None, true, true}; }
+  static SegmentOutcome eager_until_raised() { return {Kind::None, true, true, false, nullptr, true}; }
 };
 
 class SegmentStore {
@@ -40,6 +42,9 @@ class SegmentStore {
   // anything; must leave the frame as it was unless it returns Ran. An InternalError it throws means that the
   // frame is untouched: eager runs it on.
   virtual SegmentOutcome at(Frame& frame) = 0;
+  // A frame of which an error was expected (SegmentOutcome::raises) has returned. Sets the error that says
+  // so.
+  virtual void did_not_raise() {}
 };
 
 }  // namespace vitrine::capture

@@ -135,6 +135,11 @@ StepResult Machine::step(const Instruction& in) {
   return step;
 }
 
+StepResult Machine::complete() {
+  const Instruction* in = code.find(frame.pc());
+  return in && in->pc > in->at ? step(*in) : StepResult::Next;
+}
+
 void Machine::push_callable(PyObject* owned) {
   frame.push(kNullFollows ? owned : nullptr);
   frame.push(kNullFollows ? nullptr : owned);

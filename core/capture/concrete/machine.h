@@ -22,6 +22,8 @@ class Machine {
   Machine(_ts* thread, Frame frame, const Bytecode& code) : thread(thread), frame(frame), code(code) {}
   // `in` is the instruction at frame.pc(). The frame must be linked (FrameLink).
   StepResult step(const Instruction& in);
+  // Before CPython goes on: the rest of an instruction that is two here. Next, or Threw.
+  StepResult complete();
   _object* result() const { return result_; }  // new reference, once, after StepResult::Returned
 
   // For the handlers of instructions.

@@ -74,9 +74,7 @@ StepResult binary(Machine& m, const Instruction& in) {
 }
 
 StepResult compare(Machine& m, const Instruction& in) {
-  PyObject* result = PyObject_RichCompare(m.peek(2), m.peek(1), in.arg);
-  if (in.flag && result && !PyBool_Check(result)) Py_SETREF(result, boolean(PyObject_IsTrue(result)));
-  return m.replace(2, result);
+  return m.replace(2, PyObject_RichCompare(m.peek(2), m.peek(1), in.arg));
 }
 
 StepResult is(Machine& m, const Instruction& in) {

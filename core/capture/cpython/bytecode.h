@@ -51,7 +51,7 @@ namespace vitrine::capture {
   X(UnaryInvert, "UNARY_INVERT") \
   X(Binary, "BINARY_OP") /* arg: BinaryOperator */ \
   X(ToBool, "TO_BOOL") \
-  X(Compare, "COMPARE_OP") /* arg: Py_LT ... Py_GE; flag: gives a bool */ \
+  X(Compare, "COMPARE_OP") /* arg: Py_LT ... Py_GE */ \
   X(Is, "IS_OP") /* flag: is not */ \
   X(Contains, "CONTAINS_OP") /* flag: not in */ \
   X(Subscript, "BINARY_SUBSCR") /* container, key */ \
@@ -162,6 +162,7 @@ struct Instruction {
   int32_t arg = 0;
   int32_t aux = -1;
   int32_t pc = 0;       // where it starts: EXTENDED_ARG, or the keyword names of a call. A legal resume point
+                        // but where it lies behind `at`: that is the rest of an instruction
   int32_t at = 0;       // where its opcode stands: what tracebacks show
   int32_t next_pc = 0;  // where the following instruction starts
   int32_t target = -1;  // of its jump

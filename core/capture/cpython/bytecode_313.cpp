@@ -66,12 +66,27 @@ Instruction read_instruction(const uint8_t* code, int size, const CodeUnit& unit
   return in;
 }
 
+// A comparison that gives a bool is two instructions here, as in older CPythons: a graph has the comparison,
+// and ends in front of the question. The second one stands in the cache of the first. CPython cannot go on
+// from there (Machine::complete).
+void split_comparison(std::vector<Instruction>& out) {
+  Instruction& compare = out.back();
+  if (compare.op != Op::Compare || !compare.flag || compare.next_pc < compare.at + 4) return;
+  Instruction asks = compare;
+  asks.op = Op::ToBool, asks.flag = false, asks.arg = 0;
+  asks.pc = compare.next_pc = compare.at + 2;
+  compare.flag = false;
+  out.push_back(asks);
+}
+
 }  // namespace
 
 std::vector<Instruction> decode(const uint8_t* code, int size) {
   std::vector<Instruction> out;
-  for (int pc = 0; pc < size; pc = out.back().next_pc)
+  for (int pc = 0; pc < size; pc = out.back().next_pc) {
     out.push_back(read_instruction(code, size, read_unit(code, size, pc)));
+    split_comparison(out);
+  }
   return out;
 }
 

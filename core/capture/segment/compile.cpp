@@ -117,7 +117,8 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.stands_in = settings_->stands_in && (place.speculates || settings_->fullgraph) &&
                       !settings_->backend && !settings_->replay && !versions && settings_->target.empty() &&
                       !engine_.config.check && (options.data_shapes || options.reads_ints);
-  options.reads_floats = told_.capture_scalar_outputs.value_or(options.stands_in);
+  options.reads_floats = told_.capture_scalar_outputs.value_or(
+      options.stands_in || (settings_->fullgraph && settings_->stands_in));
   options.is_piece = settings_->pieces;
   options.checks_on_gpu = !settings_->graphs();
   options.sizes = &place.sizes[number_];

@@ -240,9 +240,22 @@ class FxWalk {
   bool guards() {
     if (!asks_) return true;
     const ir::SymbolTable& table = sizes_.symbolic->table;
-    for (const ir::SymGuard& guard : table.guards())
-      if (!PyRef(PyObject_CallMethod(builder_, "guard", "s", table.text(guard).c_str()))) return false;
+    for (const ir::SymGuard& concluded : table.guards())
+      if (!guard(table.text(concluded))) return false;
+    for (const Symbolic::Question& q : sizes_.symbolic->questions)
+      for (int32_t i = 0; i < q.symbols(); ++i)
+        if (!ranges(q.symbol + i)) return false;
     return true;
+  }
+  // What a question gives may be the value of a symbol that is at least 2. What has a bound is never below 0.
+  bool ranges(int32_t symbol) {
+    const ir::Symbol& given = sizes_.symbolic->table.symbols()[static_cast<size_t>(symbol)];
+    const auto& [lo, hi] = given.range;
+    if (lo > 0 && !guard(given.name + " >= " + std::to_string(lo))) return false;
+    return hi == ir::SymRange{}.hi || guard(given.name + " <= " + std::to_string(hi));
+  }
+  bool guard(const std::string& text) {
+    return static_cast<bool>(PyRef(PyObject_CallMethod(builder_, "guard", "s", text.c_str())));
   }
 
   // What the call that comes does, and whether it gives sizes of data.

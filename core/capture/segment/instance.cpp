@@ -95,9 +95,11 @@ namespace {
 
 // Whether tensors of these sizes lie in memory as the expressions say.
 bool lie_as_expected(const SymbolicGraph& graph, const CallSizes& sizes, std::span<const int64_t> values) {
-  return std::all_of(graph.strides.begin(), graph.strides.end(), [&](const auto& stride) {
+  const auto lies = [&](const auto& stride) {
     return graph.table.evaluate(stride.second, values) == sizes.key.at(stride.first);
-  });
+  };
+  const auto has_gaps = [&](const auto& input) { return !may_overlap(sizes.key, input.first, input.second); };
+  return std::ranges::all_of(graph.strides, lies) && std::ranges::all_of(graph.with_gaps, has_gaps);
 }
 
 constexpr int kTries = 3;
@@ -110,23 +112,26 @@ std::shared_ptr<Instance> evaluated_instance(const Trace& trace, const std::shar
   auto instance = std::make_shared<Instance>();
   std::vector<bool> known;
   std::vector<int64_t> values = symbol_values(*trace.symbolic, sizes, known);
+  std::vector<int64_t> numbers = values;
+  for (const size_t at : graph->free_strides) numbers.push_back(sizes.key.at(at));
   for (size_t i = 0; i < values.size(); ++i) {
     if (known[i]) continue;
-    const auto value = graph->table.evaluate(graph->symbols[i], values);
+    const auto value = graph->table.evaluate(graph->symbols[i], numbers);
     if (!value) return nullptr;
-    values[i] = *value;
+    numbers[i] = values[i] = *value;
   }
-  if (!graph->table.holds(values) || !trace.symbolic->table.holds(values) ||
-      !lie_as_expected(*graph, sizes, values) || !make_integers(*trace.symbolic, values, instance->integers))
+  if (!graph->table.holds(numbers) || !trace.symbolic->table.holds(values) ||
+      !lie_as_expected(*graph, sizes, numbers) || !make_integers(*trace.symbolic, values, instance->integers))
     return nullptr;
   instance->graphs = trace.graphs;
+  instance->graphs.views = nullptr;  // the trace's own may be views where this graph's results are none
   if (graph->graphs.views) {
-    auto views = graph->graphs.views->at_sizes(graph->table, values);
+    auto views = graph->graphs.views->at_sizes(graph->table, numbers);
     if (!views) return nullptr;
     instance->graphs.views = views.take();
   }
   if (graph->joint) {
-    auto joint = torch_api::JointAtSizes::make(graph->joint, graph->table, values);
+    auto joint = torch_api::JointAtSizes::make(graph->joint, graph->table, numbers);
     if (!joint) return nullptr;
     instance->joint = joint.take();
   }
@@ -136,6 +141,7 @@ std::shared_ptr<Instance> evaluated_instance(const Trace& trace, const std::shar
   instance->graphs.constants = graph->graphs.constants;
   instance->graphs.versions = graph->graphs.versions;
   instance->values = std::move(values);
+  instance->numbers = std::move(numbers);
   instance->evaluated = graph;
   return instance;
 }
@@ -144,7 +150,7 @@ ir::GraphPtr graph_to_compile(const Instance& instance) {
   if (instance.joint) return instance.joint->whole().halves.forward;
   if (!instance.evaluated) return instance.graphs.aten;
   const SymbolicGraph& from = *instance.evaluated;
-  auto graph = ir::at_sizes(*from.graphs.aten, from.table, instance.values);
+  auto graph = ir::at_sizes(*from.graphs.aten, from.table, instance.numbers);
   if (!graph) throw InternalError(graph.error().what);
   return graph.take();
 }
@@ -174,7 +180,7 @@ std::shared_ptr<runtime::Plan> sized_plan(Instance& instance, const runtime::Com
   if (!graph) return nullptr;
   const ir::GraphPtr& aten = graph->joint ? graph->joint->halves.forward : graph->graphs.aten;
   compile_once(aten, *graph, options, cancelled, tell, graph->forward);
-  return graph->forward.plans ? graph->forward.plans->at(instance.values) : nullptr;
+  return graph->forward.plans ? graph->forward.plans->at(instance.numbers) : nullptr;
 }
 
 std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& instance,
@@ -183,10 +189,10 @@ std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& i
   options.kept_results = -1;
   options.versions = {};
   options.is_backward = true;
-  return [graph = instance.evaluated, values = instance.values, options = std::move(options),
+  return [graph = instance.evaluated, numbers = instance.numbers, options = std::move(options),
           tell = std::move(tell)]() -> std::shared_ptr<runtime::Plan> {
     compile_once(graph->joint->halves.backward, *graph, options, {}, tell, graph->backward);
-    return graph->backward.plans ? graph->backward.plans->at(values) : nullptr;
+    return graph->backward.plans ? graph->backward.plans->at(numbers) : nullptr;
   };
 }
 
@@ -217,11 +223,12 @@ void record_first(const Trace& trace, const std::vector<PyObject*>& inputs, cons
 }
 
 // The graph for the sizes of the trace itself.
-void record_own(const Trace& trace, const std::vector<PyObject*>& inputs, SymbolicGraphs& graphs) {
+void record_own(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,
+                SymbolicGraphs& graphs) {
   if (!tries_of_first(graphs)) return;
   std::vector<int64_t> hints;
   for (const ir::Symbol& symbol : trace.symbolic->table.symbols()) hints.push_back(symbol.hint);
-  record_first(trace, inputs, {trace.graphs, trace.joint.get(), hints}, graphs);
+  record_first(trace, inputs, {trace.graphs, trace.joint.get(), hints, sizes.key}, graphs);
 }
 
 // The instance that a graph with expressions for these sizes gives; null: there is none.
@@ -230,7 +237,7 @@ std::shared_ptr<Instance> by_another_graph(const Trace& trace, const CallSizes& 
                                            SymbolicGraphs& graphs) {
   if ((trace.joint != nullptr) != (recorded.joint != nullptr)) return nullptr;
   const torch_api::Joint* joint = recorded.joint ? &recorded.joint->whole() : nullptr;
-  const SizedRecording here{recorded.graphs, joint, recorded.values};
+  const SizedRecording here{recorded.graphs, joint, recorded.values, sizes.key};
   if (trace.graphs.captured && tries_of_first(graphs) && is_for_its_sizes(trace))
     record_first(trace, inputs, here, graphs);
   else if (may_be_another(graphs, recorded.values))
@@ -282,7 +289,7 @@ NewInstance recorded_instance(const Trace& trace, const CallSizes& sizes,
 std::shared_ptr<Instance> sized_instance(const Trace& trace, const CallSizes& sizes,
                                          const std::vector<PyObject*>& inputs, SymbolicGraphs& graphs,
                                          std::string& why) {
-  if (trace.graphs.captured) record_own(trace, inputs, graphs);
+  if (trace.graphs.captured) record_own(trace, sizes, inputs, graphs);
   if (graphs.empty()) return nullptr;
   if (!graphs.front()->why.empty()) why = graphs.front()->why;
   return evaluated_instance(trace, graphs.front(), sizes);
@@ -290,7 +297,7 @@ std::shared_ptr<Instance> sized_instance(const Trace& trace, const CallSizes& si
 
 NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs,
                          SymbolicGraphs& graphs) {
-  if (trace.graphs.captured && !is_for_its_sizes(trace)) record_own(trace, inputs, graphs);
+  if (trace.graphs.captured && !is_for_its_sizes(trace)) record_own(trace, sizes, inputs, graphs);
   for (const std::shared_ptr<SymbolicGraph>& graph : graphs)
     if (auto instance = evaluated_instance(trace, graph, sizes)) return {std::move(instance), false};
   NewInstance made = recorded_instance(trace, sizes, inputs);

@@ -30,6 +30,7 @@ struct Instance {
   std::shared_ptr<runtime::Plan> plan;       // or:
   PyRef training;                            // a region of vitrine._autograd.training
   std::shared_ptr<SymbolicGraph> evaluated;  // its graph is this one's for its sizes; null: it was recorded
+  std::vector<int64_t> numbers;              // by symbol of `evaluated`: `values`, and strides
 
   bool has_graph() const { return graphs.captured != nullptr; }
   // Runs its graph through PyTorch. Made when it is first asked for.

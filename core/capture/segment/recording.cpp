@@ -250,7 +250,7 @@ int64_t SessionRecording::instance(Segment& segment) {
   if (row.how == "instantiated") {
     const SymbolicGraph& graph = *instance.evaluated;
     if (write_expressions(row.compilation, graph))
-      put_memory(graph.table, graph.forward.plans->memory(), instance.values, row);
+      put_memory(graph.table, graph.forward.plans->memory(), instance.numbers, row);
   }
   writer_->put(row);
   known.emplace(instance.values, row.ordinal);

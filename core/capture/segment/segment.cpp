@@ -143,18 +143,16 @@ void Segment::let_go() {
   lifeline_.settle();
 }
 
-// What was read for a segment that does not run is let go: it may be large.
 Segment::Fit Segment::fits(const Frame& frame, const torch_api::GlobalState& state) {
   Fit fit = judge(frame, state);
   if (fit == Fit::New) fit = judge_new_sizes();
-  if (fit == Fit::No || fit == Fit::Rare) guards_.drop_temporaries();
+  if (fit == Fit::No || fit == Fit::Rare) forget_call();
   return fit;
 }
 
-Segment::Fit Segment::fits_planned(const Frame& frame, const torch_api::GlobalState& state) {
-  Fit fit = judge(frame, state);
-  if (fit == Fit::New && is_ready()) fit = Fit::Ready;
-  if (fit != Fit::Yes && fit != Fit::Ready) guards_.drop_temporaries();
+Segment::Fit Segment::fits_as_planned(const Frame& frame, const torch_api::GlobalState& state) {
+  const Fit fit = judge(frame, state);
+  if (fit == Fit::No) forget_call();
   return fit;
 }
 
@@ -168,13 +166,12 @@ Segment::Fit Segment::judge(const Frame& frame, const torch_api::GlobalState& st
   return holds() ? Fit::Yes : Fit::No;
 }
 
-// Makes the instance for the sizes of the check, if numbers are all that it takes. The first region of
-// autograd is made in Python, which a signal may end.
+// The first region of autograd is made in Python, which a signal may end.
 bool Segment::is_ready() {
   for (const std::shared_ptr<SymbolicGraph>& graph : symbolic_) {
     if (!graph->serves() || (graph->joint && !graph->region)) continue;
     ready_ = evaluated_instance(*trace_, graph, call_);
-    if (ready_) ready_->plan = graph->forward.plans->at(ready_->values);
+    if (ready_) ready_->plan = graph->forward.plans->at(ready_->numbers);
     if (ready_ && ready_->plan) return true;
   }
   ready_ = nullptr;
@@ -215,14 +212,19 @@ bool Segment::choose_instance() {
   return true;
 }
 
-// Each instance costs what many calls of eager's do. When there are as many as are kept, sizes get one only
-// in exchange for one that is used less often than they come: a cycle through more sizes than are kept must
-// not make each of them again and again.
+// An instance that is recorded costs what many calls of eager's do. Where several sizes had to be recorded,
+// others get an instance when they come again: those of ragged data may never do. When there are as many as
+// are kept, sizes get one only in exchange for one that is used less often than they come: a cycle through
+// more sizes than are kept must not make each of them again and again.
+constexpr int64_t kRecordedAtOnce = 8;  // sizes that are recorded where they first come
+
 bool Segment::is_rare() {
   if (backend_) return false;  // its instances have no code of their own
-  if (instances_.size() < kInstancesKept) return false;
+  const auto is_recorded = [](const std::shared_ptr<Instance>& i) { return !i->evaluated; };
+  const bool is_full = instances_.size() >= kInstancesKept;
+  if (!is_full && std::ranges::count_if(instances_, is_recorded) < kRecordedAtOnce) return false;
   const int64_t times = ++met_[call_.key];
-  if (times > instances_.back()->uses + 1) {
+  if (times > (is_full ? instances_.back()->uses : 0) + 1) {
     met_.erase(call_.key);
     return false;
   }
@@ -262,7 +264,9 @@ namespace {
 // "what it asks of sizes does not hold for these: s0 <= 8 (aten.narrow.default)"
 std::string what_fails(const char* who, const ir::SymbolTable& table, std::span<const int64_t> values) {
   const std::string text = std::string("what ") + who + " asks of sizes does not hold for these";
-  const ir::SymGuard* guard = table.first_failing(values, std::vector<bool>(values.size(), true));
+  std::vector<bool> known(table.symbols().size(), false);  // strides are not, of what was recorded
+  std::fill_n(known.begin(), values.size(), true);
+  const ir::SymGuard* guard = table.first_failing(values, known);
   return guard ? text + ": " + table.text(*guard) + " (" + guard->place + ")" : text;
 }
 
@@ -271,8 +275,8 @@ std::string what_fails(const char* who, const ir::SymbolTable& table, std::span<
 std::pair<const char*, std::string> Segment::how_made(const Instance& instance) const {
   if (const SymbolicGraph* graph = instance.evaluated.get()) {
     if (!graph->forward.plans) return {"evaluated", graph->forward.why};
-    if (graph->table.holds(instance.values)) return {"instantiated", ""};
-    return {"evaluated", what_fails("its program", graph->table, instance.values)};
+    if (graph->table.holds(instance.numbers)) return {"instantiated", ""};
+    return {"evaluated", what_fails("its program", graph->table, instance.numbers)};
   }
   const bool first = instance.graphs.captured == trace_->graphs.captured;
   if (first || symbolic_.empty()) return {"compiled", ""};

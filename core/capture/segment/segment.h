@@ -48,16 +48,20 @@ class Segment {
   // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
   std::vector<PyRef> read_inputs(const Frame& frame, const torch_api::GlobalState& state);
 
-  // Whether it may run here. New: its guards hold, but it has no instance for these sizes yet. Ready: one is
-  // made by putting numbers into what is compiled. Rare: they are not worth one, and run as eager runs them.
-  enum class Fit : uint8_t { No, Yes, Ready, New, Rare };
+  // Whether it may run here. New: its guards hold, but it has no instance for these sizes yet. Rare: they are
+  // not worth one, and run as eager runs them.
+  enum class Fit : uint8_t { No, Yes, New, Rare };
   Fit fits(const Frame& frame, const torch_api::GlobalState& state);
-  // The same where nothing need be recorded or compiled; New for all others, which leave no trace.
-  Fit fits_planned(const Frame& frame, const torch_api::GlobalState& state);
+  // Yes, No or New, of what is planned. What New has read of the frame stays for is_ready().
+  Fit fits_as_planned(const Frame& frame, const torch_api::GlobalState& state);
+  // Right after New of the above: whether an instance is made by putting numbers into what is compiled.
+  bool is_ready();
+  // What was read for a call that it does not serve is let go: it may be large.
+  void forget_call() { guards_.drop_temporaries(); }
   bool check(const Frame& frame, const torch_api::GlobalState& state) {
     return fits(frame, state) == Fit::Yes;
   }
-  // Right after Fit::Ready: the instance for these sizes. After Fit::New: the same without a plan; null: the
+  // Right after is_ready(): the instance for these sizes. After Fit::New: the same without a plan; null: the
   // segment does not fit them.
   std::shared_ptr<Instance> make_instance();
   void add_instance(std::shared_ptr<Instance> instance);
@@ -105,7 +109,6 @@ class Segment {
   void bury();
   Fit judge(const Frame& frame, const torch_api::GlobalState& state);
   Fit judge_new_sizes();
-  bool is_ready();
   bool knows_sizes();
   bool may_serve() const;
   bool holds() const;

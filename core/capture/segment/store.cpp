@@ -106,13 +106,21 @@ SegmentOutcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i]->settings != number_) continue;
     const std::shared_ptr<Segment> segment = all[i];  // alive, whatever its run does
-    const Segment::Fit fit = segment->fits_planned(frame, state);
-    if (fit == Segment::Fit::Yes || fit == Segment::Fit::Ready) guards.reset();
-    if (fit == Segment::Fit::Yes) return enter_fitting(frame, place, segment, "hit");
-    if (fit == Segment::Fit::Ready) return enter_ready(frame, place, segment);
+    const Segment::Fit fit = segment->fits_as_planned(frame, state);
     if (fit == Segment::Fit::New) for_other_sizes.push_back(segment);
+    if (fit != Segment::Fit::Yes) continue;
+    for (const auto& other : for_other_sizes) other->forget_call();
+    guards.reset();
+    return enter_fitting(frame, place, segment, "hit");
   }
   guards.reset();
+  std::shared_ptr<Segment> ready;
+  for (const auto& segment : for_other_sizes)
+    if (!ready && segment->is_ready())
+      ready = segment;
+    else
+      segment->forget_call();
+  if (ready) return enter_ready(frame, place, ready);
   return look_up_new_sizes(frame, code, place, state, for_other_sizes);
 }
 
@@ -162,6 +170,10 @@ SegmentOutcome Store::enter_fitting(Frame& frame, Place& place, const std::share
   return entered(place, segment, enter(frame, segment, how, start));
 }
 
+void Store::did_not_raise() {
+  raise_graph_break(awaited_);
+}
+
 bool Store::breaks_full_graph(const Trace& trace) const {
   return trace.broke && (settings_->fullgraph || trace.broke->is_error) && trace.end != Trace::End::Return;
 }
@@ -183,6 +195,10 @@ SegmentOutcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segmen
     }
     // Captured without fullgraph, which ends where it need not: it is one graph to PyTorch's autograd.
     if (segment->trace().broke->kind == kUpdateBreak) return SegmentOutcome::eager_throughout();
+    if (segment->trace().broke->kind == kExceptionBreak) {  // what the program raises is no break
+      awaited_ = *segment->trace().broke;
+      return SegmentOutcome::eager_until_raised();
+    }
     raise_graph_break(*segment->trace().broke);
     return SegmentOutcome::raised();
   }
@@ -350,7 +366,9 @@ std::optional<SegmentOutcome> Store::refused(Frame& frame, const CodeSegments& c
     return SegmentOutcome::raised();
   }
   if (limited(frame, code, place, state))
-    return PyErr_Occurred() ? SegmentOutcome::raised() : SegmentOutcome::none();
+    return PyErr_Occurred()        ? SegmentOutcome::raised()
+           : code.begins_at(place) ? SegmentOutcome::eager()
+                                   : SegmentOutcome::none();
   const std::shared_ptr<Segment> previous = newest(place);
   if (previous && told_.error_on_recompile && previous->has_graph()) {
     raise_recompile_error(frame, previous->explain(frame, state).text());

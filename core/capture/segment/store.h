@@ -16,6 +16,7 @@ class Store : public SegmentStore {
  public:
   Store(Engine& engine, CallSettingsPtr settings);
   SegmentOutcome at(Frame& frame) override;
+  void did_not_raise() override;
   const CallSettings& settings() const { return *settings_; }
 
  private:
@@ -77,6 +78,7 @@ class Store : public SegmentStore {
   CallSettingsPtr settings_;
   int32_t number_;
   CompilerSettings told_;  // when it last had to compile
+  BreakInfo awaited_;      // the error that CPython is to come upon
 };
 
 // Offers frames of the user's code to a store.

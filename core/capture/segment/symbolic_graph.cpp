@@ -54,10 +54,50 @@ class Expressions : public torch_api::NewSizes {
   SymbolicGraph& made_;
 };
 
+// Whether an operator reads at a place of the whole memory.
+bool reads_by_places(const SizedRecording& first) {
+  const auto at_places = [](const ir::GraphPtr& graph) {
+    return graph && std::ranges::any_of(graph->nodes(), [](const ir::Node& node) {
+             return node.op.starts_with("aten.as_strided");
+           });
+  };
+  return at_places(first.graphs.aten) || (first.joint && at_places(first.joint->joint));
+}
+// Whether a result may be a view of an input. Where that begins matters then.
+bool gives_views(const SizedRecording& first) {
+  return first.graphs.views || (first.joint && first.joint->views);
+}
+
+// The strides of an input whose sizes are expressions. Those of a tensor with gaps follow from no size: they
+// are symbols where they are others in the call at hand, or were in the trace. sizes_at: where a key has its
+// sizes.
+void open_strides(const ir::TensorType& in_trace, std::span<const int64_t> key, size_t sizes_at,
+                  const std::string& name, ir::TensorType& type, SymbolicGraph& made) {
+  const size_t dims = type.sizes.size();
+  if (auto dense = torch_api::dense_strides(type)) {
+    type.strides = *dense;
+    return;
+  }
+  std::vector<int64_t> here;
+  for (const ir::Dims* part : {&type.sizes, &type.strides})
+    for (const ir::Sym& each : *part) here.push_back(each.hint());
+  if (may_overlap(here, 0, dims) || key.size() < sizes_at + 2 * dims) return;
+  for (size_t d = 0; d < dims; ++d) {
+    const int64_t stride = type.strides[d].hint();
+    const bool stays = stride == key[sizes_at + dims + d] && stride == in_trace.strides[d].hint();
+    if (stride < 2 || stays) continue;
+    const std::string source = name + ".stride(" + std::to_string(d) + ")";
+    type.strides[d] = made.table.integer(source, stride, {.lo = 2});
+    made.free_strides.push_back(sizes_at + dims + d);
+  }
+  made.with_gaps.emplace_back(sizes_at, dims);
+}
+
 // The types of the trace's inputs, whose sizes are symbols where the trace says so.
 void enter_types(const Trace& trace, const SizedRecording& first, SymbolicGraph& made) {
   const std::vector<const ir::Node*> nodes = first.graphs.aten->inputs();
   made.inputs.resize(trace.inputs.size());
+  const bool by_places = reads_by_places(first), by_views = gives_views(first);
   size_t next = 0;  // of a call's key
   for (const Symbolic::Input& input : trace.symbolic->inputs) {
     if (!input.in_graph) continue;
@@ -70,9 +110,13 @@ void enter_types(const Trace& trace, const SizedRecording& first, SymbolicGraph&
     for (size_t d = 0; d < dims; ++d)
       if (input.symbols[d] >= 0) type.sizes[d] = made.symbols[static_cast<size_t>(input.symbols[d])];
     const bool open = ir::has_expression(type);
-    // Where a part of a tensor begins follows from no size that the program has.
-    if (open && !type.offset.same(0)) made.why = "an input begins behind the first element of its memory";
-    if (open) type.strides = torch_api::strides_by_sizes(type);
+    if (open && !type.offset.same(0) && (by_places || by_views))
+      made.why = "an input begins behind the first element of its memory";
+    if (open && by_places)
+      type.strides = torch_api::strides_by_sizes(type);
+    else if (open)
+      open_strides(trace.graphs.aten->inputs().at(static_cast<size_t>(at))->type(), first.key, sizes_at,
+                   input.source->path(), type, made);
     for (size_t d = 0; d < dims; ++d) made.strides.emplace_back(sizes_at + dims + d, type.strides[d]);
     if (open) made.inputs[static_cast<size_t>(at)] = std::move(type);
   }
@@ -165,6 +209,19 @@ std::string difference_at_hints(const ir::Graph& symbolic, const ir::Graph& conc
 }
 
 SymbolicGraph::~SymbolicGraph() = default;
+
+bool may_overlap(std::span<const int64_t> key, size_t sizes_at, size_t dims) {
+  std::vector<std::pair<int64_t, int64_t>> by_stride;  // with the size
+  for (size_t d = 0; d < dims; ++d)
+    if (key[sizes_at + d] != 1) by_stride.emplace_back(key[sizes_at + dims + d], key[sizes_at + d]);
+  std::ranges::sort(by_stride);
+  int64_t last = 0;  // element that the dims so far reach
+  for (const auto& [stride, size] : by_stride) {
+    if (stride <= last) return true;
+    last += (size - 1) * stride;
+  }
+  return false;
+}
 
 std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std::vector<PyObject*>& inputs,
                                                    const SizedRecording& first) {

@@ -21,6 +21,10 @@ struct SymbolicGraph {
   std::vector<ir::TensorType> inputs;  // by order of the trace's inputs; of fixed sizes: no dims
   // Where the key of a call (CallSizes) has strides of these, and what they must be.
   std::vector<std::pair<size_t, ir::Sym>> strides;
+  // Strides that follow from no size are symbols of this table, behind the trace's: where a key has them, and
+  // of which inputs they are, by where a key has their sizes, and how many there are.
+  std::vector<size_t> free_strides;
+  std::vector<std::pair<size_t, size_t>> with_gaps;
   torch_api::Lowering::Graphs graphs;
   std::shared_ptr<const torch_api::Joint> joint;  // where the trace has one
   // What is compiled of it, each once.
@@ -51,7 +55,11 @@ struct SizedRecording {
   const torch_api::Lowering::Graphs& graphs;
   const torch_api::Joint* joint;    // null: it has none
   std::span<const int64_t> values;  // by symbol
+  std::span<const int64_t> key;     // of the call at hand: strides that are others in it are symbols
 };
+
+// Whether two elements of an input lie at one place, as far as its sizes and strides tell.
+bool may_overlap(std::span<const int64_t> key, size_t sizes_at, size_t dims);
 
 // inputs: tensors by order of Trace::inputs, of any sizes. first: the first sizes that it is for.
 std::shared_ptr<SymbolicGraph> record_symbolically(const Trace& trace, const std::vector<_object*>& inputs,

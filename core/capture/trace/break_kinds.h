@@ -11,7 +11,8 @@ struct BreakKind {
   std::string_view kind, title, hint;
 };
 
-inline constexpr std::string_view kUpdateBreak = "update";  // nothing runs for real here
+inline constexpr std::string_view kUpdateBreak = "update";        // nothing runs for real here
+inline constexpr std::string_view kExceptionBreak = "exception";  // eager raises
 
 inline constexpr std::array<BreakKind, 19> kBreakKinds = {{
     {"side_effect", "builtin with side effect",
@@ -42,7 +43,7 @@ inline constexpr std::array<BreakKind, 19> kBreakKinds = {{
     {"context_manager", "context manager that is not traced", "Enter it outside the compiled function."},
     {"generator", "generator",
      "Make the generator inside the compiled function and use it up there, or use a list comprehension."},
-    {"exception", "the code raises here",
+    {kExceptionBreak, "the code raises here",
      "The rest runs as in eager. Where an exception is expected, ask for its condition before the compiled "
      "function."},
     {"custom_setter", "object with its own __setattr__ or __setitem__",

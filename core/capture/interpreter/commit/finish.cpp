@@ -12,6 +12,7 @@
 #include "core/capture/interpreter/library/default_devices.h"
 #include "core/capture/interpreter/library/inference_mode.h"
 #include "core/capture/interpreter/library/warning_filters.h"
+#include "core/capture/interpreter/logged_calls.h"
 #include "core/capture/interpreter/machine/film.h"
 #include "core/capture/interpreter/machine/generators.h"
 #include "core/capture/interpreter/materialise.h"
@@ -299,6 +300,7 @@ static void finish_effects(Tracer& t, bool returned, RecipeMaker& make, Trace& t
   add(default_device_effects(t, make), effects);
   add(warning_filter_effects(t, make), effects);
   add(cache_effects(t, make), effects);
+  add(logged_effects(t, make), effects);
   trace.effects = make.take_effects();
   // The frame goes, and its cells with it, unless something that stays has one.
   for (bool found = true; std::exchange(found, false);)

@@ -153,8 +153,18 @@ Recipe RecipeMaker::iterator(Value* v) {
   const Value* walked = s.children.empty() ? nullptr : resolve(s.children[0]);
   if (walked && walked->cls == torch_names().deque && walked->mutated)  // which it would find changed
     stop("unsupported_value", "an iterator over a deque that changed leaves the segment");
-  if (const Value* dict = iterated_dict(s); dict && dict->dict().keys_changed != s.walked)
-    stop("unsupported_value", "an iterator over a dict that changed leaves the segment");
+  // It is filled once all objects are made: an iterator that has given something would find it empty.
+  if (walked && walked->is(ValueKind::List) && !walked->source && walked->cls != &PyList_Type &&
+      (s.index > 0 || s.kind == IteratorKind::Reversed))
+    stop("unsupported_value",
+         "an iterator over " + with_article(walked->cls->tp_name) + " leaves the segment");
+  if (Value* dict = iterated_dict(s)) {
+    if (dict->dict().keys_changed != s.walked)
+      stop("unsupported_value", "an iterator over a dict that changed leaves the segment");
+    // Attributes are set, or taken, once the iterator is there.
+    if (owner_of(dict) && dict->source && (dict->mutated || resolve(owner_of(dict))->mutated))
+      stop("unsupported_value", "an iterator over the __dict__ of what changed leaves the segment");
+  }
   if (!type.recipe) stop("unsupported_value", "an iterator leaves the segment");
   return type.recipe(t_, *this, v);
 }

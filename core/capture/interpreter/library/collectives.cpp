@@ -1,8 +1,11 @@
-// Functional collectives of torch.distributed: what their Python asks of a process group, which is an object
-// of C++, is asked once, and the group is guarded. The collectives themselves are operators.
+// Collectives of torch.distributed. What the Python of functional ones asks of a process group, which is an
+// object of C++, is asked once, and the group is guarded; the collectives themselves are operators. Those
+// that write to a tensor are functional ones and a write.
 #include "core/capture/interpreter/library/known_functions.h"
 #include "core/capture/interpreter/library/pure_functions.h"
+#include "core/capture/interpreter/machine/calls.h"
 #include "core/capture/interpreter/value_questions.h"
+#include "core/capture/objects/torch_names.h"
 
 namespace vitrine::capture {
 
@@ -25,6 +28,15 @@ Value* asked_of_group(Tracer& t, PyObject* function, const Arguments& a) {
 // A graph waits for what a collective gives, where eager has a tensor that waits when it is first read.
 Value* collectives_are_traced(Tracer& t, PyObject*, const Arguments&) {
   return t.boolean(true);
+}
+
+// torch.distributed.all_reduce and its like, by the wrapper in which each stands.
+Value* collective_that_writes(Tracer& t, PyObject* function, const Arguments& a) {
+  PyRef polyfill(PyObject_CallOneArg(find_object("vitrine._polyfills.collectives.polyfill_of"), function));
+  if (!polyfill) t.raise_python();
+  if (polyfill.get() == Py_None) return nullptr;
+  Value* made = call(t, t.pinned(polyfill.get()), a);
+  return const_object(t, made) == Py_NotImplemented ? nullptr : made;
 }
 
 }  // namespace vitrine::capture

@@ -2,6 +2,7 @@
 // a weak dict holds something yet, at which address an object lies, which number comes next). They are
 // known by their code, and by the module whose names it reads.
 #include <algorithm>
+#include <string_view>
 
 #include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
@@ -115,6 +116,41 @@ Value* leave_block_of_breaks(Tracer& t, PyObject*, const Arguments& a) {
   return call(t, load_attr(t, kept, "pop"), {});
 }
 
+// Blocks of torch._dynamo.patch_dynamo_config, and dont_skip_tracing, set how Dynamo captures what is inside.
+// None of that is a setting here. What they refuse is refused.
+Value* patched_capture(Tracer& t, PyObject* function, const Arguments& a) {
+  PyRef positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()))), keyword(PyDict_New());
+  for (size_t i = 0; i < a.positional.size(); ++i) {
+    PyRef known(constant_tree(t, a.positional[i]));
+    if (!known) return nullptr;
+    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), known.release());
+  }
+  for (const auto& [key, value] : a.keyword) {
+    PyRef known(constant_tree(t, value));
+    if (!known) return nullptr;
+    PyDict_SetItemString(keyword.get(), key.c_str(), known.get());
+  }
+  if (!PyRef(PyObject_Call(function, positional.get(), keyword.get()))) t.raise_python();
+  static constinit Once<PyObject*> kept;
+  return t.pinned(kept.get([] { return find_object("vitrine._polyfills.library.PATCHED"); }));
+}
+
+// dont_skip_tracing and its like are such a block, or decorate the function that they are given.
+Value* patched_or_decorated(Tracer& t, PyObject* function, const Arguments& a) {
+  if (a.positional.size() + a.keyword.size() != 1) return patched_capture(t, function, a);
+  if (a.positional.empty() && a.keyword.front().first != "fn") return patched_capture(t, function, a);
+  Value* given = a.positional.empty() ? a.keyword.front().second : a.positional[0];
+  return is_none(t, given) ? patched_capture(t, function, {}) : given;
+}
+
+// The same as decorators.
+Value* within_patch(Tracer& t, PyObject* wrapper, const Arguments& a) {
+  PyObject *context = closed_over(wrapper, "self"), *inner = closed_over(wrapper, "func");
+  const bool patches =
+      context && std::string_view(Py_TYPE(context)->tp_name).ends_with("DynamoConfigPatchProxy");
+  return patches && inner ? call(t, t.pinned(inner), a) : nullptr;
+}
+
 // PyTorch switches autocast of a GPU off where it sees none; --target compiles for one that is elsewhere.
 Value* gpu_lacks_autocast(Tracer& t, PyObject*, const Arguments&) {
   return t.for_absent_gpu() ? t.boolean(false) : nullptr;
@@ -135,6 +171,14 @@ constexpr KnownFunctionRow kRows[] = {
     {"torch.distributions.utils", "lazy_property.__get__", lazy_property_of_class},
     {"torch._dynamo.decorators", "ErrorOnGraphBreakDecoratorContextManager.__enter__", enter_block_of_breaks},
     {"torch._dynamo.decorators", "ErrorOnGraphBreakDecoratorContextManager.__exit__", leave_block_of_breaks},
+    {"torch._dynamo.decorators", "patch_dynamo_config", patched_capture},
+    {"torch._dynamo.decorators", "dont_skip_tracing", patched_or_decorated},
+    {"torch._dynamo.decorators", "disable_nested_graph_breaks", patched_or_decorated},
+    {"torch._dynamo.external_utils", "wrap_dunder_call_ctx_manager.<locals>.inner", within_patch},
+    {"torch.distributed.c10d_logger", "_exception_logger.<locals>.wrapper", collective_that_writes},
+    {"vitrine._polyfills.collectives", "members_of", asked_of_group},
+    {"vitrine._polyfills.collectives", "reduction_of", asked_of_group},
+    {"vitrine._polyfills.collectives", "source_of", asked_of_group},
     {"torch.distributed._functional_collectives", "_group_or_group_name", asked_of_group},
     {"torch.distributed._functional_collectives", "_are_we_tracing", collectives_are_traced},
     {"torch.distributed.distributed_c10d", "_get_group_size_by_name", asked_of_group},
@@ -161,8 +205,9 @@ constexpr KnownFunctionRow kRows[] = {
 // A program's own functions of such a name are others, and so are those of its own random.py.
 bool is_of_module(PyObject* function, const char* name) {
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), name);
+  const bool is_ours = std::string_view(name).starts_with("vitrine.");
   return module && PyModule_Check(module) && PyModule_GetDict(module) == PyFunction_GET_GLOBALS(function) &&
-         is_library_function(function);
+         (is_ours || is_library_function(function));
 }
 
 const KnownFunctionRow* row_of(PyObject* function) {

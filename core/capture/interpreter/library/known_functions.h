@@ -18,7 +18,9 @@ Value* checkpoint_function(Tracer& t, PyObject* function, const Arguments& a);
 Value* encoder_forward(Tracer& t, PyObject* function, const Arguments& a);
 Value* detected_as_causal(Tracer& t, PyObject* function, const Arguments& a);
 
-// collectives.cpp: what functional collectives ask of a process group, and whether they are traced.
+// collectives.cpp: what functional collectives ask of a process group, whether they are traced, and those
+// that write to a tensor (nullptr: as any other function).
 Value* asked_of_group(Tracer& t, PyObject* function, const Arguments& a);
 Value* collectives_are_traced(Tracer& t, PyObject* function, const Arguments& a);
+Value* collective_that_writes(Tracer& t, PyObject* function, const Arguments& a);
 }  // namespace vitrine::capture

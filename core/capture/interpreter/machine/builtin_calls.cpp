@@ -83,12 +83,24 @@ BuiltinHandler handler_of(PyObject* callable) {
 // What a builtin takes, as far as it tells.
 struct Accepted {
   Py_ssize_t positional = -1;  // at most; -1: any number
+  Py_ssize_t required = 0;     // at least
   bool any_keyword = true;
   std::unordered_set<std::string> keywords;
 };
 
+// Of a method that takes itself alone, or one argument beside: many of these have no signature.
+bool accepted_by_flags(PyObject* callable, Accepted& out) {
+  if (!Py_IS_TYPE(callable, &PyMethodDescr_Type)) return false;
+  const int flags = reinterpret_cast<PyMethodDescrObject*>(callable)->d_method->ml_flags;
+  if (!(flags & (METH_NOARGS | METH_O))) return false;
+  out.positional = out.required = flags & METH_O ? 2 : 1;
+  out.any_keyword = false;
+  return true;
+}
+
 Accepted ask_accepted(PyObject* callable) {
   Accepted out;
+  if (accepted_by_flags(callable, out)) return out;
   PyObject* ask = find_object("vitrine._polyfills.signatures.accepted_by");
   const PyRef told(ask ? PyObject_CallOneArg(ask, callable) : nullptr);
   PyObject *most = nullptr, *names = nullptr;
@@ -115,11 +127,12 @@ void check_accepted(Tracer& t, PyObject* callable, size_t positional, const Argu
   }
   const Accepted& accepted = found->second;
   const bool too_many = accepted.positional >= 0 && positional > static_cast<size_t>(accepted.positional);
+  const bool too_few = positional < static_cast<size_t>(accepted.required);
   const bool unknown =
       !accepted.any_keyword && std::any_of(a.keyword.begin(), a.keyword.end(), [&](const auto& named) {
         return !accepted.keywords.contains(named.first);
       });
-  if (too_many || unknown)
+  if (too_many || too_few || unknown)
     stop("exception", "arguments that " + describe(t, t.pinned(callable)) + "() does not take");
 }
 

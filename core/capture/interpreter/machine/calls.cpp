@@ -7,6 +7,7 @@
 #include "core/capture/interpreter/library/float_functions.h"
 #include "core/capture/interpreter/library/known_functions.h"
 #include "core/capture/interpreter/library/torch_calls.h"
+#include "core/capture/interpreter/logged_calls.h"
 #include "core/capture/interpreter/machine/builtin_calls.h"
 #include "core/capture/interpreter/machine/film.h"
 #include "core/capture/interpreter/machine/interpret.h"
@@ -40,8 +41,12 @@ void stop_at_disabled(PyObject* function) {
   PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
   if (dict && PyDict_GetItemString(dict, "__vitrine_disabled__"))
     stop("disabled", "function " + name_of_callable(function) + " is marked to run as it is");
-  if (dict && PyDict_GetItemString(dict, "_dynamo_forbidden"))
-    stop("disabled", "PyTorch forbids " + name_of_callable(function) + " inside of compiled functions");
+  if (dict && PyDict_GetItemString(dict, "_dynamo_forbidden")) {
+    if (globals_of_torch(PyFunction_GET_GLOBALS(function)))
+      stop("disabled", "PyTorch forbids " + name_of_callable(function) + " inside of compiled functions");
+    PyErr_Format(PyExc_AssertionError, "Attempt to trace forbidden callable %R", function);
+    throw InterruptSignal{std::make_shared<torch_api::PendingError>()};
+  }
   const bool early = behind_early_disable(function);
   if (!early && mark_of(function) == Mark::None) return;
   const std::string reason = text_of(reason_of_mark(function));
@@ -116,17 +121,18 @@ static Value* call_anew(Tracer& t, Value* f, Arguments a) {
 static Value* constant_result(Tracer& t, PyObject* function, const Arguments& a) {
   const auto real = [&](Value* v) {
     v = t.look(v);
-    if (PyObject* known = constant_tree(t, v)) return known;
+    if (PyRef known(constant_tree(t, v)); known) return known;
     if (has_tensor(t, v) || !v->obj || v->mutated)
       stop("unsupported_value", name_of_callable(function) +
                                     " is marked torch.compiler.assume_constant_result, and is given a " +
                                     describe(t, v));
-    return v->obj;
+    return PyRef(Py_NewRef(v->obj));
   };
   PyRef positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()))), keyword(PyDict_New());
   for (size_t i = 0; i < a.positional.size(); ++i)
-    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), Py_NewRef(real(a.positional[i])));
-  for (const auto& [key, value] : a.keyword) PyDict_SetItemString(keyword.get(), key.c_str(), real(value));
+    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), real(a.positional[i]).release());
+  for (const auto& [key, value] : a.keyword)
+    PyDict_SetItemString(keyword.get(), key.c_str(), real(value).get());
   PyRef result(PyObject_Call(function, positional.get(), keyword.get()));
   if (!result) t.raise_python();
   return t.pinned(result.get());
@@ -135,6 +141,7 @@ static Value* constant_result(Tracer& t, PyObject* function, const Arguments& a)
 // What is known of a function by the object: builtins, NumPy's functions, PyTorch's. nullptr: nothing.
 static Value* call_known_object(Tracer& t, PyObject* o, Arguments& a) {
   stop_at_disallowed(t, o, a);
+  if (Value* nothing = call_behind(t, o, a)) return nothing;
   give_default_device(t, o, a);
   bool known = false;
   if (Value* result = call_builtin(t, o, a, &known); known) return result;

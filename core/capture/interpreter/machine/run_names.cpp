@@ -261,8 +261,7 @@ Flow runCompare(Tracer& t, VirtualFrame& f, const Instruction& in) {
       return Flow::Next;
     }
   }
-  Value* answer = compare(t, in.arg, a, b);
-  push(f, in.flag ? t.boolean(asked_truth(t, f, answer)) : answer);
+  push(f, compare(t, in.arg, a, b));
   return Flow::Next;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/capture/interpreter/state/arguments.h"
 #include "core/capture/interpreter/state/value.h"
 #include "core/capture/trace/prepared_states.h"
 
@@ -17,6 +18,13 @@ struct GlobalWrite {
   std::string key;
   const Source* owner = nullptr;
   std::string name;
+};
+
+// Calls that wait for the graph: of functions that torch._dynamo.config names.
+struct LoggedCalls {
+  bool asked = false;  // for the two sets
+  PyRef behind, ignored;
+  std::vector<std::pair<PyObject*, Arguments>> calls;
 };
 
 struct SideEffects {
@@ -34,6 +42,7 @@ struct SideEffects {
   Values first_steps;                                   // optimizers that it was made for, or need not be
   int covered = 0;            // > 0: what is asked now is asked again when a real enumerate() is advanced
   bool sets_in_order = true;  // those that this instruction has made real so far
+  LoggedCalls logged;
 };
 
 }  // namespace vitrine::capture

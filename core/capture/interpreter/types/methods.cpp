@@ -3,6 +3,7 @@
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/library/pure_functions.h"
 #include "core/capture/interpreter/machine/builtin_calls.h"
+#include "core/capture/interpreter/types/comparisons.h"
 #include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/value_questions.h"
 #include "core/capture/objects/class_dict.h"
@@ -36,8 +37,26 @@ bool as_objects(Tracer& t, const Arguments& a, PyObject* positional, PyObject* k
   return constant;
 }
 
+// s.isdisjoint(it) and s.issuperset(it) take of an iterator up to the item that decides: the rest stays in
+// it.
+Value* decided_by_an_item(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
+  const bool disjoint = name == "isdisjoint";
+  if ((!disjoint && name != "issuperset") || a.positional.size() != 1) return nullptr;
+  Value* items = t.look(a.positional[0]);
+  if (!items->is(ValueKind::Iterator) && !items->is(ValueKind::Generator)) return nullptr;
+  const PyTypeObject* type = type_of(t, self);
+  if (type != &PySet_Type && type != &PyFrozenSet_Type && type != &PyDictKeys_Type)
+    stop("unsupported_builtin", name + "() of " + describe(t, self) + " and of an iterator");
+  for (size_t n = 1; Value* item = next(t, items); ++n) {
+    if (contains(t, self, item) == disjoint) return t.boolean(false);
+    if (n > kEndless) stop("limit", "an iterator without end", "Bound it, with itertools.islice() or zip().");
+  }
+  return t.boolean(true);
+}
+
 // Everything that only reads constants. A compiled regular expression is one, and a match.
 Value* call_for_real(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
+  if (Value* decided = decided_by_an_item(t, self, name, a)) return decided;
   const TypeOps& type = ops_of(self);
   const bool pattern = is_regular_expression(self);
   PyRef target(pattern ? Py_NewRef(known_object(t, self)) : constant_tree(t, self));

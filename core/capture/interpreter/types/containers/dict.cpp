@@ -91,6 +91,8 @@ Value* dict_setdefault(Tracer& t, Value* self, const Arguments& a) {
   return value;
 }
 
+Value* get_dict_item(Tracer& t, Value* v, Value* key);
+
 const MethodTable& dict_methods() {
   static const MethodTable table = {
       {"get",
@@ -116,11 +118,7 @@ const MethodTable& dict_methods() {
        }},
       {"__init__", dict_init},
       {"__getitem__",
-       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
-         Value* found = dict_get(t, s, argument(t, a, 0));
-         if (!found) t.raise(PyExc_KeyError, describe(t, argument(t, a, 0)));
-         return found;
-       }},
+       [](Tracer& t, Value* s, const Arguments& a) { return get_dict_item(t, s, argument(t, a, 0)); }},
       {"__setitem__",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
          dict_set(t, s, argument(t, a, 0), argument(t, a, 1));

@@ -31,8 +31,11 @@ std::optional<bool> equal_views(Tracer& t, Value* a, Value* b) {
 
 Recipe recipe_of_view(Tracer& t, RecipeMaker& make, Value* v) {
   const char* name = v->cls == &PyDictKeys_Type ? "keys" : v->cls == &PyDictValues_Type ? "values" : "items";
-  const bool proxy = resolve(owner_of(v))->cls == &PyDictProxy_Type;
-  PyTypeObject* cls = proxy ? &PyDictProxy_Type : &PyDict_Type;
+  // What dict itself gives of an ordered one goes by another order.
+  PyTypeObject* const owner = resolve(owner_of(v))->cls;
+  PyTypeObject* cls = owner == &PyDictProxy_Type               ? &PyDictProxy_Type
+                      : PyType_IsSubtype(owner, &PyODict_Type) ? &PyODict_Type
+                                                               : &PyDict_Type;
   PyRef method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(cls), name));
   Recipe r = make.call(method.get(), {});
   r.children.push_back(make.make(owner_of(v)));

@@ -322,6 +322,15 @@ bool set_contains(Tracer& t, Value* v, Value* item) {
                      [&](Value* candidate) { return same_key(t, key_object(t, candidate), key); });
 }
 
+// With a frozenset: what they hold, whatever their classes are.
+std::optional<bool> equals_frozen_set(Tracer& t, Value* a, Value* b) {
+  if (!a->is(ValueKind::Set)) std::swap(a, b);
+  if (!a->is(ValueKind::Set) || !b->is(ValueKind::Constant) || !PyAnySet_Check(b->obj)) return std::nullopt;
+  if (length(t, a) != PySet_GET_SIZE(b->obj)) return false;
+  return std::all_of(a->items().begin(), a->items().end(),
+                     [&](Value* item) { return ops_of(b).contains(t, b, item); });
+}
+
 int64_t length_of_set(Tracer& t, Value* v) {
   guard_length(t, v);
   return static_cast<int64_t>(v->items().size());
@@ -414,6 +423,7 @@ const TypeOps set_type = {
     .only_reads = only_reads_set,
     .call = call_object,
     .binary = set_binary,
+    .equal = equals_frozen_set,
     .truth = truth_of_container,
     .length = length_of_set,
     .contains = set_contains,

@@ -1,5 +1,6 @@
 // Iterators over what holds its items: list, tuple, deque, set, dict, range, str. reversed() is one of them.
 #include "core/capture/interpreter/types/iterators/over_containers.h"
+#include "core/capture/interpreter/types/containers/dict_entries.h"
 #include "core/capture/interpreter/types/iterate.h"
 #include "core/capture/interpreter/types/iterators/iterators.h"
 #include "core/capture/interpreter/types/iterators/real_iterators.h"
@@ -100,8 +101,40 @@ Value* next_in_sequence(Tracer& t, Value* v, Value**) {
   return item;
 }
 
-Recipe recipe_in_sequence(Tracer&, RecipeMaker& make, Value* v) {
+// Made here, and filled only once all objects are made: one of another class, or the __dict__ of an object.
+bool is_filled_late(const Value* dict) {
+  return !dict->source && (owner_of(dict) || dict->cls != &PyDict_Type);
+}
+
+// What is walked over is not empty until then, nor does it grow: it is filled before.
+Recipe filled_dict(Tracer& t, RecipeMaker& make, Value* dict) {
+  Recipe r = make.made_by("vitrine._polyfills.library.filled", {dict});
+  Recipe held;
+  held.kind = Recipe::Kind::Dict;
+  for (auto [key, value] : dict_entries(t, dict)) {
+    held.children.push_back(make.make(key));
+    held.children.push_back(make.make(value));
+  }
+  r.children.push_back(std::move(held));
+  return r;
+}
+
+Recipe walk_of_view(Tracer& t, RecipeMaker& make, Value* dict, const char* view, int64_t taken) {
+  PyRef method(PyObject_GetAttrString(native_base(dict->cls), view));
+  Recipe c = make.call(method.get(), {});
+  c.children.push_back(is_filled_late(dict) ? filled_dict(t, make, dict) : make.make(dict));
+  return advanced(std::move(c), taken);
+}
+
+const char* name_of_view(const Value* view) {
+  if (view->cls == &PyDictKeys_Type) return "keys";
+  return view->cls == &PyDictValues_Type ? "values" : "items";
+}
+
+Recipe recipe_in_sequence(Tracer& t, RecipeMaker& make, Value* v) {
   const IteratorState& s = v->iterator();
+  if (Value* dict = iterated_dict(s); dict && is_filled_late(dict))
+    return walk_of_view(t, make, dict, name_of_view(walked_by(t, v)), s.index);
   if (s.set && s.set->version != s.walked)
     stop("unsupported_value", "an iterator over a set that changed leaves the segment");
   return advanced(make.make(s.set ? s.set : s.children[0]), s.index);
@@ -115,7 +148,10 @@ Value* next_reversed(Tracer& t, Value* v, Value**) {
 }
 
 Recipe recipe_reversed(Tracer& t, RecipeMaker& make, Value* v) {
-  const auto n = static_cast<int64_t>(walked_by(t, v)->items().size());
+  const Value* over = walked_by(t, v);
+  if (over->is(ValueKind::Tuple) && owner_of(over) && is_filled_late(resolve(owner_of(over))))
+    stop("unsupported_value", "an iterator backwards over a dict that is made here leaves the segment");
+  const auto n = static_cast<int64_t>(over->items().size());
   return advanced(make.made_by("builtins.reversed", {v->iterator().children[0]}), n - v->iterator().index);
 }
 
@@ -169,10 +205,7 @@ Recipe of_view(Tracer& t, RecipeMaker& make, Value* v, const char* view) {
   Value* dict = walked_by(t, v);
   for (int64_t i = 0; i < v->iterator().index; ++i)
     taken += dict->dict().entries[static_cast<size_t>(i)].first != nullptr;
-  PyRef method(PyObject_GetAttrString(native_base(dict->cls), view));
-  Recipe c = make.call(method.get(), {});
-  c.children.push_back(make.make(dict));
-  return advanced(std::move(c), taken);
+  return walk_of_view(t, make, dict, view, taken);
 }
 
 Recipe of_empty_view(RecipeMaker& make, const char* view) {

@@ -71,7 +71,7 @@ constexpr MemberRow kMethods[] = {
     {"numel", Answer::Known},
     {"nelement", Answer::Known},
     {"stride", Answer::Known},
-    {"storage_offset", Answer::Known},
+    {"storage_offset", Answer::Refused, "where a part of memory begins is known only when it runs"},
     {"is_contiguous", Answer::Known},
     {"is_floating_point", Answer::Known},
     {"is_complex", Answer::Known},
