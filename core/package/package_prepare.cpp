@@ -32,6 +32,11 @@ bool processor_runs(const std::string& cpu) {
   return false;
 }
 
+std::string features_of(const std::string& cpu) {
+  if (cpu == "x86-64-v3") return " (AVX2)";
+  return cpu == "x86-64-v4" ? " (AVX-512)" : "";
+}
+
 codegen::Program without_texts(codegen::Program program) {
   for (codegen::Kernel& kernel : program.kernels) kernel.text.clear();
   return program;
@@ -79,8 +84,11 @@ Result<std::unique_ptr<PackageRunner>> PackageRunner::make(const Package& packag
 
 Status PackageRunner::prepare(const RunOptions& options) {
   if (!processor_runs(package_.cpu()))
-    return Error{"the package's kernels are for the processor " + package_.cpu() + ", which this one is not",
-                 "Export the model again where it is to run, or for an older processor.", ""};
+    return Error{"the package's kernels are for processors of " + package_.cpu() +
+                     features_of(package_.cpu()) + ", and this one is none",
+                 "Export the model again where it is to run, or with processor=\"x86-64-v3\", which all with "
+                 "AVX2 run.",
+                 ""};
   for (const codegen::Buffer& buffer : package_.program().buffers) {
     const ir::Device device = buffer.type.device;
     if (!device.is_cuda() || gpus_.contains(device.index)) continue;
@@ -177,8 +185,17 @@ int32_t PackageRunner::buffer_of(ir::Ref value) const {
 }
 
 Result<std::shared_ptr<void>> PackageRunner::allocate(ir::Device device, size_t bytes) {
-  if (device.is_cpu()) return host_memory(bytes);
-  return gpus_.at(device.index)->allocate(bytes);
+  if (!device.is_cpu()) return gpus_.at(device.index)->allocate(bytes);
+  for (Block& block : blocks_)
+    if (block.bytes == bytes && block.memory.use_count() == 1) {
+      block.used = true;
+      return block.memory;
+    }
+  return blocks_.emplace_back(Block{bytes, host_memory(bytes)}).memory;
+}
+
+void PackageRunner::forget_unused_blocks() {
+  std::erase_if(blocks_, [](Block& block) { return !std::exchange(block.used, false); });
 }
 
 // Rows of a file, or of a caller, as the program expects them.

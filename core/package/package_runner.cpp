@@ -140,6 +140,12 @@ Status PackageRunner::place_arena() {
   return {};
 }
 
+int32_t PackageRunner::root(int32_t buffer) const {
+  while (program_->buffers[static_cast<size_t>(buffer)].view_of >= 0)
+    buffer = program_->buffers[static_cast<size_t>(buffer)].view_of;
+  return buffer;
+}
+
 void* PackageRunner::pointer(int32_t b) {
   Place& place = places_[static_cast<size_t>(b)];
   if (place.data) return place.data;
@@ -167,9 +173,12 @@ Status PackageRunner::run_step(size_t number) {
   const codegen::Step& step = program_->steps[number];
   switch (step.kind) {
     case StepKind::kernel:
+      if (step.of_weights && give_kept(number)) return {};
       for (const int32_t b : step.outs)
         if (Status failed = own_memory(b)) return failed;
-      return run_kernel(step);
+      if (Status failed = run_kernel(number)) return failed;
+      if (step.of_weights) keep(number);
+      return {};
     case StepKind::library:
     case StepKind::opaque:
       return run_torch(step, *calls_.at(number));
@@ -178,15 +187,42 @@ Status PackageRunner::run_step(size_t number) {
   }
   for (const int32_t b : step.outs) {  // what it is a view of may go before it does
     if (!pointer(b)) continue;
-    int32_t base = b;
-    while (program_->buffers[static_cast<size_t>(base)].view_of >= 0)
-      base = program_->buffers[static_cast<size_t>(base)].view_of;
-    places_[static_cast<size_t>(b)].memory = places_[static_cast<size_t>(base)].memory;
+    places_[static_cast<size_t>(b)].memory = places_[static_cast<size_t>(root(b))].memory;
   }
   return {};
 }
 
-Status PackageRunner::run_kernel(const codegen::Step& step) {
+bool PackageRunner::give_kept(size_t number) {
+  const auto kept = kept_.find(number);
+  if (kept == kept_.end()) return false;
+  const std::vector<int32_t>& outs = program_->steps[number].outs;
+  for (size_t i = 0; i < outs.size(); ++i)
+    places_[static_cast<size_t>(outs[i])] = {kept->second[i].get(), kept->second[i]};
+  return true;
+}
+
+// A package's weights stay as they are, and so does what is kept of others of its kind. What else the step
+// reads is another in each call.
+void PackageRunner::keep(size_t number) {
+  const codegen::Step& step = program_->steps[number];
+  const auto is_kept = [this](int32_t b) {
+    return std::any_of(kept_.begin(), kept_.end(), [&](const auto& made) {
+      const std::vector<int32_t>& outs = program_->steps[made.first].outs;
+      return std::find(outs.begin(), outs.end(), b) != outs.end();
+    });
+  };
+  for (const int32_t b : step.buffers) {
+    if (std::find(step.outs.begin(), step.outs.end(), b) != step.outs.end()) continue;
+    const int32_t input = program_->buffers[static_cast<size_t>(b)].input;
+    if (input < 0 ? !is_kept(b) : !package_.arguments()[static_cast<size_t>(input)].weight) return;
+  }
+  std::vector<std::shared_ptr<void>> made;
+  for (const int32_t b : step.outs) made.push_back(places_[static_cast<size_t>(b)].memory);
+  kept_[number] = std::move(made);
+}
+
+Status PackageRunner::run_kernel(size_t number) {
+  const codegen::Step& step = program_->steps[number];
   const codegen::Kernel& kernel = program_->kernels[static_cast<size_t>(step.kernel)];
   const runtime::LoadedKernel& loaded = kernels_[static_cast<size_t>(step.kernel)];
   const size_t count = step.buffers.size();
@@ -198,12 +234,13 @@ Status PackageRunner::run_kernel(const codegen::Step& step) {
   if (kernel.checks) arguments_[count + 1] = &bad;
   if (kernel.scratch > 0) arguments_[count + 1] = scratch_.get();
   if (kernel.held > 0) {
-    Held& held = held_[static_cast<size_t>(step.kernel)];
+    Held& held = held_[number];
     if (!held.values)
       held.values = {
           reinterpret_cast<float*>(allocate_large(static_cast<size_t>(kernel.held) * sizeof(float))),
           std::free};
-    const codegen::Buffer& weight = program_->buffers[static_cast<size_t>(step.buffers.at(1))];
+    const auto owner = static_cast<size_t>(root(step.buffers.at(1)));
+    const codegen::Buffer& weight = program_->buffers[owner];
     const bool lasts = weight.input >= 0 && package_.arguments()[static_cast<size_t>(weight.input)].weight;
     ready = held.ready;
     held.ready = lasts;
@@ -332,6 +369,7 @@ Result<std::vector<HostTensor>> PackageRunner::collect(std::span<const HostTenso
     value.data = value.memory.get();
   }
   places_.clear();
+  forget_unused_blocks();
   return out;
 }
 

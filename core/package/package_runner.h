@@ -41,6 +41,12 @@ class PackageRunner {
     std::unique_ptr<float, void (*)(void*)> values{nullptr, nullptr};
     bool ready = false;
   };
+  // Memory of a call, which serves the next one if nobody holds it by then.
+  struct Block {
+    size_t bytes = 0;
+    std::shared_ptr<void> memory;
+    bool used = true;  // by the call that runs
+  };
   // A buffer in a call: where it is, and what keeps it there.
   struct Place {
     void* data = nullptr;
@@ -60,7 +66,9 @@ class PackageRunner {
   Status place_given(std::span<const HostTensor* const> given);
   Status place_arena();
   Status run_step(size_t number);
-  Status run_kernel(const codegen::Step& step);
+  Status run_kernel(size_t number);
+  bool give_kept(size_t number);  // false: the step is to run
+  void keep(size_t number);
   Status launch(const codegen::Step& step, const codegen::Kernel& kernel);
   Status run_torch(const codegen::Step& step, const TorchCall& call);
   Status take_made(int32_t buffer, AtenTensor made);
@@ -73,17 +81,21 @@ class PackageRunner {
   Result<std::shared_ptr<void>> laid_out(const ir::TensorType& type, const void* rows);
   Result<AtenTensor> tensor(int32_t b);
   int32_t buffer_of(ir::Ref value) const;
+  int32_t root(int32_t buffer) const;  // of which it is a view, or itself
+  void forget_unused_blocks();
 
   const Package& package_;
   codegen::Instances sized_;
   const codegen::Program* program_;  // with the numbers of the sizes of the call
   std::vector<int64_t> values_;      // by symbol
   std::vector<runtime::LoadedKernel> kernels_;
-  std::map<size_t, Held> held_;  // by kernel
+  std::map<size_t, Held> held_;                                // by step
+  std::map<size_t, std::vector<std::shared_ptr<void>>> kept_;  // by step of weights: what it made, by `outs`
   std::map<ir::Ref, int32_t> value_buffer_;
   std::vector<Place> weights_;                          // by argument
   std::vector<Place> places_;                           // by buffer, of a call
   std::map<size_t, std::unique_ptr<TorchCall>> calls_;  // by step
+  std::vector<Block> blocks_;                           // of the host's memory
   std::shared_ptr<void> arena_, host_arena_, scratch_;
   size_t arena_bytes_ = 0, host_arena_bytes_ = 0, scratch_bytes_ = 0;
   std::vector<void*> arguments_;  // of a kernel

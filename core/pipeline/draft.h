@@ -28,6 +28,7 @@ class Draft {
   // snapshots, decisions, kernel and kernel_range rows, buffers, launches. A kernel's IR and assembly are
   // filled in by who compiles it, in the row Kernel::entity.
   codegen::Program finish(ir::Recorder* recorder);
+  const codegen::BuildTimes& times() const { return times_; }
 
  private:
   void run(const Row& row);  // errors are named by the row

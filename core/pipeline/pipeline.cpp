@@ -52,13 +52,17 @@ void epilogue_fusion(Build& b) {
   codegen::join_products(b.loops, *b.readers, b.fused, b.options.products.choices);
 }
 void horizontal_fusion(Build& b) {
-  fusion::fuse_horizontally(b.loops, b.fused, b.options.bisect.get());
+  fusion::fuse_horizontally(b.loops, b.fused, b.options.bisect.get(),
+                            b.options.products.holds_weights && !b.options.sizes);
 }
 void run_early(Build& b) {
   fusion::run_early(b.loops, b.fused);
 }
 void run_late(Build& b) {
   fusion::run_late(b.loops, b.fused);
+}
+void shared_launches(Build& b) {
+  b.builder->share_launches();
 }
 void kernels(Build& b) {
   b.builder = std::make_unique<codegen::ProgramBuilder>(b.loops, *b.readers, b.fused, b.options);
@@ -69,6 +73,8 @@ constexpr Row kRows[] = {
     // One spelling first, so that every later pass looks for one form.
     {"canonicalise", "aten", passes::canonicalise, nullptr, nullptr, "passes/canonicalise.txt",
      "defaults left out, operators without effect removed"},
+    {"plain_batch_norm", "aten", passes::plain_batch_norm, nullptr, nullptr, "passes/plain_batch_norm.txt",
+     "batch norm of training by cuDNN becomes PyTorch's own"},
     // It writes the running statistics: these writes become functional with all others.
     {"batch_norm", "aten", passes::batch_norm, nullptr, nullptr, "passes/batch_norm.txt",
      "batch norm of training written out"},
@@ -107,6 +113,9 @@ constexpr Row kRows[] = {
     {"channels_last", "optimised", passes::channels_last, nullptr,
      [](const Settings& s) { return s.convolutions_tf32; }, "passes/channels_last.txt",
      "convolutions and what lies between them get their channels innermost"},
+    {"depthwise_channels_last", "optimised", passes::depthwise_channels_last, nullptr,
+     [](const Settings& s) { return s.infers; }, "passes/depthwise_channels_last.txt",
+     "convolutions, those of each channel too, and what lies between them get their channels innermost"},
     {"half_channels_last", "optimised", passes::half_channels_last, nullptr, nullptr,
      "passes/half_channels_last.txt", "convolutions and what lies between them get their channels innermost"},
     {"convolution_relu", "optimised", passes::convolution_relu, nullptr,
@@ -159,6 +168,8 @@ constexpr Row kRows[] = {
      "what only holds memory runs late"},
     {"kernels", "kernels", nullptr, kernels, nullptr, "cpp", "kernels as text, and steps over buffers",
      "a program is what it makes"},
+    {"shared_launches", "kernels", nullptr, shared_launches, nullptr, "shared_launches",
+     "small kernels that need nothing of each other get one launch"},
 };
 
 }  // namespace

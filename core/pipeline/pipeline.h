@@ -25,6 +25,7 @@ struct Settings {
   bool matrices = true;  // kernels may use a GPU's matrix units
   bool graphs = true;    // a CUDA Graph launches small kernels and calls, so that they cost the host nothing
   bool forward_half = true;           // the graph computes what backward will read
+  bool infers = true;                 // no backward pass belongs to the graph
   bool spares_memory = true;          // what is large is allocated when it is written
   std::vector<std::string> disabled;  // by name, by the user
 };

@@ -16,10 +16,6 @@ std::string innermost(const std::string& stack) {
   return end == std::string::npos ? "" : stack.substr(0, end);
 }
 
-bool is_own(const BreakRow& row) {
-  return row.cause ? row.instruction == row.cause : row.stack.find("},{") == std::string::npos;
-}
-
 // A file of before causes were recorded knows the line of the innermost frame.
 std::string key_of(const BreakRow& row) {
   const std::string line = row.cause ? "" : innermost(row.stack);
@@ -88,6 +84,11 @@ void set_price(BreakCause& cause) {
 }
 
 }  // namespace
+
+bool is_own(const BreakRow& row) {
+  if (row.cause && row.instruction == row.cause) return true;
+  return (!row.cause || !row.stack.empty()) && row.stack.find("},{") == std::string::npos;
+}
 
 std::vector<BreakCause> break_causes(const std::vector<const BreakRow*>& breaks,
                                      const BreakContext& context) {

@@ -18,6 +18,10 @@ struct BreakCause {
   int64_t priced = 0;  // of how many of these calls the price is; 0: not measured, or not recorded
 };
 
+// Whether a row is of the frame that stops, not of one that calls it. Its segment may end some instructions
+// before the cause: a number is read, and only its comparison needs to know it.
+bool is_own(const BreakRow& row);
+
 // The instruction that a person goes to.
 inline Id place_of(const BreakCause& cause) {
   const BreakRow& row = *cause.rows.front();

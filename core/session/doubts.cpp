@@ -148,6 +148,13 @@ bool scatters(const MeasurementRow& row) {
          (row.upper_ns - row.lower_ns) > kScatter * row.median_ns;
 }
 
+std::string far_from_half(double ns, double lower_ns, double upper_ns, int64_t calls) {
+  if (calls < kFewestForScatter || ns <= 0 || lower_ns <= 0) return "";
+  if (ns > upper_ns * kFar) return ratio_words(ns / upper_ns) + " of their upper end";
+  if (ns < lower_ns / kFar) return ratio_words(ns / lower_ns) + " of their lower end";
+  return "";
+}
+
 std::string RunTimes::step_speed_up() const {
   if (!has_steps()) return "";
   auto timed = [](const MeasurementRow& row) {

@@ -35,6 +35,8 @@ struct RunTimes {
   // "one of 25 profiled calls, 1.03× of the median of 20"; far from it "one of 25 profiled calls; this call
   // took 1.7× of the median of 20". "" when no call is shown.
   std::string basis(const std::string& side) const;
+  // What heads a column of launches' times: "this call" where these are of the call that is shown.
+  std::string launch_title() const { return compiled.kept_ns > 0 ? "this call" : "time"; }
   // "The machine was busy: other processes kept 1.9 of 2 CPUs, 412 switches were forced. Half of the 20
   // compiled calls took 0.7 to 1.8× of their median." "" where there is nothing to say.
   std::string doubt(TimesOf what) const;
@@ -53,5 +55,8 @@ bool was_busy(const MeasurementRow& row);
 std::string evidence_words(const MeasurementRow& row);
 // "0.98 to 1.31 ms" -> as factors: whether the middle half of these calls is far from their median.
 bool scatters(const MeasurementRow& row);
+// A time of the call that is shown, beside what half of the calls took: "1.7× of their upper end", or of the
+// lower one. "" where it is not far from these, or they are too few.
+std::string far_from_half(double ns, double lower_ns, double upper_ns, int64_t calls);
 
 }  // namespace vitrine::session

@@ -308,13 +308,16 @@ struct CallRow {
 
 // What each stage of the pipeline did for one compilation. name: a row of session/stages.h; state: ok | none
 // | failed | cancelled | running.
+// Of a stage whose parts are made side by side: work_ns, what they took together; workers, how many at once
+// at most. Both 0: one after the other, or not known.
 struct StageRow {
   Id compilation = 0;
   std::string name, state, note;
-  int64_t count = 0, start_ns = 0, duration_ns = 0;
+  int64_t count = 0, start_ns = 0, duration_ns = 0, work_ns = 0, workers = 0;
   VITRINE_ROW("stage") {
     f("compilation", s.compilation); f("name", s.name); f("state", s.state); f("note", s.note);
     f("count", s.count); f("start_ns", s.start_ns); f("duration_ns", s.duration_ns);
+    f("work_ns", s.work_ns); f("workers", s.workers);
   }
 };
 
@@ -640,7 +643,9 @@ struct AccuracyRow {
 // compiled again, with this and others as results) | alone (likewise, with this one only). verdict: equal | close |
 // differs | unknown. first: 1 = the first of its graph that is clearly worse than eager; makes: 1 = it makes a NaN or an
 // infinity while what it reads has none. nan, inf: elements of the compiled value; eager_nan, eager_inf: of eager's.
-// histogram: "120,3,0,...": elements by distance from eager in units in the last place, see kUlpSteps.
+// histogram: "120,3,0,...": elements by distance from eager in units in the last place, see kUlpSteps. least to
+// deviation: of the finite elements of the compiled value; distribution: "0,4,90,...": these by kValueClasses equal parts
+// of what lies between the least and the largest, "" where they are not known.
 struct NumericsRow {
   Id compilation = 0, node = 0;
   int64_t ordinal = 0;
@@ -650,6 +655,8 @@ struct NumericsRow {
   double eager_error = -1, eager_mean = -1, compiled_error = -1, compiled_mean = -1;
   int64_t count = 0, nan = 0, inf = 0, eager_nan = 0, eager_inf = 0, first = 0, makes = 0;
   std::string histogram;
+  double least = 0, largest = 0, average = 0, deviation = 0;
+  std::string distribution;
   VITRINE_ROW("numerics") {
     f("compilation", s.compilation); f("node", s.node); f("ordinal", s.ordinal); f("name", s.name);
     f("type", s.type); f("source", s.source); f("step", s.step); f("verdict", s.verdict);
@@ -657,9 +664,11 @@ struct NumericsRow {
     f("eager_error", s.eager_error); f("eager_mean", s.eager_mean); f("compiled_error", s.compiled_error);
     f("compiled_mean", s.compiled_mean); f("count", s.count); f("nan", s.nan); f("inf", s.inf);
     f("eager_nan", s.eager_nan); f("eager_inf", s.eager_inf); f("first", s.first); f("makes", s.makes);
-    f("histogram", s.histogram);
+    f("histogram", s.histogram); f("least", s.least); f("largest", s.largest); f("average", s.average);
+    f("deviation", s.deviation); f("distribution", s.distribution);
   }
 };
+inline constexpr int kValueClasses = 16;
 // Upper ends of the histogram's classes, in units in the last place; two more hold what is further, and what is finite
 // on one side only.
 inline constexpr int64_t kUlpSteps[] = {0, 1, 2, 4, 8, 16, 64, 256, 4096, 65536};

@@ -150,6 +150,7 @@ constexpr SharedRow kShared[] = {
     {"numerics", "verdict"},
     {"numerics", "message"},
     {"numerics", "histogram"},
+    {"numerics", "distribution"},
     {"timing", "side"},
     {"measurement", "kind"},
     {"measurement", "side"},

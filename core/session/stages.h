@@ -37,6 +37,27 @@ inline constexpr std::array<StageInfo, 17> kStages = {{
     {"timeline", "Run", 4, "run", "calls", "eager against compiled, measured"},
 }};
 
+// What a compilation takes time for beside its stages. The strip does not show it.
+inline constexpr std::array<StageInfo, 2> kBesideStages = {{
+    {"choices", "Measuring candidates", 3, "", "choices",
+     "who computes a product, or which shape a kernel has"},
+    {"recording", "Recording", 4, "", "kernels", "what this session took to write"},
+}};
+inline constexpr auto kTimedStages = [] {
+  std::array<StageInfo, kStages.size() + kBesideStages.size()> out = {};
+  size_t at = 0;
+  for (const StageInfo& stage : kStages) out[at++] = stage;
+  for (const StageInfo& stage : kBesideStages) out[at++] = stage;
+  return out;
+}();
+
+// nullptr: none has that name.
+inline constexpr const StageInfo* find_timed_stage(std::string_view name) {
+  for (const StageInfo& stage : kTimedStages)
+    if (stage.name == name) return &stage;
+  return nullptr;
+}
+
 // Of a compilation whose kernels are a GPU's, the stages of its texts have other names.
 inline constexpr std::string_view stage_title(const StageInfo& stage, bool gpu) {
   if (!gpu) return stage.title;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/visible.h"
+#include "core/package/description.h"
 #include "core/package/package_runner.h"
 
 namespace vitrine::package {
@@ -17,7 +18,8 @@ constexpr const char* kUsage =
     "vitrine-run PACKAGE                      what the package takes and gives; nothing of it runs\n"
     "vitrine-run PACKAGE INPUTS.safetensors   runs it\n"
     "  -o, --output FILE    writes what it gives as a file of safetensors\n"
-    "  --repeat N           runs it N more times, and tells how long they took\n"
+    "  --repeat N           runs it N more times, tells how long they took, and writes what the last one "
+    "gives\n"
     "  --threads N          of the CPU; as many as there are cores without it\n"
     "  --torch FOLDER       where PyTorch's libraries are, for a package that calls PyTorch (also "
     "VITRINE_TORCH)\n"
@@ -68,43 +70,17 @@ std::optional<Wishes> wishes_of(const std::vector<std::string>& words) {
   return out;
 }
 
-std::string type_text(const ir::TensorType& type) {
-  return std::string(ir::dtype_name(type.dtype)) + "[" + ir::dims_text(type.sizes) + "]";
-}
-
-int show(const Package& package) {
-  const codegen::Program& program = package.program();
-  size_t bytes = 0, weights = 0, library = 0;
+int show(const Description& d) {
   std::string out;
-  for (size_t i = 0; i < package.arguments().size(); ++i) {
-    const PackageArgument& argument = package.arguments()[i];
-    const ir::TensorType& type = program.buffers[static_cast<size_t>(program.input_buffer[i])].type;
-    if (argument.weight) {
-      ++weights, bytes += package.weight(argument.name).bytes.size();
-      continue;
-    }
-    out += "takes  " + argument.name + ": " + type_text(type) + "\n";
-  }
-  for (const Returned& returned : package.returned()) {
-    const size_t at = returned.number;
-    int32_t b = returned.given ? program.input_buffer[at] : -1;
-    for (const auto& [value, buffer] : program.value_buffer)
-      if (!returned.given && value == program.results[at].as<ir::Ref>()) b = buffer;
-    if (b >= 0)
-      out +=
-          "gives  " + returned.name + ": " + type_text(program.buffers[static_cast<size_t>(b)].type) + "\n";
-  }
-  for (const ir::Symbol& symbol : package.symbols().symbols())
-    out += "size   " + symbol.name + " = " + symbol.source + ", " + ir::range_text(symbol.range) + "\n";
-  for (const ir::SymGuard& guard : package.symbols().guards())
-    out += "asks   " + package.symbols().text(guard) + " (" + guard.place + ")\n";
-  for (const codegen::Step& step : program.steps)
-    library += step.kind == codegen::Step::Kind::library || step.kind == codegen::Step::Kind::opaque;
-  out += "runs   " + std::to_string(program.kernels.size()) + " kernels for " +
-         (package.gpu().empty() ? package.cpu() : package.gpu()) + ", " + std::to_string(library) +
-         " calls of PyTorch\n";
-  out += "holds  " + std::to_string(weights) + " weights of " + std::to_string(bytes) + " bytes\n";
-  out += "made   by " + package.made_by() + "\n";
+  for (const auto& [name, type] : d.takes) out += "takes  " + name + ": " + type + "\n";
+  for (const auto& [name, type] : d.gives) out += "gives  " + name + ": " + type + "\n";
+  for (const DescribedSize& size : d.sizes)
+    out += "size   " + size.name + " = " + size.source + ", " + ir::range_text({size.lo, size.hi}) + "\n";
+  for (const auto& [question, place] : d.asks) out += "asks   " + question + " (" + place + ")\n";
+  out += "runs   " + std::to_string(d.generated) + " kernels for " + d.target() + ", " +
+         std::to_string(d.calls) + " calls of PyTorch\n";
+  out += "holds  " + std::to_string(d.weights) + " weights of " + std::to_string(d.weight_bytes) + " bytes\n";
+  out += "made   by " + d.made_by + "\n";
   for (size_t from = 0; from < out.size();) {
     const size_t end = out.find('\n', from);
     std::printf("%s\n", visible(out.substr(from, end - from)).c_str());
@@ -128,13 +104,17 @@ std::optional<Error> write(const std::string& path, const std::vector<HostTensor
   return write_safetensors(path, tensors);
 }
 
-std::optional<Error> repeat(PackageRunner& runner, const std::vector<HostTensor>& given, int64_t times) {
+// last: what the last call gives.
+std::optional<Error> repeat(PackageRunner& runner, const std::vector<HostTensor>& given, int64_t times,
+                            std::vector<HostTensor>& last) {
   std::vector<double> taken;
   for (int64_t i = 0; i < times; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    if (auto made = runner.run(given); !made) return made.error();
+    auto made = runner.run(given);
+    if (!made) return made.error();
     taken.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+    if (i + 1 == times) last = made.take();
   }
   std::ranges::sort(taken);
   std::printf("%lld calls: %.4f ms at least, %.4f ms in the middle\n", static_cast<long long>(times),
@@ -154,10 +134,10 @@ int run(const Package& package, const Wishes& wishes) {
   if (!made) return say(made.error());
   for (const HostTensor& value : made.value())
     std::printf("%s: %s\n", visible(value.name).c_str(), text(value.dtype, value.shape).c_str());
+  if (wishes.repeats > 0)
+    if (auto failed = repeat(*runner.value(), given, wishes.repeats, made.value())) return say(*failed);
   if (!wishes.output.empty())
     if (auto failed = write(wishes.output, made.value())) return say(*failed);
-  if (wishes.repeats > 0)
-    if (auto failed = repeat(*runner.value(), given, wishes.repeats)) return say(*failed);
   return 0;
 }
 
@@ -173,5 +153,5 @@ int main(int count, char** words) {
   }
   auto package = Package::open(wishes->package);
   if (!package) return say(package.error());
-  return wishes->inputs.empty() ? show(*package.value()) : run(*package.value(), *wishes);
+  return wishes->inputs.empty() ? show(describe(*package.value())) : run(*package.value(), *wishes);
 }

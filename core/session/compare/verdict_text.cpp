@@ -12,9 +12,11 @@ namespace {
 using What = SessionChange::What;
 using Sign = SessionChange::Sign;
 
+// "1.11", "12.3", "0.0045": what is far below 1 has two digits that say something.
 std::string factor(double value) {
   std::array<char, 32> out{};
-  std::snprintf(out.data(), out.size(), "%.*f", value >= 9.995 ? 1 : 2, value);
+  const bool small = value > 0 && value < 0.0995;
+  std::snprintf(out.data(), out.size(), small ? "%.2g" : value >= 9.995 ? "%.1f" : "%.2f", value);
   return out.data();
 }
 
@@ -100,7 +102,10 @@ std::string of_times(const SessionDifference& d) {
                     "×, " + range_of(t) + ", " + sure + ").";
   if (const SessionChange* cause = cause_of(d, slower)) {
     std::string text = sentence(*cause);
-    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+    const bool named = cause->what == What::Failure || cause->what == What::Frame ||
+                       cause->what == What::Setting || cause->what == What::Environment;
+    if (!named && !text.empty() && text[0] >= 'a' && text[0] <= 'z')
+      text[0] = static_cast<char>(text[0] - 'a' + 'A');
     out += " " + text + ".";
   } else {
     out += " Nothing that was recorded explains it.";
