@@ -40,7 +40,7 @@ bool read_passes(PyObject* dict, CallSettings& settings) {
       return false;
     }
     settings.disabled_passes.push_back(capture::text_of(name));
-    if (settings.disabled_passes.back() == "fuse_attention") settings.gradients.fuses_attention = false;
+    settings.gradients.without.insert(settings.disabled_passes.back());
     const std::string wrong = pipeline::cannot_disable(settings.disabled_passes.back());
     if (wrong.empty()) continue;
     PyErr_Format(PyExc_ValueError, "vitrine.compile: option 'disabled_passes': %s", wrong.c_str());

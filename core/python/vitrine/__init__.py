@@ -28,6 +28,9 @@ from vitrine._polyfills import transforms as _transforms  # noqa: E402 (capture 
 if "numpy" in sys.modules:
     from vitrine._polyfills import arrays as _arrays  # noqa: E402 (capture looks its functions up)
 
+if "torch.distributed.distributed_c10d" in sys.modules:  # a PyTorch without it has no collectives
+    from vitrine._polyfills import collectives as _collectives  # noqa: E402 (capture looks its functions up)
+
 from vitrine import config  # noqa: E402
 from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
 from vitrine._graphs import graph, register_pass  # noqa: E402

@@ -137,9 +137,21 @@ def original(callable_or_module):
 def _innermost(function):
     """What PyTorch's own wrappers (torch.compile, torch.compiler.disable) stand around: compiling one compiles that, as in
     torch.compile. A copy of their attributes on another wrapper counts for nothing."""
-    while hasattr(function, "_torchdynamo_orig_callable") and _is_pytorchs(function):
-        function = original(function._torchdynamo_orig_callable)
-    return function
+    while True:
+        if hasattr(function, "_torchdynamo_orig_callable") and _is_pytorchs(function):
+            function = original(function._torchdynamo_orig_callable)
+        elif (inner := _behind_patch(function)) is not None:
+            function = original(inner)
+        else:
+            return function
+
+
+def _behind_patch(function):
+    """What torch._dynamo.patch_dynamo_config decorates: its settings are about how TorchDynamo captures."""
+    if getattr(function, "__module__", "") != "torch._dynamo.external_utils" or not isinstance(function, types.FunctionType):
+        return None
+    held = inspect.getclosurevars(function).nonlocals
+    return held.get("func") if type(held.get("self")).__name__ == "DynamoConfigPatchProxy" else None
 
 
 def _is_pytorchs(wrapper) -> bool:
@@ -181,7 +193,7 @@ def compile(
         options: ``fuse``, ``verify``, ``disabled_passes``, ``products`` (``"measured"``, ``"generated"`` or
             ``"library"``: matrix products by the faster of PyTorch and a generated kernel, always the kernel, or
             always PyTorch, as eager does), ``freezing`` (weights are constant between calls without gradients, so that what
-            products pack of them is kept. It is packed anew when a weight's ``_version`` or address has changed, or one of 64
+            products pack of them is kept and, on a CPU, what is computed of them alone. It is made anew when a weight's ``_version`` or address has changed, or one of 64
             elements that are looked at; a write through ``.data`` or NumPy to others would go unseen), ``gradients`` (``"own"`` or ``"borrowed"``: a graph's derivative is written
             by Vitrine's gradient rules where they cover all its operators, or always by running PyTorch's own
             backward once at capture; :func:`explain` and the session say which it was), ``target`` (``"sm_90"``: kernels are compiled for that GPU, which need not be
@@ -210,7 +222,7 @@ def compile(
 def _compile(model, settings, disable):
     if not callable(model):
         raise TypeError(f"vitrine.compile takes a function, a module or another callable, not {model!r}")
-    if isinstance(model, torch.jit.ScriptModule):
+    if isinstance(model, torch.jit.RecursiveScriptModule):
         raise RuntimeError(_SCRIPTED)
     if disable or torch.compiler.is_exporting() or _controls.disabled_by_environment():
         return model

@@ -3,6 +3,7 @@
 import functools
 import linecache
 import sys
+import traceback
 
 from vitrine._after_loading import after_loading
 
@@ -75,7 +76,18 @@ class GraphBreakError(CompileError):
         lines += [f"  at {place}" for place, *_ in self.stack]
         if hint:
             lines.append(f"  hint: {hint}")
-        RuntimeError.__init__(self, "\n".join(lines))  # and no other base's (take_over.py)
+        self.msg = "\n".join(lines)  # as torch._dynamo.exc.Unsupported has it
+        RuntimeError.__init__(self, self.msg)  # and no other base's (take_over.py)
+
+    @property
+    def real_stack(self) -> traceback.StackSummary:
+        """The user's frames, outermost first, as torch._dynamo.exc.Unsupported has them."""
+        frames = []
+        for place, *_ in reversed(self.stack):
+            file, _, rest = str(place).rpartition(":")
+            number, _, name = rest.partition(" ")
+            frames.append((file, int(number) if number.isdigit() else 0, name, None))
+        return traceback.StackSummary.from_list(frames)
 
     def __reduce__(self):
         return type(self), (self.kind, self.reason, self.hint, self.stack)

@@ -250,7 +250,8 @@ def _spelling(op: str, callable_, args):
     if name == op or not args:
         return "call_function", _named(callable_), args
     if callable(getattr(torch.Tensor, name, None)):
-        return "call_method", name, args
+        is_ours = getattr(callable_, "__module__", "").startswith("vitrine.")  # register_hook, which gives the tensor
+        return ("call_function", _named(callable_), args) if is_ours else ("call_method", name, args)
     return "call_function", getattr, (args[0], name)  # x.T
 
 

@@ -106,10 +106,12 @@ class PiecesBuilder(GraphBuilder):
             node = node.args[0]
         if written:
             self._writes.append((node, [self._inputs[i] for i in written if i < len(self._inputs)]))
-        if callable_ is _SET_GRAD or not (gives_sizes or self._of_data.intersection(node.all_input_nodes)):
-            return values
-        if op.rpartition(".")[2] in _IN_PARTS and values and len(paths[0]) == 1:
+        of_data = gives_sizes or self._of_data.intersection(node.all_input_nodes)
+        may_differ = of_data or any(isinstance(size, fx.Node) for size in self._known.values())
+        if may_differ and op.rpartition(".")[2] in _IN_PARTS and values and len(paths[0]) == 1:
             self._check("expect_length", values[0].args[0], len(values))
+        if callable_ is _SET_GRAD or not of_data:
+            return values
         for i, (value, (dtype, sizes, _, _)) in enumerate(zip(values, types)):
             if self._is_as_given(op, callable_, node, paths[i]):
                 continue

@@ -1,13 +1,16 @@
-"""Meanwhile ``torch.compile`` is ``vitrine.compile``: scripts written for it run unchanged and are compiled by Vitrine."""
+"""Meanwhile ``torch.compile`` is ``vitrine.compile``: scripts written for it run unchanged and are compiled by Vitrine.
+
+:func:`start` and :func:`stop` say from when to when, ``with torch_compile_taken_over():`` says it of a block."""
 
 import contextlib
 import functools
+import inspect
 import sys
 import warnings
 
 import torch
 
-from vitrine import _api, _backends, _logs
+from vitrine import _api, _backends, _engine, _logs
 from vitrine import _counters as _counters  # the engine asks for it where it is loaded
 from vitrine._after_loading import after_loading, no_longer
 from vitrine._errors import VitrineWarning
@@ -46,6 +49,22 @@ def _leave_out(others):
         _left_out(what)
 
 
+_PARAMETERS = inspect.signature(torch.compile)
+
+
+def _check_names(others) -> None:
+    unknown = next((name for name in others if name not in _PARAMETERS.parameters), None)
+    if unknown:
+        raise TypeError(f"compile() got an unexpected keyword argument {unknown!r}")
+
+
+def _without_filter(options):
+    """Options for another backend. torch.compile keeps the filter of guards for itself; here guards are always checked."""
+    if not isinstance(options, dict) or "guard_filter_fn" not in options:
+        return options
+    return {name: value for name, value in options.items() if name != "guard_filter_fn"} or None
+
+
 # PyTorch's own modules that compile what they are given to run: torch.cond, map and scan outside of compiled code.
 _COMPILES_FOR_ITSELF = ("torch._higher_order_ops.", "torch.nn.attention.flex_attention")
 
@@ -60,6 +79,7 @@ def _pytorch_calls(caller) -> bool:
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False, **others):
     """``torch.compile`` as :func:`vitrine.compile` serves it. What Vitrine has no counterpart for is left out with a
     warning; none of it changes a result."""
+    _check_names(others)
     _names.follow()
     if backend is not None and _pytorch_calls(sys._getframe(1)):
         settings = {"fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "options": options, "disable": disable, **others}
@@ -73,13 +93,32 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         from torch._dynamo.exc import InvalidBackend
 
         raise InvalidBackend(name=backend)
+    else:
+        options = _without_filter(options)
     own = {name: others.pop(name) for name in ("recompile_limit", "isolate_recompiles") if name in others}
     others.pop("name", None)
     _leave_out(f"{name}={value!r}" for name, value in others.items() if value)
     settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend, "mode": mode, "options": options, "disable": disable, **own}
     if model is None:
-        return functools.partial(_api.compile, **settings)
-    return _api.compile(model, **settings)
+        return functools.partial(_compiled, **settings)
+    return _compiled(model, **settings)
+
+
+def _compiled(model, **settings):
+    """With the calls that torch.compile's callables have beside being called."""
+    made = _api.compile(model, **settings)
+    if isinstance(made, (OptimizedModule, _engine.CompiledFunction)):
+        own = settings["backend"] is None or settings["backend"] in _backends.NAMES
+        told = {"mode": settings["mode"] or "default"} if own else None
+        vars(made).update(get_compiler_config=lambda: told, aot_compile=_no_aot_compile)
+    return made
+
+
+def _no_aot_compile(*args, **kwargs):
+    raise NotImplementedError("vitrine: aot_compile is of torch.compile's own code; vitrine.export(model, inputs, path) writes what runs elsewhere")
+
+
+compile.__signature__ = _PARAMETERS  # programs ask which parameters there are
 
 
 def _with_our_reset(original):
@@ -142,12 +181,24 @@ def _optimized_whole_by_us(original):
     return optimize_assert
 
 
+def _runs_what_is_compiled(original):
+    """``torch._dynamo.run``: what has compiled code for its arguments runs it, all else is eager's."""
+
+    @functools.wraps(original)
+    def run(fn=None):
+        stance = torch.compiler.set_stance
+        return stance("eager_on_recompile") if fn is None else stance("eager_on_recompile")(fn)
+
+    return run
+
+
 # What else has a script know that its compile() is Vitrine's: module, name there, and what stands there meanwhile.
 _NAMES = (
     ("torch.compiler", "reset", _with_our_reset),
     ("torch._dynamo", "reset", _with_our_reset),
     ("torch._dynamo", "explain", _of_what_runs),
     ("torch._dynamo.eval_frame", "explain", _of_what_runs),
+    ("torch._dynamo", "run", _runs_what_is_compiled),
     ("torch._dynamo", "optimize", _optimized_by_us),
     ("torch._dynamo", "optimize_assert", _optimized_whole_by_us),
     ("torch._dynamo", "OptimizedModule", _either_module),
@@ -186,17 +237,37 @@ class _Names:
 _names = _Names()
 
 
-@contextlib.contextmanager
-def torch_compile_taken_over():
+class torch_compile_taken_over(contextlib.ContextDecorator):
     """Within it, and in everything that looks ``torch.compile`` up meanwhile (``nn.Module.compile`` does)."""
-    original = torch.compile
-    if original is not compile:
-        _names.compiler = original
-    torch.compile = compile
-    _names.follow()
-    _logs.follow_torch_logs()
-    try:
-        yield
-    finally:
-        torch.compile = original
+
+    # No generator: one that waits at the end of a process is closed there, when this module's names are gone.
+
+    def __init__(self):
+        self._originals = []
+
+    def __enter__(self):
+        original = torch.compile
+        if original is not compile:
+            _names.compiler = original
+        torch.compile = compile
+        self._originals.append(original)
+        _names.follow()
+        _logs.follow_torch_logs()
+
+    def __exit__(self, *exception):
+        torch.compile = self._originals.pop()
         _names.give_back()
+
+
+_started = contextlib.ExitStack()
+
+
+def start() -> None:
+    """From now on ``torch.compile`` is Vitrine's, for all that looks it up."""
+    if torch.compile is not compile:
+        _started.enter_context(torch_compile_taken_over())
+
+
+def stop() -> None:
+    """``torch.compile`` is PyTorch's again. What was compiled meanwhile stays Vitrine's."""
+    _started.close()

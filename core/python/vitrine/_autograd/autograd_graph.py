@@ -53,13 +53,19 @@ def points_passed(outputs, points):
     return [sorted(ends[edge] for edge in edges if edge in ends) for edges in behind]
 
 
+def is_used_up(node):
+    """Whether a backward pass uses the node up: what saves nothing may be gone through again."""
+    of_pytorch = type(node).__name__ == node.name()  # of the others, CopySlices among them, it is not known
+    return not of_pytorch or any(name.startswith("_raw_saved_") for name in dir(node))
+
+
 def outputs_sharing(outputs, points):
-    """By output, the outputs (itself too) a backward pass from which comes by the same operators, as far as the points."""
+    """By output, the outputs (itself too) a backward pass from which uses up the same operators, as far as the points."""
     stops = {edge_of(point) for point in points}
     nodes = []
     for output in outputs:
         own = [edge for edge in edges_behind(output, stops) if edge == edge_of(output) or edge not in stops]
-        nodes.append({node for node, _ in own if not hasattr(node, "variable")})
+        nodes.append({node for node in {node for node, _ in own} if not hasattr(node, "variable") and is_used_up(node)})
     return [[place for place, other in enumerate(nodes) if own & other] for own in nodes]
 
 

@@ -59,7 +59,7 @@ class Borrowed(NamedTuple):
     gradients: list
     wholes: list  # a point's gradient, in the recording an operator's of its own
     passed: list  # the points between the output and the inputs
-    sharing: list  # outputs that cannot both be gone through, for they share an operator
+    sharing: list  # outputs that cannot both be gone through as far as the points, for they share an operator
 
 
 def borrowed_gradients(outputs, inputs, tangents, points):
@@ -89,7 +89,7 @@ def borrowed_gradients(outputs, inputs, tangents, points):
             found = run_backward(outputs, tangents, False, inputs)
         except NotAsThere as why:
             return str(why)
-    return Borrowed(found, wholes, passed, outputs_sharing(outputs, [points[place] for place in between]) if between else [])
+    return Borrowed(found, wholes, passed, outputs_sharing(outputs, [points[place] for place in between]))
 
 
 def leaves_behind(outputs, tangents):

@@ -35,9 +35,10 @@ TYPES = {
 PRODUCTS = {"aten.mm.default", "aten.bmm.default", "aten.addmm.default", "aten.baddbmm.default"}
 KINDS = {"Tensor": "T", "int": "i", "float": "f", "bool": "b", "str": "s", "Device": "i"}
 ALIGNMENT = 64
+PROCESSORS = ("x86-64-v3", "x86-64-v4")
 
 
-def export(model, inputs, path, *, dynamic: bool | None = None, options: dict | None = None) -> None:
+def export(model, inputs, path, *, dynamic: bool | None = None, options: dict | None = None, processor: str | None = None) -> None:
     """Writes a model as a package: its compiled program, the machine code of its kernels, and its weights.
 
     ``vitrine-run PACKAGE INPUTS.safetensors -o OUTPUTS.safetensors`` executes it without Python, and without PyTorch where the
@@ -53,10 +54,13 @@ def export(model, inputs, path, *, dynamic: bool | None = None, options: dict | 
             marked. The package says what it asks of them.
         options: as :func:`compile` takes them. ``{"products": "generated"}`` computes matrix products by Vitrine's own
             kernels, which need no PyTorch. ``freezing`` is on unless it is given.
+        processor: ``"x86-64-v3"`` for any with AVX2, ``"x86-64-v4"`` for any with AVX-512. Left out, what this one has.
     """
     from vitrine._api import _explained, _innermost, original, own_settings
     from vitrine._graphs.stages import Call, _state_as_before, captured
 
+    if processor is not None and processor not in PROCESSORS:
+        raise ValueError(f"vitrine.export: processor takes {' or '.join(map(repr, PROCESSORS))}, not {processor!r}")
     target = _innermost(original(model))
     if not callable(target):
         raise TypeError(f"vitrine.export takes a function or a module, not {model!r}")
@@ -75,7 +79,8 @@ def export(model, inputs, path, *, dynamic: bool | None = None, options: dict | 
             _engine.take_programs(None)
     if not taken:
         raise ValueError("vitrine.export: the model's graph is not compiled, so there is nothing to write: vitrine.explain says why")
-    _write(path, *_contents(taken[-1], call, structure))
+    facts = taken[-1] if processor is None else {**taken[-1], "cpu": processor}
+    _write(path, *_contents(facts, call, structure))
 
 
 def _with_open_sizes(tensor: torch.Tensor) -> torch.Tensor:

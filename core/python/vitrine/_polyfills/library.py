@@ -1,6 +1,7 @@
 """What capture calls, or reads in the place of a function it cannot read: parts of recipes, and functions of PyTorch whose
 arguments need not be known."""
 
+import collections
 import functools
 import logging
 import types
@@ -187,9 +188,33 @@ def set_of(changes):
     return made
 
 
+def filled(made, held):
+    """A dict that is made empty, with what it will hold: for those who walk over it. It is given the same again later."""
+    store = collections.OrderedDict.__setitem__ if isinstance(made, collections.OrderedDict) else dict.__setitem__
+    for key, value in held.items():
+        store(made, key, value)
+    return made
+
+
 def register_hook(tensor, parts):
     """Registers a hook that is given in parts. Gives the tensor."""
     hook = function_of(parts)
     tensor.register_hook(hook)
     note_hook(tensor, hook)
     return tensor
+
+
+class _Patched:
+    """In the place of what ``torch._dynamo.patch_dynamo_config`` gives: it sets how TorchDynamo captures."""
+
+    def __call__(self, function):
+        return function
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, kind, error, traceback):
+        return None
+
+
+PATCHED = _Patched()

@@ -4,6 +4,7 @@
     vitrine bench --against inductor           the same, torch.compile beside it
     vitrine bench bert.py --against eager,inductor,onnxruntime,openvino
                                                a model's steady state beside its peers, those that are installed
+    vitrine bench --cpu --against inductor     the table of a CPU (vitrine bench --cpu --help)
     vitrine bench --cuda --against inductor    the table of a GPU (vitrine bench --cuda --help)
     vitrine bench --compile bert.py            cold and warm first call of a model, five fresh processes a side
 Every figure is a median; threads are equal on all sides; nothing is profiled while it is timed. Beside each ratio stands
@@ -270,6 +271,11 @@ def main() -> int:
 
         sys.argv.remove("--cuda")
         return bench_cuda.main()
+    if "--cpu" in sys.argv[1:]:
+        from vitrine._tools.cpu_cases import table
+
+        sys.argv.remove("--cpu")
+        return table.main()
     parser = argparse.ArgumentParser(prog="vitrine bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", help="a Python file with a model: measure its calls instead of kernels")
     parser.add_argument("--against", default="", help="peers, comma separated: inductor; with FILE also eager, onnxruntime, openvino")

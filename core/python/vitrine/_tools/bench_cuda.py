@@ -54,13 +54,19 @@ def median(values) -> float:
 def prepared(torch, name: str, program: Program) -> Callable:
     """A side as a function without arguments that runs one call and returns its results."""
     compiler, mode = SIDES[name]
-    function, module = program.function, program.module
+    function = program.function
     if compiler == "vitrine":
         import vitrine
 
         function = vitrine.compile(function, mode=mode)
     elif compiler == "inductor":
         function = torch.compile(function, mode=mode)
+    return called(function, program, torch)
+
+
+def called(function: Callable, program: Program, torch) -> Callable:
+    """One call of the program by that function: without gradients, or with its backward where it trains."""
+    module = program.module
 
     def infer():
         with torch.no_grad():
@@ -318,11 +324,14 @@ def print_row(r: dict, sides: list[str]) -> None:
         if s in r["failed"]:
             cells += f"{LATE if r['failed'][s] == LATE else 'failed':>18}"
             continue
+        if s not in r["faster"]:  # not for this side
+            cells += f"{'–':>18}"
+            continue
         wrong = "" if is_right(r, s) else "!"
         found = r["faster"][s]
         faster = f"{found['ratio']:.2f}x" if found["known"] else "no diff." if found["low"] else "–"
-        first = f"{r['first_s'][s]:>6.2f}s" if s in r["first_s"] else f"{'–':>7}"
-        cells += f"{faster:>10}{wrong:1}{first}"
+        first = "" if "first_s" not in r else f"{r['first_s'][s]:>6.2f}s" if s in r["first_s"] else f"{'–':>7}"
+        cells += f"{faster:>{17 - len(first)}}{wrong:1}{first}"
     share = f"{r['copy_ms'] / r['ms']['vitrine']:>8.0%}" if "copy_ms" in r and "vitrine" in r["ms"] else ""
     print(f"{r['title']:52}{r['ms']['eager']:>10.3f}{cells}{share}", flush=True)
     for s, why in r["failed"].items():

@@ -51,6 +51,25 @@ def largest_finite(x: torch.Tensor) -> float:
     return max((float(part.abs().max()) for part in parts if part.numel()), default=0.0)
 
 
+def distribution(x: torch.Tensor, classes: int) -> dict:
+    """Least, largest, average and deviation of the finite elements, and how many are in each of so many equal parts of what
+    lies between: columns of the table `numerics`. Nothing where no element is finite, of complex numbers and of a byte's floats."""
+    if x.dtype.is_complex or (x.dtype.is_floating_point and x.dtype.itemsize == 1):
+        return {}
+    finite = [part for (a,) in blocks(x) if (part := a[torch.isfinite(a)]).numel()]
+    if not finite:
+        return {}
+    least, largest = (float(f(torch.stack([f(part) for part in finite]))) for f in (torch.min, torch.max))
+    count = sum(part.numel() for part in finite)
+    average = sum(float(part.sum(dtype=torch.float64)) for part in finite) / count
+    squares = sum(float((part.to(torch.float64) - average).square().sum()) for part in finite)
+    counts = [0] * classes
+    for part in finite:
+        place = ((part.to(torch.float64) - least) * (classes / (largest - least)) if largest > least else torch.zeros_like(part, dtype=torch.float64)).long()
+        counts = [a + b for a, b in zip(counts, torch.bincount(place.clamp(0, classes - 1), minlength=classes).tolist())]
+    return {"least": least, "largest": largest, "average": average, "deviation": (squares / count) ** 0.5, "distribution": ",".join(map(str, counts))}
+
+
 def in_last_places(x: torch.Tensor, y: torch.Tensor):
     """By block: the distances in units in the last place of what is finite on both sides or the same, those next to zero
     left out; and how many are finite on one side only. Nothing of a type that has no such units."""

@@ -120,7 +120,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--dynamic", choices=("auto", "yes", "no"), help="whether sizes are symbols from the start")
     parser.add_argument("--device", help="where model and inputs are put: cpu, cuda, cuda:1")
     parser.add_argument("--target", metavar="ARCH", help='compile for that GPU, such as "sm_90", which need not be here')
-    parser.add_argument("--freezing", action="store_true", help="weights are constant: keep what products pack of them")
+    parser.add_argument("--freezing", action="store_true", help="weights are constant: keep what is made of them alone")
     parser.add_argument("--fullgraph", action="store_true")
     parser.add_argument("--pin", action="append", default=[], metavar="NAME=WHAT", help="what becomes of a value that backward needs: saved or recomputed; repeatable")
     parser.add_argument("--check", action="store_true", help="compare every compiled graph with eager")

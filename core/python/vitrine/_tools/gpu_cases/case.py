@@ -1,4 +1,4 @@
-"""What a case of the GPU's table is made of."""
+"""What a case of the tables is made of."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Program:
 
 @dataclass
 class Case:
-    """make(torch) -> Program, with random weights and inputs on the GPU. tf32: float32 products may use TF32."""
+    """make(torch) -> Program, with random weights and inputs on the table's device. tf32: float32 products may use TF32."""
 
     title: str
     make: Callable

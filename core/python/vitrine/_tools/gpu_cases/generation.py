@@ -56,11 +56,11 @@ def decoder(torch, batch, layers=16, width=2048, heads=16, groups=4, inner=8192,
                 x = layer(x, place, allowed, cos, sin)
             return self.head(norm(x, self.norm))
 
-    return Decoder().cuda().bfloat16().eval()
+    return Decoder().eval()
 
 
 def token(torch, batch: int) -> Program:
-    model = decoder(torch, batch)
+    model = decoder(torch, batch).cuda().bfloat16()
     ids, place = torch.randint(0, 32000, (batch, 1), device="cuda"), torch.tensor([700], device="cuda")
     read = [*model.parameters(), *(b for layer in model.layers for b in (layer.keys, layer.values))]
     numbers = sum(t.numel() for t in read) - model.embed.weight.numel()

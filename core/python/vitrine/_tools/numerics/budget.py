@@ -25,6 +25,11 @@ class Budget:
     def over(self) -> bool:
         return time.monotonic() >= self.until
 
+    def tell_fused(self, values: int) -> None:
+        """Before the longest part: until it is done nothing is counted."""
+        if self.told and values:
+            print(f"vitrine: {self.name or 'graph'}: compiled again for {values} values that are in no memory", file=sys.stderr)
+
     def tell(self, done: int, of: int) -> None:
         now = time.monotonic()
         if self.told and now >= self.next:

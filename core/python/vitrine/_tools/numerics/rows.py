@@ -10,13 +10,14 @@ import torch
 
 from vitrine import _engine
 from vitrine._tools.accuracy import compare_leaf, judge, judge_by_draws, type_text, WIDER, TF32
-from vitrine._tools.distances import HAS_PLACES, absolute, errors, histogram
+from vitrine._tools.distances import HAS_PLACES, absolute, distribution, errors, histogram
 from vitrine._tools.numerics import programs
 from vitrine._tools.numerics.budget import Budget
 from vitrine._tools.numerics.programs import Program, asking, bytes_of, chunks
 from vitrine._tools.numerics.walk import Walks
 
 # kUlpSteps of core/session/rows.h.
+VALUE_CLASSES = 16  # kValueClasses
 ULP_STEPS = (0, 1, 2, 4, 8, 16, 64, 256, 4096, 65536)
 _UNKNOWN = dict(max_abs=-1.0, mean_abs=-1.0, eager_error=-1.0, eager_mean=-1.0, compiled_error=-1.0, compiled_mean=-1.0)
 
@@ -55,6 +56,7 @@ def in_parts(program: Program, wanted: list[str], rows: dict[str, dict], budget:
         rows.update(compared_part(program, part, fused))
         budget.tell(len(rows), len(wanted))
     in_order(program, others, rows, budget, len(wanted), fused)
+    budget.tell_fused(len(fused))
     in_order(program, [value for value in wanted if value in set(fused)], rows, budget, len(wanted))
 
 
@@ -151,7 +153,7 @@ def compared(program: Program, value: str, eager, exact, ours) -> dict:
     if not isinstance(ours, torch.Tensor):
         return {**row, "message": "its compiled value could not be got"}
     ours = ours.detach().to(eager.device)
-    row.update(not_finite(ours, ""))
+    row.update(not_finite(ours, ""), **distribution(ours, VALUE_CLASSES))
     if eager.shape != ours.shape or eager.dtype != ours.dtype:
         return {**row, "verdict": "differs", "message": f"eager gives {type_text(eager)}, compiled {type_text(ours)}"}
     restrided = torch.empty_strided(eager.shape, eager.stride(), dtype=eager.dtype, device=eager.device).copy_(ours) if ours.stride() != eager.stride() else ours
