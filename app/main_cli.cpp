@@ -22,6 +22,7 @@
 #include "app/cli/query_command.h"
 #include "app/cli/run_command.h"
 #include "app/cli/show.h"
+#include "core/base/closest.h"
 #include "core/session/abandoned.h"
 #include "core/session/ranks/ranks.h"
 #include "core/session/recording_place.h"
@@ -112,12 +113,32 @@ CLI::App* pass_on(CLI::App& app, const char* name, const char* about) {
 // Nothing for a word that names a command or is an option.
 std::optional<Error> unknown_command(const CLI::App& app, const std::string& word) {
   std::string names;
+  std::vector<std::string> all;
   for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (known->get_name() == word) return std::nullopt;
     names += (names.empty() ? "" : ", ") + known->get_name();
+    all.push_back(known->get_name());
   }
   if (word.starts_with("-")) return std::nullopt;
-  return Error{"There is no command \"" + word + "\".", "Commands: " + names + ".", ""};
+  return Error{"There is no command \"" + word + "\"." + did_you_mean(word, all), "Commands: " + names + ".",
+               ""};
+}
+
+// What is behind a command and looks like an option of it, and is none: ". Did you mean \"--json\"?", or "".
+std::string meant_option(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& name : option->get_lnames())
+        if (argc > 1 && command->get_name() == argv[1]) known.push_back("--" + name);
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--") break;
+    const std::string name(word.substr(0, word.find('=')));
+    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (const std::string meant = did_you_mean(name, known); !meant.empty()) return "." + meant;
+  }
+  return "";
 }
 
 // What was typed, by command, and the exit status of the one that ran.
@@ -160,7 +181,8 @@ void add_run(CLI::App& app, CommandLine& t) {
 
 void add_show(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand("show", "Print a summary of a session, or one of its stages and tables");
-  c->add_option("session", t.session, "session file")->required();
+  c->add_option("session", t.session, "session file, or what `vitrine import` takes, such as a package")
+      ->required();
   c->add_option("stage", t.stage, "what to show (default: a summary, problems first)");
   c->add_option("pair", t.show.pair, "of why: two nodes or kernels, such as gelu K3")->expected(0, 2);
   c->add_flag("--json", t.show.json, "rows as JSON");
@@ -174,7 +196,10 @@ void add_show(CLI::App& app, CommandLine& t) {
         flag, [&t, text = text] { t.show.text = text; }, "of --kernel: its " + std::string(flag).substr(2));
   c->add_flag("--wide", t.show.wide, "on a terminal: elide, fold and leave out nothing");
   c->footer(stage_list());
-  c->callback([&] { t.status = show_command(t.session, t.stage, t.show); });
+  c->callback([&] {
+    const std::string session = session_for(t.session);
+    t.status = session.empty() ? 1 : show_command(session, t.stage, t.show);
+  });
 }
 
 void add_diff(CLI::App& app, CommandLine& t) {
@@ -258,8 +283,8 @@ void add_import(CLI::App& app, CommandLine& t) {
   CLI::App* c = app.add_subcommand("import", "Make a session of what another tool recorded");
   c->add_option("path", t.imported,
                 "a trace of torch.profiler (.json, .json.gz), a TORCH_TRACE folder or log, a "
-                "torch_compile_debug folder, or "
-                "`nsys export --type sqlite`")
+                "torch_compile_debug folder, "
+                "`nsys export --type sqlite`, or a package (.vpkg)")
       ->required();
   c->add_option("-o,--output", t.copy, "the session (default: NAME.vitrine, here)");
   c->callback([&] { t.status = import_command(t.imported, t.copy); });
@@ -320,6 +345,8 @@ void add_shot(CLI::App& app, CommandLine& t) {
   c->callback([&, c] {
     std::vector<std::string> words{"--shot"};
     for (const std::string& word : c->remaining()) words.push_back(word);
+    if (words.size() > 1) words[1] = session_for(words[1]);
+    if (words.size() > 1 && words[1].empty()) return void(t.status = 1);
     setenv("QT_QPA_PLATFORM", "offscreen", 0);
     t.status = fail(exec_program(places().bin + "/vitrine-app", words));
   });
@@ -342,11 +369,11 @@ int commands(int argc, char** argv) {
   CLI::App app{"Vitrine: a compiler for PyTorch models that you can see through"};
   app.require_subcommand(1);
   app.set_version_flag("--version", VITRINE_VERSION);
-  app.failure_message([](const CLI::App* command, const CLI::Error& error) {
+  app.failure_message([argc, argv](const CLI::App* command, const CLI::Error& error) {
     std::string name;
     for (const CLI::App* used : command->get_subcommands()) name = used->get_name();
-    return "vitrine: " + std::string(error.what()) + "\n  See: vitrine " + (name.empty() ? "" : name + " ") +
-           "--help\n";
+    return "vitrine: " + std::string(error.what()) + meant_option(*command, argc, argv) +
+           "\n  See: vitrine " + (name.empty() ? "" : name + " ") + "--help\n";
   });
   CommandLine typed;
   for (const auto add : kCommands) add(app, typed);

@@ -14,6 +14,7 @@
 #include "views/runs/runs_view.h"
 #include "views/skeleton/skeleton_view.h"
 #include "views/source/source_view.h"
+#include "views/tables/flame_view.h"
 #include "views/tables/saved_view.h"
 #include "views/tables/tables.h"
 #include "views/timeline/range_view.h"
@@ -61,8 +62,12 @@ constexpr ViewRow kViews[] = {
      "trace, profile, eager, launches"},
     {{"totals", "Totals", "clock", ViewPlace::Bottom, "", make_table<kTotalsTable>},
      "Time",
-     "what compiling took, by frame, stage, pass and kernel",
-     "compile time, flame, cold, cached"},
+     "the whole run: compiling down to pass and kernel, guards, launches, memory",
+     "whole run, sums, guards, launches"},
+    {{"flame", "Compile time", "clock", ViewPlace::Bottom, "", make<FlameView>},
+     "Time",
+     "what compiling took as a flame: frame, stage, pass, kernel",
+     "flame graph, icicle, compiling, cold, cached"},
     {{"breaks", "Graph breaks", "scissors", ViewPlace::Bottom, "", make_table<kBreaksTable>},
      "Capture",
      "where capture ended, why, and what a call pays for it",

@@ -21,7 +21,7 @@ std::string stem_of(const std::string& path) {
   if (!name.has_filename()) name = name.parent_path();
   name = name.filename();
   while (name.extension() == ".gz" || name.extension() == ".json" || name.extension() == ".log" ||
-         name.extension() == ".sqlite")
+         name.extension() == ".sqlite" || name.extension() == ".vpkg")
     name = name.stem();
   return name.empty() || name == "." ? "imported" : name.string();
 }

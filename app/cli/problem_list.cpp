@@ -113,6 +113,7 @@ void add_recompilations(const Reader& s, Problems& out) {
 }
 
 void add_times(const Reader& s, Problems& out) {
+  const bool compiled = !s.all<CompilationRow>().empty();  // else there are no times that could be doubted
   for (const RunRow& run : s.all<RunRow>()) {
     const RunTimes times = times_of(s, run);
     if (times.speed_up.known() && times.speed_up.ratio < 1)
@@ -121,7 +122,7 @@ void add_times(const Reader& s, Problems& out) {
            run.label + ": compiled " + nanoseconds(run.compiled_ns) + ", eager " + nanoseconds(run.eager_ns),
            "", "", "timeline", 1, run.compiled_ns - run.eager_ns,
            nanoseconds(run.compiled_ns - run.eager_ns) + " a call"});
-    if (const std::string doubt = times.doubt(TimesOf::Both); !doubt.empty())
+    if (const std::string doubt = times.doubt(TimesOf::Both); compiled && !doubt.empty())
       out.push_back({Urgency::Hint, "times are doubtful", "", doubt, "runs"});
   }
 }
@@ -146,13 +147,23 @@ void add_missed_fusions(const Reader& s, Problems& out) {
                    m.ns > 0 ? nanoseconds(m.ns) + " a call" : bytes(m.bytes) + " moved a call"});
 }
 
-void add_kernel_hints(const Reader& s, const EntityNames& names, Problems& out) {
-  for (const KernelRow& k : s.all<KernelRow>())
-    if (k.spills > 0)
+// Equal layers have a kernel each with the same text: it stands once, by the label of the first.
+void add_spills(const Reader& s, const EntityNames& names, Problems& out) {
+  std::map<std::tuple<Id, std::string, int64_t>, size_t> known;
+  for (const KernelRow& k : s.all<KernelRow>()) {
+    if (k.spills <= 0) continue;
+    const auto [at, fresh] = known.try_emplace({k.compilation, k.name, k.spills}, out.size());
+    if (fresh)
       out.push_back({Urgency::Hint,
                      names.compilation(k.compilation) + ": kernel " + k.label + " " + k.name +
                          " does not fit into registers",
                      "", std::to_string(k.spills) + " spills", "kernels"});
+    else
+      ++out[at->second].times;
+  }
+}
+
+void add_remarks(const Reader& s, Problems& out) {
   std::map<std::string, std::pair<std::string, int64_t>> missed;  // what is said of spills stands above
   for (const RemarkRow& r : s.all<RemarkRow>()) {
     if (r.kind != "missed" || r.text.find(" spills in the kernel") != std::string::npos) continue;
@@ -196,7 +207,8 @@ std::vector<SessionProblem> problems_of(const Reader& s) {
   add_recompilations(s, out);
   add_times(s, out);
   add_missed_fusions(s, out);
-  add_kernel_hints(s, names, out);
+  add_spills(s, names, out);
+  add_remarks(s, out);
   out = grouped(std::move(out));
   std::stable_sort(out.begin(), out.end(), [](const SessionProblem& a, const SessionProblem& b) {
     return a.kind != b.kind ? a.kind < b.kind : a.ns_per_call > b.ns_per_call;

@@ -46,7 +46,7 @@ constexpr std::array<EngineOption, 19> kEngineOptions = {{
     {"--dynamic", "WHEN", "sizes are symbols: auto (once one changes), yes (from the start) or no"},
     {"--device", "DEVICE", "put model and inputs there: cpu, cuda, cuda:1"},
     {"--target", "ARCH", "compile for that GPU (\"sm_90\"), which need not be here: nothing is run on it"},
-    {"--freezing", "", "weights are constant: products keep what they pack of them between calls"},
+    {"--freezing", "", "weights are constant: what is made of them alone is kept between calls"},
     {"--fullgraph", "", "an error instead of a graph break"},
     {"--grad", "", "keep grad mode on for a module in eval mode"},
     {"--train", "", "a step of training: forward, and the gradients of the sum of its results"},

@@ -59,6 +59,20 @@ std::string step_line(const RunTimes& t) {
          "numbers, in which nothing was compiled.";
 }
 
+// "The call that is shown is far from half of the calls in K3 (2.1× of their upper end) and 4 more." "": in
+// none.
+std::string far_line(const Reader& s) {
+  std::string out;
+  size_t far = 0;
+  for (const LaunchRow& l : s.all<LaunchRow>("ORDER BY compilation, ordinal")) {
+    const std::string words = far_from_half(l.median_ns, l.lower_ns, l.upper_ns, l.calls);
+    if (!l.kernel || words.empty() || ++far > 1) continue;
+    out = "The call that is shown is far from half of the calls in " + l.text + " (" + words + ")";
+  }
+  if (far > 1) out += " and " + std::to_string(far - 1) + " more";
+  return out.empty() ? out : out + ".\n";
+}
+
 }  // namespace
 
 RunTimes times_of(const Reader& s, const RunRow& run) {
@@ -67,9 +81,16 @@ RunTimes times_of(const Reader& s, const RunRow& run) {
 }
 
 std::string shown_call_notes(const Reader& s) {
-  return of_runs(s, [](const RunTimes& t) {
+  const std::string notes = of_runs(s, [](const RunTimes& t) {
     return std::vector{basis_line(t, "eager"), basis_line(t, "compiled"), t.doubt(TimesOf::ShownCall)};
   });
+  return notes.empty() ? notes : notes + far_line(s);
+}
+
+std::string launch_title(const Reader& s) {
+  for (const RunRow& run : s.all<RunRow>())
+    if (const std::string title = times_of(s, run).launch_title(); title != "time") return title;
+  return "time";
 }
 
 std::string call_notes(const Reader& s) {

@@ -14,6 +14,8 @@ session::RunTimes times_of(const session::Reader& session, const session::RunRow
 // Lines below a table whose times are those of the call that is shown: of which calls it is one, and what
 // makes them doubtful. "" where nothing was profiled.
 std::string shown_call_notes(const session::Reader& session);
+// What heads a column of launches' times.
+std::string launch_title(const session::Reader& session);
 // Below what is of interleaved calls: what makes them doubtful.
 std::string call_notes(const session::Reader& session);
 

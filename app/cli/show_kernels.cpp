@@ -123,8 +123,8 @@ std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::s
   if (!options.kernel.empty()) return one_kernel(s, kernels, options, stage);
   std::string out;
   const std::map<Id, KernelTime> times = kernel_times(s);
-  TextTable table({"kernel", "name", "kind", "space", ">launches", ">time", ">half of the calls", ">bytes",
-                   ">compile", "from"});
+  TextTable table({"kernel", "name", "kind", "space", ">launches", ">" + launch_title(s),
+                   ">half of the calls", ">bytes", ">compile", "from"});
   for (const KernelRow& k : kernels) {
     const auto found = times.find(k.id);
     const KernelTime time = found == times.end() ? KernelTime{} : found->second;
@@ -256,7 +256,7 @@ std::string show_launch(const Reader& s, const ShowOptions& options, std::string
   auto launches = of_compilation<LaunchRow>(s, options);
   if (options.json) return json_table(s, launches);
   EntityNames names(s);
-  TextTable table({"compilation", ">#", "kind", "launch", "arguments", ">bytes", ">time",
+  TextTable table({"compilation", ">#", "kind", "launch", "arguments", ">bytes", ">" + launch_title(s),
                    ">half of the calls", ">calls"});
   int64_t number = 0;
   Id before = 0;

@@ -93,8 +93,8 @@ std::string show_roofline(const Reader& s, const ShowOptions& options, std::stri
   const std::vector<RooflinePoint> points = points_of(s, options);
   const Roofs roofs = roofs_of(s, points);
   if (options.json) return json_text(as_json(s, points, roofs));
-  TextTable table({"kernel", "name", ">time", ">half of the calls", ">bytes", ">bandwidth", ">of copy",
-                   ">operations", ">rate", ">of product"});
+  TextTable table({"kernel", "name", ">" + launch_title(s), ">half of the calls", ">bytes", ">bandwidth",
+                   ">of copy", ">operations", ">rate", ">of product"});
   std::map<Id, std::string> labels;
   for (const RooflinePoint& p : points) {
     labels[p.work.kernel] = p.label;

@@ -77,11 +77,17 @@ namespace {
 // other notes the later.
 std::string add_notes(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty()) return a + b;
-  static constexpr const char* kBuilt = "%lld compiled, %lld from the cache";
-  std::array<long long, 4> n{};
-  if (std::sscanf(a.c_str(), kBuilt, &n[0], &n[1]) != 2 || std::sscanf(b.c_str(), kBuilt, &n[2], &n[3]) != 2)
-    return b;
-  return std::to_string(n[0] + n[2]) + " compiled, " + std::to_string(n[1] + n[3]) + " from the cache";
+  using Pair = std::pair<std::string, std::string>;
+  for (const auto& [one, other] : {Pair{"compiled", "from the cache"}, Pair{"measured", "known before"}}) {
+    const std::string form = "%lld " + one + ", %lld " + other + "%n";
+    std::array<long long, 4> n{};
+    std::array<int, 2> whole{};
+    std::sscanf(a.c_str(), form.c_str(), &n[0], &n[1], &whole[0]);
+    std::sscanf(b.c_str(), form.c_str(), &n[2], &n[3], &whole[1]);
+    if (!whole[0] || !whole[1]) continue;
+    return std::to_string(n[0] + n[2]) + " " + one + ", " + std::to_string(n[1] + n[3]) + " " + other;
+  }
+  return b;
 }
 
 // One stage over all compilations.
@@ -150,7 +156,7 @@ std::string stage_summary(const Reader& s, size_t width) {
   const bool gpu = !s.all<GpuKernelRow>().empty();
   TextTable table({"stage", ">size", ">time", "state", "note"});
   std::string last_note;
-  for (const StageInfo& stage : kStages) {
+  for (const StageInfo& stage : kTimedStages) {
     auto it = sums.find(std::string(stage.name));
     if (it == sums.end()) continue;
     const StageSum& sum = it->second;

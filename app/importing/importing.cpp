@@ -15,7 +15,7 @@ struct Format {
   Status (*read)(const std::string&, SessionBuilder&);
 };
 
-constexpr std::array<Format, 4> kFormats = {{
+constexpr std::array<Format, 5> kFormats = {{
     {"A structured log of torch.compile (TORCH_TRACE)",
      "It has graphs, generated code, guards, breaks, recompilations and compile times as they were logged. "
      "It has no bytecode, no fusion "
@@ -31,6 +31,10 @@ constexpr std::array<Format, 4> kFormats = {{
     {"An export of Nsight Systems",
      "It has a timeline. It has no graphs, guards, kernels' texts or comparison with eager.", is_nsys,
      import_nsys},
+    {"A package of vitrine.export",
+     "It has the kernels' texts, the launch plan and the memory plan. It has no graphs, guards, machine code "
+     "as text or measured calls.",
+     is_package, import_package},
 }};
 
 const Format* format_of(const std::string& path) {
@@ -50,8 +54,8 @@ Status import_into(const std::string& path, const std::string& session) {
   if (!format)
     return Error{"It is nothing that can be imported.",
                  "A Chrome trace of torch.profiler (.json, .json.gz), a TORCH_TRACE folder or log, a "
-                 "torch_compile_debug folder, or "
-                 "`nsys export --type sqlite`.",
+                 "torch_compile_debug folder, "
+                 "`nsys export --type sqlite`, or a package (.vpkg).",
                  path};
   auto made = session::Writer::create(session);
   if (!made) return made.error();

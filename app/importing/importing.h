@@ -1,6 +1,7 @@
 // What other tools recorded, as a session of its own that says what it lacks: traces of PyTorch's profiler,
 // structured logs of torch.compile (TORCH_TRACE), its debug folders (TORCH_COMPILE_DEBUG), exports of Nsight
-// Systems. They are a stranger's: sizes are bounded, nothing in them is run, no file is read that they name.
+// Systems; and packages of vitrine.export. They are a stranger's: sizes are bounded, nothing in them is run,
+// no file is read that they name.
 #pragma once
 
 #include <string>

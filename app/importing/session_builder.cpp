@@ -57,7 +57,7 @@ SessionBuilder::SessionBuilder(std::unique_ptr<Writer> writer, const std::string
                                const std::string& tool)
     : out_(std::move(writer)), source_(source), tool_(tool) {
   run.id = out_->next(Kind::Run);
-  run.label = "import of " + file_name(source);
+  run.label = "import of " + file_name(source.substr(0, source.find_last_not_of('/') + 1));
   run.entry = tool;
   run.device = "cpu";
   run.status = "finished";

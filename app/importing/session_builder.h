@@ -65,11 +65,13 @@ Status import_chrome_trace(const std::string& path, SessionBuilder& out);
 Status import_torch_trace(const std::string& path, SessionBuilder& out);
 Status import_compile_debug(const std::string& path, SessionBuilder& out);
 Status import_nsys(const std::string& path, SessionBuilder& out);
+Status import_package(const std::string& path, SessionBuilder& out);
 
 // Whether it looks like one.
 bool is_chrome_trace(const std::string& path);
 bool is_torch_trace(const std::string& path);
 bool is_compile_debug(const std::string& path);
 bool is_nsys(const std::string& path);
+bool is_package(const std::string& path);
 
 }  // namespace vitrine::importing

@@ -275,9 +275,12 @@ class TraceReader {
   Id instruction_at(const Compilation& c, const std::string& path, int64_t line) {
     const Id span = out_.span(path, line);
     if (!span) return 0;
-    const Id id = out_.out().next(Kind::Instruction);
-    out_.out().put(InstructionRow{id, out_.code_of(c.row->segment), 0, "CALL", 0, "", span, -1});
-    return id;
+    const Id code = out_.code_of(c.row->segment);
+    const auto [at, fresh] = instructions_.try_emplace({code, span}, 0);
+    if (!fresh) return at->second;
+    at->second = out_.out().next(Kind::Instruction);
+    out_.out().put(InstructionRow{at->second, code, 0, "CALL", 0, "", span, -1});
+    return at->second;
   }
 
   // "2/0: n == 2   # ...", or a list of such.
@@ -354,6 +357,8 @@ class TraceReader {
   SessionBuilder& out_;
   std::map<int64_t, std::string> strings_;
   std::map<std::string, Id> segments_;
+  std::map<std::pair<Id, Id>, Id>
+      instructions_;  // by code and place: each compilation breaks at the same one
   std::map<std::string, Compilation> compilations_;
   std::string name_, path_;
   int64_t line_ = 0;

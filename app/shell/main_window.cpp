@@ -77,6 +77,7 @@ void MainWindow::build() {
   run_->setAsk([this](const WouldRun& run) { return askToRun(run, this); });
   rebuild_ = new KernelRebuild(document_, run_, this);
   check_ = new PartitionCheck(document_, run_, this);
+  bisection_ = new Bisection(run_, this);
   note_ = new NoteField(this);
 }
 
@@ -241,12 +242,13 @@ void MainWindow::refreshEnabled() {
   enable("file.share", open);
   enable("fusion.why", open);
   enable("run.start", run_->canRun() && !run_->running());
-  enable("run.numerics", run_->canRun() && !run_->running());
+  for (const char* id : {"run.numerics", "run.bisect", "run.reduce"})
+    enable(id, run_->canRun() && !run_->running() && !bisection_->running());
   enable("run.repeat", run_->canRepeat() && !run_->running());
   enable("run.watch", run_->canRepeat());
   (*actions_)["run.watch"]->setChecked(run_->watching());
   row_->run->setWatching(run_->watching());
-  enable("run.cancel", run_->running() || rebuild_->running() || check_->running());
+  enable("run.cancel", run_->running() || rebuild_->running() || check_->running() || bisection_->running());
   const bool edited = document_->edits().last() != 0;
   enable("kernel.rebuild", edited && !rebuild_->running());
   enable("kernel.discard", edited && !rebuild_->running());

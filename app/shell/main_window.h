@@ -18,6 +18,7 @@
 #include "app/shell/document/document.h"
 #include "app/shell/panes/centre.h"
 #include "app/shell/panes/dock_set.h"
+#include "app/shell/run/bisection.h"
 #include "app/shell/run/kernel_rebuild.h"
 #include "app/shell/run/partition_check.h"
 #include "app/shell/run/run_controller.h"
@@ -63,6 +64,7 @@ class MainWindow : public QMainWindow {
   RunDialog* openRunDialog(const QString& file = {});  // "": of what is open, or was run last
   KernelRebuild* rebuild() { return rebuild_; }
   PartitionCheck* check() { return check_; }
+  Bisection* bisection() { return bisection_; }
   NoteField* noteField() { return note_; }
 
  protected:
@@ -99,6 +101,7 @@ class MainWindow : public QMainWindow {
   void addKernelCommands();
   void addRunCommands();
   void addPartitionCommands();
+  void addBisectCommands();
   void addExchangeCommands();
   void openOrImport(const QString& path);
   void lookAtDragged(const QString& path);
@@ -148,6 +151,7 @@ class MainWindow : public QMainWindow {
   RunController* run_;
   KernelRebuild* rebuild_;
   PartitionCheck* check_;
+  Bisection* bisection_;
   NoteField* note_;
   QString layout_;
   bool instead_ = false;  // how it was arranged

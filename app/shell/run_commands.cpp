@@ -1,6 +1,8 @@
 // What starts a run: the dialog, the last run again, the watch over its files.
+#include <QFileDialog>
 #include <QFileInfo>
 
+#include "app/shell/document/find_entity.h"
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
 #include "app/shell/run/run_dialog.h"
@@ -20,6 +22,30 @@ void MainWindow::addRunCommands() {
   connect(row_->run, &RunButton::whereClicked, this, [this] { openRunDialog(); });
   connect(run_, &RunController::recorded, this, [this] { banner_->clear(); });
   addPartitionCommands();
+  addBisectCommands();
+}
+
+// Who makes a result differ: the kernel that is found becomes active.
+void MainWindow::addBisectCommands() {
+  actions_->on("run.bisect", [this] { bisection_->bisect(); });
+  actions_->on("run.reduce", [this] {
+    const QString base = QFileInfo(run_->file()).completeBaseName() + ".reduced.py";
+    const QString to =
+        QFileDialog::getSaveFileName(this, "Reduce to the smallest graph", base, "Python (*.py)");
+    if (!to.isEmpty()) bisection_->reduce(to);
+  });
+  connect(bisection_, &Bisection::stateChanged, this, &MainWindow::refreshEnabled);
+  connect(bisection_, &Bisection::told, this,
+          [this](kit::Tone tone, const QString& text, const QString& detail) {
+            const QPair<QString, QString> way = bisection_->running()
+                                                    ? QPair<QString, QString>{"Cancel", "run.cancel"}
+                                                    : QPair<QString, QString>{"Dismiss", "edit.clear"};
+            banner_->show(tone, text, detail, {way});
+          });
+  connect(bisection_, &Bisection::found, this, [this](const QString& kernel) {
+    if (const auto& session = document_->session())
+      if (const Id id = findEntity(*session, kernel)) document_->activate(id);
+  });
 }
 
 // Pins of saved tensors, and the run that checks them. The view that the user is in comes first, then one in

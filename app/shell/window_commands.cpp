@@ -44,6 +44,7 @@ void MainWindow::addCommands() {
   on.on("run.cancel", [this] {
     if (rebuild_->running()) return rebuild_->cancel();
     if (check_->running()) return check_->cancel();
+    if (bisection_->running()) return bisection_->cancel();
     run_->cancel();
     row_->run->setState(RunButton::Cancelling);
   });

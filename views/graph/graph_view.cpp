@@ -329,10 +329,14 @@ void GraphView::fit() {
 }
 
 // Where a picture that is too wide begins: its first node stands in the middle, as far as the picture goes.
+// If that cuts others at the left and the first is in sight from there, it begins at its left.
 double GraphView::first_in_sight(double width) const {
   const QRectF whole = extent();
   const QRectF first = to_rect(picture_.layout.nodes[0]);
-  return std::clamp(first.center().x() - width / 2, whole.left(), whole.right() - width);
+  const double middle = std::clamp(first.center().x() - width / 2, whole.left(), whole.right() - width);
+  const bool cuts = std::any_of(picture_.layout.nodes.begin(), picture_.layout.nodes.end(),
+                                [middle](const Box& box) { return box.x < middle; });
+  return cuts && first.right() <= whole.left() + width ? whole.left() : middle;
 }
 
 void GraphView::frame(const QRectF& scene) {

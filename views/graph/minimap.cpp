@@ -11,7 +11,8 @@ using kit::theme;
 namespace {
 constexpr double kNarrow = 360;  // a view that a map would cover
 constexpr double kLeast = 62, kMost = 96, kTallest = 220, kInset = 10, kMargin = 24;
-constexpr double kTwoRowsFrom = 300;  // height of a view that has room for two rows of families
+constexpr double kTwoRowsFrom = 300, kThreeRowsFrom = 400;  // height of a view with room for so many rows of
+                                                            // families
 
 double minimap_scale(const GraphPicture& picture, double width) {
   return std::min(width / std::max(1.0, picture.layout.width),
@@ -104,12 +105,14 @@ static std::vector<QRectF> legend_places(const GraphPicture& picture, const QRec
   return out;
 }
 
+// As many rows as the names of all take, unless little of the graph would be left.
 int legend_rows(const GraphPicture& picture, QSizeF view) {
   const size_t all = picture.scene.families.size();
-  const QRectF box(QPointF(), view);
-  const bool one = !picture.scene.keys.empty() || all == 0 || view.height() < kTwoRowsFrom ||
-                   !legend_places(picture, box, 1, all).empty();
-  return one ? 1 : 2;
+  if (!picture.scene.keys.empty() || all == 0) return 1;
+  const int most = view.height() < kTwoRowsFrom ? 1 : view.height() < kThreeRowsFrom ? 2 : 3;
+  int rows = 1;
+  while (rows < most && legend_places(picture, QRectF(QPointF(), view), rows, all).empty()) ++rows;
+  return rows;
 }
 
 std::vector<std::pair<kit::NodeFamily, QRectF>> paint_legend(QPainter& p, const QRectF& box,

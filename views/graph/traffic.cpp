@@ -14,7 +14,7 @@ using kit::theme;
 
 namespace {
 
-constexpr double kLeftRoom = 96, kRightRoom = 156, kBarsFrom = 12, kLongestBar = 76;
+constexpr double kLeftRoom = 96, kRightRoom = 172, kBarsFrom = 12, kLongestBar = 76;
 
 bool is_weight(const NodeRow& n) {
   return n.kind == "parameter" || n.kind == "buffer" || n.kind == "constant";

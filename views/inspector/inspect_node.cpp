@@ -8,6 +8,7 @@
 #include "views/inspector/inspect_counters.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/symbolic_types.h"
+#include "views/kit/session/values.h"
 #include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
@@ -66,6 +67,9 @@ InspectorSection costOf(const SessionData& d, const KernelRow& kernel, const QSt
   InspectorSection cost{"Cost", {{"compiled", ns > 0 ? kit::timeText(ns) : kit::unknown(), note}}};
   if (const QString half = kit::middleHalf(lower, upper, calls); !half.isEmpty())
     cost.rows.push_back({"half of the calls", half, QStringLiteral("of %1 profiled").arg(calls)});
+  if (const std::string far = session::far_from_half(ns, lower, upper, calls); !far.empty())
+    cost.rows.push_back(
+        {"", QStringLiteral("this call: %1").arg(s(far)), "", "warning", Tone::Warn, 0, true});
   const Id run = d.runOf(kernel.compilation);
   if (const QString doubt = kit::shortDoubt(d, run, TimesOf::ShownCall); ns > 0 && !doubt.isEmpty())
     cost.rows.push_back({"", doubt, "", "warning", Tone::Warn, 0, true});
@@ -104,6 +108,30 @@ InspectorSection choicesOf(const SessionData& d, const KernelRow& row) {
   return out;
 }
 
+// What the elements are, where the run looked at its values: of the node itself, or of the one that it came
+// from.
+InspectorSection elementsOf(const SessionData& d, const kit::Selection& selection, const NodeRow& row) {
+  const NumericsRow* found = nullptr;
+  for (const NumericsRow& each : d.numerics.of(d.compilationOf(row.id))) {
+    const bool near = selection.relatives && selection.active == row.id &&
+                      std::find(selection.relatives->origins.begin(), selection.relatives->origins.end(),
+                                each.node) != selection.relatives->origins.end();
+    if (each.node == row.id || (near && !found)) found = &each;
+    if (each.node == row.id) break;
+  }
+  InspectorSection out{"Elements", {}};
+  if (!found || found->distribution.empty()) return out;
+  auto number = [](double value) { return QString::number(value, 'g', 4).replace('-', QChar(0x2212)); };
+  out.rows = {{"least", number(found->least)},
+              {"largest", number(found->largest)},
+              {"mean", number(found->average), "deviation " + number(found->deviation)},
+              {"least to largest", kit::distributionText(*found)}};
+  if (found->nan + found->inf)
+    out.rows.push_back({"not finite", QStringLiteral("%1 NaN, %2 inf").arg(found->nan).arg(found->inf),
+                        QStringLiteral("of %1").arg(found->count), "", Tone::Warn});
+  return out;
+}
+
 }  // namespace
 
 void inspectNode(const SessionData& d, const kit::Selection& selection, const NodeRow& row,
@@ -131,6 +159,8 @@ void inspectNode(const SessionData& d, const kit::Selection& selection, const No
     }
   if (row.bytes > 0) value.rows.push_back({"size", kit::bytesText(static_cast<double>(row.bytes))});
   out.sections.push_back(value);
+  if (InspectorSection elements = elementsOf(d, selection, row); !elements.rows.empty())
+    out.sections.push_back(std::move(elements));
   if (kernel) out.sections.push_back(costOf(d, *kernel, company(d, *kernel, row)));
 }
 

@@ -48,10 +48,20 @@ std::vector<InspectorRow> outputsRows(const SessionData& d, Id run, const Verdic
   return out;
 }
 
+// The same of a script that ran twice, by its steps.
+std::vector<InspectorRow> stepRows(const RunTimes& times) {
+  if (!times.has_steps()) return {};
+  const MeasurementRow &eager = times.eager.step, &compiled = times.compiled.step;
+  return {{"a step", s(times.step_speed_up())},
+          {"eager", kit::timeText(eager.median_ns), kit::middleHalf(eager)},
+          {"compiled", kit::timeText(compiled.median_ns), kit::middleHalf(compiled)},
+          {"steps", QStringLiteral("%1 a side").arg(eager.calls), "half of them beside"}};
+}
+
 // A speed-up where there is one, both sides with what half of their calls took, and what makes them doubtful.
 std::vector<InspectorRow> timesRows(const SessionData& d, const RunRow& run) {
-  if (run.eager_ns <= 0 || run.compiled_ns <= 0) return {};
   const RunTimes times = kit::runTimes(d, run.id);
+  if (run.eager_ns <= 0 || run.compiled_ns <= 0) return stepRows(times);
   const SpeedUp& up = times.speed_up;
   const Tone tone = !up.known() ? Tone::None : up.ratio > 1 ? Tone::Ok : Tone::Warn;
   std::vector<InspectorRow> out{
@@ -94,8 +104,9 @@ InspectorSection resultOf(const SessionData& d, const RunRow& run) {
 }
 
 InspectorSection compilationOf(const SessionData& d, const CompilationRow& row) {
+  const auto took = static_cast<double>(row.duration_ns);  // 0: the record does not tell
   InspectorSection out{"Compilation " + kit::whichOf(d, row.id),
-                       {{"took", kit::timeText(static_cast<double>(row.duration_ns))}}};
+                       {{"took", took > 0 ? kit::timeText(took) : kit::unknown()}}};
   double guards = 0;
   for (const GuardRow& guard : d.guards.of(row.id)) guards += guard.cost_ns;
   if (const auto count = static_cast<int64_t>(d.guards.of(row.id).size()))

@@ -21,12 +21,8 @@ QString s(const std::string& text) {
 }
 
 QString stageTitle(const std::string& name, bool gpu) {
-  for (const StageInfo& info : kStages)
-    if (info.name == name) {
-      const std::string_view title = stage_title(info, gpu);
-      return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
-    }
-  return s(name);
+  const StageInfo* info = find_timed_stage(name);
+  return info ? s(std::string(stage_title(*info, gpu))) : s(name);
 }
 
 void addChain(const SessionData& d, const kit::Selection& selection, InspectorContent& out) {

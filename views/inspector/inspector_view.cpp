@@ -17,7 +17,28 @@ using kit::theme;
 
 namespace {
 constexpr int kTitle = 44, kSection = 26, kRow = 24, kKey = 84, kPad = 12, kBelow = 16;
+constexpr int kUp = 4;  // what stands below a line, nearer to it than a line of its own
+
+QRect wrappedBox(const QFont& font, const QString& text, int width) {
+  return QFontMetrics(font).boundingRect(QRect(0, 0, width, 4000), Qt::TextWordWrap, kit::shown(text, true));
 }
+
+// Of words in lines, with the room that a single one has above and below it.
+int wrappedHeight(const QFont& font, const QString& text, int width) {
+  const int line = QFontMetrics(font).height();
+  return wrappedBox(font, text, width).height() + theme().px(kRow) - line;
+}
+
+void drawWrapped(QPainter& painter, QPoint at, int width, const QFont& font, const QString& text,
+                 const QColor& ink) {
+  const int above = (theme().px(kRow) - QFontMetrics(font).height()) / 2;
+  painter.setFont(font);
+  painter.setPen(ink);
+  painter.drawText(QRect(at + QPoint(0, above), QSize(width, wrappedBox(font, text, width).height())),
+                   Qt::TextWordWrap, kit::shown(text, true));
+}
+
+}  // namespace
 
 void InspectorSheet::set(InspectorContent content, const kit::Selection* marks) {
   content_ = std::move(content);
@@ -90,37 +111,59 @@ int InspectorSheet::layRow(QPainter* painter, const InspectorRow& row, int y, in
     }
     return height;
   }
+  if (row.icon.isEmpty()) return layFact(painter, row, y, width);
   const int height = box.height() + (row.below.isEmpty() ? 0 : theme().px(kBelow));
   if (!painter) return height;
-  if (row.id) {
-    hits_.emplace_back(QRect(0, y, width, height), row.id);
-    if (marks_ && marks_->hover == row.id) painter->fillRect(QRect(0, y, width, height), theme().hov);
-  }
-  if (!row.icon.isEmpty()) {
-    const QRect glyph(pad, y + theme().px(5), theme().px(14), theme().px(14));
-    if (row.family != kit::NodeFamily::None)
-      kit::drawFamily(*painter, row.family, glyph);
-    else
-      kit::drawIcon(*painter, row.icon, glyph, row.tone == kit::Tone::None ? theme().text2 : ink);
-    const int note = kit::textWidth(theme().mono(11), row.note);
-    kit::drawText(*painter, box, row.note, theme().mono(11), theme().text2, Qt::AlignRight);
-    kit::drawText(*painter, box.adjusted(theme().px(24), 0, -note - theme().px(8), 0), row.value,
-                  theme().mono(12), theme().text1, Qt::AlignLeft, kit::Elide::Middle);
-    if (!row.below.isEmpty())
-      kit::drawText(*painter,
-                    QRect(pad + theme().px(24), box.bottom() - theme().px(3), box.width() - theme().px(24),
-                          theme().px(kBelow)),
-                    row.below, theme().mono(11), theme().text3, Qt::AlignLeft, kit::Elide::End);
-    return height;
-  }
-  kit::drawText(*painter, QRect(pad, y, theme().px(kKey - 6), box.height()), row.key, theme().ui(12),
+  if (row.id) layLink(*painter, row.id, QRect(0, y, width, height));
+  const QRect glyph(pad, y + theme().px(5), theme().px(14), theme().px(14));
+  if (row.family != kit::NodeFamily::None)
+    kit::drawFamily(*painter, row.family, glyph);
+  else
+    kit::drawIcon(*painter, row.icon, glyph, row.tone == kit::Tone::None ? theme().text2 : ink);
+  const int note = kit::textWidth(theme().mono(11), row.note);
+  kit::drawText(*painter, box, row.note, theme().mono(11), theme().text2, Qt::AlignRight);
+  kit::drawText(*painter, box.adjusted(theme().px(24), 0, -note - theme().px(8), 0), row.value,
+                theme().mono(12), theme().text1, Qt::AlignLeft, kit::Elide::Middle);
+  if (!row.below.isEmpty())
+    kit::drawText(*painter,
+                  QRect(pad + theme().px(24), box.bottom() - theme().px(3), box.width() - theme().px(24),
+                        theme().px(kBelow)),
+                  row.below, theme().mono(11), theme().text3, Qt::AlignLeft, kit::Elide::End);
+  return height;
+}
+
+// What is clicked goes to the thing; under the pointer it has the ground of one.
+void InspectorSheet::layLink(QPainter& painter, Id id, const QRect& box) const {
+  hits_.emplace_back(box, id);
+  if (marks_ && marks_->hover == id) painter.fillRect(box, theme().hov);
+}
+
+// A key, its value, and what is said of it beside it. Words that find no room there go on below; a name is
+// cut.
+int InspectorSheet::layFact(QPainter* painter, const InspectorRow& row, int y, int width) const {
+  const int pad = theme().px(kPad), key = theme().px(kKey), line = theme().px(kRow);
+  const QFont font = theme().mono(12), small = theme().mono(11);
+  const QRect room(pad + key, y, width - 2 * pad - key, line);
+  const int used = kit::textWidth(font, row.value);
+  const bool wraps = used > room.width() && row.value.contains(QLatin1Char(' '));
+  const int tall = wraps ? wrappedHeight(font, row.value, room.width()) : line;
+  const QRect beside = room.adjusted(std::min(used, room.width()) + theme().px(8), 0, 0, 0);
+  const bool below = !row.note.isEmpty() && (wraps || kit::textWidth(small, row.note) > beside.width());
+  const int more = below ? wrappedHeight(small, row.note, room.width()) - theme().px(kUp) : 0;
+  if (!painter) return tall + more;
+  if (row.id) layLink(*painter, row.id, QRect(0, y, width, tall + more));
+  kit::drawText(*painter, QRect(pad, y, key - theme().px(6), line), row.key, theme().ui(12), theme().text2);
+  const QColor ink = row.tone == kit::Tone::None ? theme().text1 : theme().tone(row.tone);
+  if (wraps)
+    drawWrapped(*painter, room.topLeft(), room.width(), font, row.value, ink);
+  else
+    kit::drawText(*painter, room, row.value, font, ink, Qt::AlignLeft, kit::Elide::Middle);
+  if (below)
+    drawWrapped(*painter, room.topLeft() + QPoint(0, tall - theme().px(kUp)), room.width(), small, row.note,
                 theme().text2);
-  box.setLeft(pad + theme().px(kKey));
-  const int used =
-      kit::drawText(*painter, box, row.value, theme().mono(12), ink, Qt::AlignLeft, kit::Elide::Middle);
-  box.setLeft(box.left() + used + theme().px(8));
-  if (box.width() > theme().px(16)) kit::drawText(*painter, box, row.note, theme().mono(11), theme().text2);
-  return box.height();
+  else
+    kit::drawText(*painter, beside, row.note, small, theme().text2);
+  return tall + more;
 }
 
 void InspectorSheet::paintEvent(QPaintEvent*) {

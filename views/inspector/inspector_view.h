@@ -33,6 +33,8 @@ class InspectorSheet : public QWidget {
   // Draws when `painter` is set, measures else; returns the height.
   int lay(QPainter* painter, int width) const;
   int layRow(QPainter* painter, const InspectorRow& row, int y, int width) const;
+  int layFact(QPainter* painter, const InspectorRow& row, int y, int width) const;
+  void layLink(QPainter& painter, Id id, const QRect& box) const;
   void layTitle(QPainter& painter, int width) const;
   Id at(QPoint point) const;
 

@@ -37,8 +37,8 @@ LogLine line(int64_t time_ns, Id id, const QString& who, const QString& text, co
 
 // As the strip names it.
 QString stageTitle(const kit::SessionData& d, const session::StageRow& row) {
-  for (const session::StageInfo& stage : session::kStages)
-    if (stage.name == row.name) return s(std::string(session::stage_title(stage, d.isGpu(row.compilation))));
+  if (const session::StageInfo* stage = session::find_timed_stage(row.name))
+    return s(std::string(session::stage_title(*stage, d.isGpu(row.compilation))));
   return s(row.name);
 }
 

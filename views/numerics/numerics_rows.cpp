@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 #include <numeric>
-#include <sstream>
 
 #include "views/kit/selection/link_letters.h"
+#include "views/kit/session/values.h"
 #include "views/kit/text/numbers.h"
 
 namespace vitrine::views {
@@ -63,12 +63,7 @@ Cell plain(double error) {
 }
 
 std::vector<double> classesOf(const std::string& histogram) {
-  constexpr size_t kClasses = std::size(session::kUlpSteps) + 2;
-  std::vector<double> out;
-  std::istringstream words(histogram);
-  for (std::string word; out.size() < kClasses && std::getline(words, word, ',');)
-    out.push_back(std::clamp(std::strtod(word.c_str(), nullptr), 0.0, 1e18));
-  return out.size() == kClasses ? out : std::vector<double>();
+  return kit::countsOf(histogram, std::size(session::kUlpSteps) + 2);
 }
 
 QString className(size_t i) {
@@ -161,6 +156,9 @@ QString detailOf(const NumericsRow& row) {
   QString out;
   if (!row.message.empty()) out += q(row.message).toHtmlEscaped() + "<br>";
   out += sourceCell(row).tooltip.toHtmlEscaped() + ".";
+  if (const QString values = kit::valuesText(row); !values.isEmpty())
+    out += "<br>Values: " + values.toHtmlEscaped() + ". <span class=\"q\">" + kit::distributionText(row) +
+           "</span>";
   const Cell classes = histogramCell(row);
   if (!classes.histogram.empty()) out += "<br><span class=\"q\">" + classes.text.toHtmlEscaped() + "</span>";
   return out;

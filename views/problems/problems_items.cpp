@@ -64,6 +64,13 @@ void addMessages(const SessionData& d, std::vector<PricedProblem>& out) {
   }
 }
 
+// In a few words, for one line: the sentences stand in its detail.
+QString doubtText(const SessionData& d, const RunRow& run, const RunTimes& times) {
+  const QString few = s(times.short_doubt(TimesOf::Both));
+  const QString text = few.isEmpty() ? s(times.doubt(TimesOf::Both)) : few;
+  return d.runs.size() > 1 ? s(run.label) + ": " + text : text;
+}
+
 void addRuns(const SessionData& d, std::vector<PricedProblem>& out) {
   for (const RunRow& run : d.runs) {
     if (run.status == "died" &&
@@ -71,8 +78,10 @@ void addRuns(const SessionData& d, std::vector<PricedProblem>& out) {
       out.push_back({Tone::Err, "error", "died", s(run.label) + ": the engine stopped before the run ended",
                      "", 0, run.id, paragraph("What was recorded until then is shown.")});
     const RunTimes times = kit::runTimes(d, run.id);
-    if (const std::string doubt = times.doubt(TimesOf::Both); !doubt.empty())
-      out.push_back({Tone::Info, "clock", "doubtful times", s(doubt), "", 0, run.id, {}});
+    const std::string doubt = d.compilations.empty() ? "" : times.doubt(TimesOf::Both);
+    if (!doubt.empty())
+      out.push_back(
+          {Tone::Info, "clock", "doubtful times", doubtText(d, run, times), "", 0, run.id, paragraph(doubt)});
     if (times.speed_up.known() && times.speed_up.ratio < 1)
       out.push_back({Tone::Warn,
                      "clock",

@@ -43,6 +43,7 @@ QString RooflineView::subtitle() const {
   if (!out.isEmpty()) out += "; ";
   if (!roofline_.too_low.isEmpty()) out += roofline_.too_low + ' ';
   out += countText(static_cast<int64_t>(points_.size()), "kernel");
+  if (work_) out += " in " + rangeText(selection().range.from_ns, selection().range.to_ns);
   if (moving_) out += QStringLiteral("; %1 more only move data").arg(moving_);
   if (!eager_.empty())
     out +=
@@ -59,7 +60,7 @@ void RooflineView::sessionChanged() {
   copy_ = roofline_.roofs.copy().rate;
   if (copy_ > 0)
     for (const RoofPoint& p : roofline_.points) {
-      if (p.ns <= 0) continue;
+      if (p.ns <= 0 || !inRange(p.kernel)) continue;
       if (p.flops > 0 && p.bytes > 0)
         points_.push_back(p);
       else
@@ -79,14 +80,39 @@ void RooflineView::sessionChanged() {
 
 void RooflineView::take(std::vector<EagerPoint> eager) {
   eager_ = std::move(eager);
+  std::erase_if(eager_, [this](const EagerPoint& p) { return !inRange(p.node); });
   scale();
   Q_EMIT headerChanged();
   update();
 }
 
 void RooflineView::selectionChanged(ChangeMask mask) {
+  if (mask & ChangeRange) measureRange();
   if (mask & ChangeFilm) return sessionChanged();
   update();
+}
+
+bool RooflineView::inRange(Id id) const {
+  return !work_ || work_->contains(id);
+}
+
+// While a piece of time is selected only what is at work in it stands here.
+void RooflineView::measureRange() {
+  const TimeRange range = selection().range;
+  if (!session() || range.from_ns >= range.to_ns) {
+    if (std::exchange(work_, std::nullopt)) sessionChanged();
+    return;
+  }
+  jobs()->run<RangeWork>(
+      this, QStringLiteral("roofline range"),
+      [data = session(), run = session()->runOf(compilation()), range](const Cancel&) {
+        return rangeWork(*data, run, range.from_ns, range.to_ns);
+      },
+      [this](RangeWork work) {
+        if (selection().range.from_ns >= selection().range.to_ns) return;
+        work_ = std::move(work);
+        sessionChanged();
+      });
 }
 
 // Whole decades around the points and the corners of the roofs.
@@ -213,6 +239,7 @@ QString RooflineView::whyEmpty() const {
   if (!session()) return QStringLiteral("Kernels stand here under what the machine can do.");
   if (copy_ <= 0)
     return QStringLiteral("No roofline: what this machine can do was not measured in this run.");
+  if (work_) return QStringLiteral("No kernel with operations is at work in the selected time.");
   const QString why = whyMissing(*session(), compilation(), "kernels");
   return QStringLiteral("No roofline: no kernel with operations was measured. %1").arg(why).trimmed();
 }

@@ -3,7 +3,10 @@
 // stand there hollow, each with a line to the kernel that does its work.
 #pragma once
 
+#include <optional>
+
 #include "views/kit/session/eager_points.h"
+#include "views/kit/session/range_work.h"
 #include "views/kit/session/roofline.h"
 #include "views/kit/view.h"
 
@@ -27,6 +30,7 @@ class RooflineView : public kit::View {
 
  protected:
   void sessionChanged() override;
+  void forgetPlaces() override { work_.reset(); }
   void selectionChanged(kit::ChangeMask mask) override;
   void paintEvent(QPaintEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
@@ -66,12 +70,16 @@ class RooflineView : public kit::View {
   void paintRoofs(QPainter& painter, const std::vector<Roof>& roofs) const;
   void paintPoints(QPainter& painter, const std::vector<Roof>& roofs) const;
 
+  bool inRange(Id id) const;
+  void measureRange();
+
   std::vector<kit::RoofPoint> points_;  // with a time and operations
   std::vector<kit::EagerPoint> eager_;
   kit::Roofline roofline_;
   size_t moving_ = 0;  // kernels that only move data
   double copy_ = 0;
   Axis x_, y_;
+  std::optional<kit::RangeWork> work_;  // of the time that is selected
 };
 
 }  // namespace vitrine::views

@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "core/session/break_causes.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/sources.h"
 #include "views/kit/session/verdict.h"
@@ -127,7 +128,8 @@ int64_t callsOf(const SessionData& d, const CompilationRow& row) {
                        [&](const CallRow& each) { return each.compilation == row.id; });
 }
 
-Item compilationItem(const SessionData& d, const CompilationRow& row, const Units& units) {
+// nested: below a segment, where there is less room.
+Item compilationItem(const SessionData& d, const CompilationRow& row, const Units& units, bool nested) {
   Item item;
   item.id = row.id;
   const double total = launched(d, row.id);
@@ -137,7 +139,8 @@ Item compilationItem(const SessionData& d, const CompilationRow& row, const Unit
                         : timed || d.imported() ? QString()
                                                 : ", " + counted(callsOf(d, row), "call");
   // "0/0 backward" is long enough without the word that its icon says.
-  const QString label = s(row.label), kind = label.contains(' ') ? QString() : QStringLiteral("compile ");
+  const QString label = s(row.label),
+                kind = nested || label.contains(' ') ? QString() : QStringLiteral("compile ");
   Cell name = word(kind + label + about, "graph", row.status != "ok");
   if (row.status == "failed") name.tone = Tone::Err;
   // Its frame's number is of compiling: what a call takes says so.
@@ -154,7 +157,7 @@ Item breakItem(const SessionData& d, const BreakRow& row, int times) {
   if (times > 1) name.text += QStringLiteral(" × %1").arg(times);
   if (ins) name.text.prepend(d.place(ins->span) + ' ');
   // What breaks stands where it does; its callers only end there.
-  const bool is_caller = row.cause && row.cause != row.instruction;
+  const bool is_caller = row.cause && !is_own(row);
   if (is_caller)
     name.tooltip = QStringLiteral("a break of what is called here");
   else
@@ -189,11 +192,12 @@ Item guardsItem(const SessionData& d, Id compilation) {
   return item;
 }
 
-void addCompilations(const SessionData& d, const SegmentRow& segment, const Units& units, Item& up) {
+void addCompilations(const SessionData& d, const SegmentRow& segment, const Units& units, Item& up,
+                     bool nested = false) {
   const auto rows = d.compilations.of(segment.id);
   for (const CompilationRow& row : rows) {
     if (rows.size() == 1 && !d.guards.of(row.id).empty()) up.children.push_back(guardsItem(d, row.id));
-    Item item = compilationItem(d, row, units);
+    Item item = compilationItem(d, row, units, nested);
     item.open = rows.size() == 1;
     up.children.push_back(std::move(item));
   }
@@ -251,7 +255,7 @@ Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
     part.open = segment.ordinal == 0;
     part.cells = {word(QStringLiteral("segment %1, pc %2").arg(segment.ordinal).arg(segment.pc), "segment"),
                   number(QString())};
-    addCompilations(d, segment, units, part);
+    addCompilations(d, segment, units, part, true);
     item.children.push_back(std::move(part));
     addBreaks(d, segment, item);
   }

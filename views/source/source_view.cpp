@@ -42,7 +42,10 @@ QString SourceView::subtitle() const {
   for (const CodeRow& row : session()->codes.of(file_))
     if (row.first_line <= line && line <= row.last_line && (!inner || row.first_line >= inner->first_line))
       inner = &row;
-  return inner ? QString::fromStdString(inner->qualname).remove(QStringLiteral("<locals>.")) : QString();
+  QStringList out;
+  if (inner) out << QString::fromStdString(inner->qualname).remove(QStringLiteral("<locals>."));
+  if (file_ && session()->imported()) out << QStringLiteral("only the lines that the record names");
+  return out.join(QStringLiteral("; "));
 }
 
 void SourceView::zoom(Zoom how) {
@@ -147,6 +150,13 @@ static int headLine(const QStringList& lines, int first) {
   return first;
 }
 
+// A record of another tool has the lines that it names, and blank ones between.
+static int firstKnown(const QStringList& lines) {
+  const auto known =
+      std::find_if(lines.begin(), lines.end(), [](const QString& line) { return !line.trimmed().isEmpty(); });
+  return known == lines.end() ? 0 : static_cast<int>(known - lines.begin());
+}
+
 void SourceView::showFile(Id file, Text text) {
   const bool other = file != file_;
   file_ = file;
@@ -166,6 +176,8 @@ void SourceView::showFile(Id file, Text text) {
       pane_->startAtLine(std::max(0, static_cast<int>(error->line) - 1 - kLinesAbove));
     else if (row && row->file == file_)
       pane_->startAtLine(headLine(lines_, static_cast<int>(row->first_line) - 1));
+    else if (session()->imported())
+      pane_->startAtLine(firstKnown(lines_));
     revealLetters();
   }
   if (Id id = canShow(selection().active)) pane_->reveal(id);

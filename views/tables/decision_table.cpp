@@ -278,7 +278,8 @@ const TableSpec kDecisionsTable{.id = "decisions",
                                 .sort = 7,
                                 .stage = "fused",
                                 .split = 3,
-                                .count = decision_count};
+                                .count = decision_count,
+                                .in_range = true};
 
 const TableSpec kMissedTable{
     .id = "missed",
@@ -291,6 +292,7 @@ const TableSpec kMissedTable{
     .order = Qt::AscendingOrder,
     .stage = "fused",
     .count = missed_count,
+    .in_range = true,
     .content = missed_content};
 
 }  // namespace vitrine::views

@@ -89,9 +89,10 @@ std::vector<Column> kernel_columns(const TableScope& s) {
   }
   out.push_back({"launches", 68, true});
   if (units.most > 0)
-    out.insert(out.end(),
-               {{unit_title("time", units.time), s.all.empty() ? 140 : 84, true, false, false, s.all.empty()},
-                {QStringLiteral("half of the calls"), 130, true, false, false, false, true}});
+    out.insert(
+        out.end(),
+        {{launch_time_title(s, units.time), s.all.empty() ? 140 : 84, true, false, false, s.all.empty()},
+         {half_title(s.data.launches.of(s.compilation)), 130, true, false, false, false, true}});
   out.push_back({unit_title("traffic", units.bytes), 84, true});
   if (units.most > 0) out.push_back({unit_title("rate", units.rate), 86, true});
   if (units.roof) out.push_back({"of roof", 96, true});
@@ -126,8 +127,8 @@ void add_counted_cells(const TableScope& s, const KernelRow& k, const MeasureUni
       {dram, of_traffic, {occupancy ? percentText(*occupancy / 100) : unknown(), occupancy.value_or(0)}});
 }
 
-// Of all launches of the kernel together.
-Cell half_cell(const TableScope& s, const KernelRow& kernel) {
+// Of all launches of the kernel together, beside their time.
+Cell half_cell(const TableScope& s, const KernelRow& kernel, double ns) {
   double lower = 0, upper = 0;
   int64_t calls = 0;
   for (const LaunchRow& launch : s.data.launches.of(kernel.compilation)) {
@@ -135,7 +136,7 @@ Cell half_cell(const TableScope& s, const KernelRow& kernel) {
     lower += launch.lower_ns, upper += launch.upper_ns;
     calls = calls ? std::min(calls, launch.calls) : launch.calls;
   }
-  return spread_cell(lower, upper, calls);
+  return spread_cell(ns, lower, upper, calls);
 }
 
 Cell compile_cell(const KernelRow& k, const MeasureUnit& unit) {
@@ -183,7 +184,7 @@ Item kernel_item(const TableScope& s, const KernelRow& k, const RoofPoint& p, co
   if (units.most <= 0) return item;
   Cell time = number(p.ns, units.time);
   if (p.ns > 0 && s.all.empty()) time.bar = p.ns / units.most;
-  item.cells.insert(item.cells.end(), {time, half_cell(s, k)});
+  item.cells.insert(item.cells.end(), {time, half_cell(s, k, p.ns)});
   return item;
 }
 
@@ -317,7 +318,8 @@ const TableSpec kKernelsTable{.id = "kernels",
                               .sort = 5,
                               .stage = "kernels",
                               .count = kernel_count,
-                              .whole_run = true};
+                              .whole_run = true,
+                              .in_range = true};
 const TableSpec kChoicesTable{
     "choices",   "Choices",       choice_columns,
     choice_rows, choice_subtitle, "No choices: no product of this compilation was timed against others."};

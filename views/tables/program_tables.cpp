@@ -40,8 +40,8 @@ std::vector<Column> launch_columns(const TableScope& s) {
           {"kind", 80},
           {"arguments", 260, false, true, true},
           {unit_title("traffic", launch_bytes_unit(s)), 90, true},
-          {unit_title("time", launch_time_unit(s)), 84, true},
-          {QStringLiteral("half of the calls"), 130, true, false, false, false, true}};
+          {launch_time_title(s, launch_time_unit(s)), 84, true},
+          {half_title(s.data.launches.of(s.compilation)), 130, true, false, false, false, true}};
 }
 
 std::vector<Item> launch_rows(const TableScope& s) {
@@ -58,7 +58,7 @@ std::vector<Item> launch_rows(const TableScope& s) {
                time = number(l.median_ns, time_unit);
     Cell place{launches_something(l) ? QString::number(launch_number(plan, l.ordinal)) : QString()};
     place.sort = static_cast<double>(l.ordinal);
-    const Cell half = spread_cell(l.lower_ns, l.upper_ns, l.calls);
+    const Cell half = spread_cell(kernel ? l.median_ns : 0, l.lower_ns, l.upper_ns, l.calls);
     out.push_back({l.id, {place, text, {q(l.kind)}, args, bytes, time, half}, {}, {}, false, false});
   }
   return out;
@@ -218,7 +218,7 @@ TableContent became_content(const TableScope& s) {
   TableContent out{{{"launch", 200, false, true},
                     {"operators of the ATen graph", 320, false, true, true},
                     {"operators", 72, true},
-                    {unit_title("time", launch_time_unit(s)), 84, true}},
+                    {launch_time_title(s, launch_time_unit(s)), 84, true}},
                    {}};
   if (!eager.empty())
     out.columns.insert(out.columns.end(), {{unit_title("eager", launch_time_unit(s)), 84, true},
@@ -250,7 +250,8 @@ const TableSpec kLaunchesTable{.id = "launches",
                                .sort = 0,
                                .order = Qt::AscendingOrder,
                                .stage = "launch",
-                               .count = launch_count};
+                               .count = launch_count,
+                               .in_range = true};
 const TableSpec kMemoryTable{.id = "memory",
                              .title = "Memory",
                              .columns = memory_columns,
@@ -259,7 +260,8 @@ const TableSpec kMemoryTable{.id = "memory",
                              .empty = "No memory plan: this compilation has none.",
                              .sort = 3,
                              .stage = "memory",
-                             .count = buffer_count};
+                             .count = buffer_count,
+                             .in_range = true};
 const TableSpec kBecameTable{.id = "became",
                              .title = "What became what",
                              .columns = nullptr,
@@ -269,6 +271,7 @@ const TableSpec kBecameTable{.id = "became",
                              .sort = 3,
                              .stage = "launch",
                              .count = launch_count,
+                             .in_range = true,
                              .content = became_content};
 
 }  // namespace vitrine::views

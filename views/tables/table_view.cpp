@@ -8,6 +8,7 @@
 #include "views/kit/session/missing.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/widgets/widgets.h"
+#include "views/tables/in_range.h"
 #include "views/tables/time_cells.h"
 
 namespace vitrine::views {
@@ -16,10 +17,12 @@ using namespace kit;
 
 namespace {
 constexpr const char* kShowElsewhere = "table.elsewhere";
-}
+constexpr const char* kAllTime = "table.all-time";
+const QStringList kWhen{QStringLiteral("In range"), QStringLiteral("All")};
+}  // namespace
 
 TableView::TableView(const TableSpec& spec, Jobs* jobs, QWidget* parent)
-    : View(jobs, parent), spec_(spec), items_(new ItemView(this)) {
+    : View(jobs, parent), spec_(spec), items_(new ItemView(this)), split_column_(spec.split) {
   connect(items_, &ItemView::activate, this, &TableView::activate);
   connect(items_, &ItemView::toggle, this, &TableView::toggle);
   connect(items_, &ItemView::hover, this, &TableView::hover);
@@ -64,10 +67,22 @@ void TableView::update_whole() {
   whole_->setVisible(several);
 }
 
+// What the rows are kept to: the time that is selected, unless all is asked for.
+TimeRange TableView::range() const {
+  const TimeRange& selected = selection().range;
+  return spec_.in_range && selects(selected) && !(when_ && when_->current() == 1) ? selected : TimeRange();
+}
+
+void TableView::update_when() {
+  if (when_) when_->setVisible(selects(selection().range));
+}
+
 QString TableView::subtitle() const {
   if (!session() || !spec_.subtitle) return {};
   const TableScope all = scope();
-  const QString text = spec_.subtitle(all);
+  QString text = spec_.subtitle(all);
+  if (selects(range()))
+    text = after_count(text, QStringLiteral("rows in ") + rangeText(range().from_ns, range().to_ns));
   // What one compilation of several has is not the run's.
   if (whole()) return after_count(text, QStringLiteral("whole run"));
   const QString which = spec_.count ? kit::whichOf(all.data, all.compilation) : QString();
@@ -86,15 +101,25 @@ QList<QWidget*> TableView::headerControls() {
     connect(whole_, &SwitchBar::chosen, this, [this] { sessionChanged(); });
     update_whole();
   }
-  if (spec_.split < 0) return whole_ ? QList<QWidget*>{whole_, filter_} : QList<QWidget*>{filter_};
-  if (!split_) {
+  if (spec_.in_range && !when_) {
+    when_ = new SwitchBar(this);
+    when_->setChoices(kWhen);
+    when_->setToolTip(QStringLiteral("Rows of what is at work in the time that is selected on the timeline"));
+    connect(when_, &SwitchBar::chosen, this, [this] { fill(); });
+    update_when();
+  }
+  if (spec_.split >= 0 && !split_) {
     split_ = new SwitchBar(this);
     connect(split_, &SwitchBar::chosen, this, [this](int index) {
-      items_->setOnly(spec_.split, index ? split_words_.value(index - 1) : QString());
+      items_->setOnly(split_column_, index ? split_words_.value(index - 1) : QString());
     });
     update_split();
   }
-  return {split_, filter_};
+  QList<QWidget*> out;
+  for (QWidget* control : {static_cast<QWidget*>(whole_), static_cast<QWidget*>(split_),
+                           static_cast<QWidget*>(when_), static_cast<QWidget*>(filter_)})
+    if (control) out << control;
+  return out;
 }
 
 // "All 13", "Fused 6", "Not fused 7": a word for each text of the column, with the number of its rows; of
@@ -106,7 +131,7 @@ void TableView::update_split() {
   const ItemModel& model = *items_->items();
   for (int row = 0; row < model.rowCount(); ++row) {
     const int rows = std::max(1, model.rowCount(model.index(row, 0)));
-    counts[model.index(row, spec_.split).data().toString()] += rows;
+    counts[model.index(row, split_column_).data().toString()] += rows;
     all += rows;
   }
   split_words_.clear();
@@ -117,7 +142,7 @@ void TableView::update_split() {
   }
   if (!split_) return;
   split_->setChoices(choices);
-  items_->setOnly(spec_.split, split_->current() ? split_words_.value(split_->current() - 1) : QString());
+  items_->setOnly(split_column_, split_->current() ? split_words_.value(split_->current() - 1) : QString());
 }
 
 int TableView::find(const QString& text) {
@@ -136,9 +161,10 @@ void TableView::sessionChanged() {
 
 void TableView::fill() {
   update_whole();
-  const Id of = whole() ? 0 : compilation();
-  if (session() && filled_ == std::pair(scope().run, of)) return;
-  filled_ = session() ? std::pair(scope().run, of) : std::pair<Id, Id>();
+  update_when();
+  const Filled wanted = session() ? Filled{scope().run, whole() ? 0 : compilation(), range()} : Filled();
+  if (session() && filled_ == wanted) return;
+  filled_ = wanted;
   if (!session()) {
     jobs()->cancel(QStringLiteral("table"), this);
     return take({});
@@ -147,11 +173,13 @@ void TableView::fill() {
   using Content = std::shared_ptr<TableContent>;
   jobs()->run<Content>(
       this, QStringLiteral("table"),
-      [&spec = spec_, data = session(), run = scope().run, one = compilation(),
-       all = scope().all](const Cancel&) {
+      [&spec = spec_, data = session(), run = scope().run, one = compilation(), all = scope().all,
+       range = range()](const Cancel&) {
         const TableScope of{*data, run, one, all};
-        return std::make_shared<TableContent>(spec.content ? spec.content(of)
-                                                           : TableContent{spec.columns(of), spec.rows(of)});
+        auto out = std::make_shared<TableContent>(
+            spec.content ? spec.content(of) : TableContent{spec.columns(of), spec.rows(of)});
+        if (selects(range)) keep_in_range(*out, rangeWork(*data, run, range.from_ns, range.to_ns));
+        return out;
       },
       [this](const Content& content) { take(std::move(*content)); });
 }
@@ -159,12 +187,20 @@ void TableView::fill() {
 void TableView::take(TableContent content) {
   filling_ = false;
   any_ = !content.rows.empty();
+  // The column of the selected time stands before those behind it, and orders what the largest comes first
+  // of.
+  const int added =
+      selects(filled_.range) ? range_column(content.columns) : static_cast<int>(content.columns.size());
+  const int sort = spec_.sort < added ? spec_.sort : spec_.sort + 1;
+  split_column_ = spec_.split < added ? spec_.split : spec_.split + 1;
   if (session()) items_->setColumns(std::move(content.columns));
   items_->setItems(std::move(content.rows));
   if (session()) {
     update_split();
     items_->setSortingEnabled(spec_.sort >= 0);
-    if (spec_.sort >= 0) items_->sortBy(spec_.sort, spec_.order);
+    if (spec_.sort >= 0)
+      items_->sortBy(selects(filled_.range) && spec_.order == Qt::DescendingOrder ? added : sort,
+                     spec_.order);
     if (spec_.calls)  // why the compilation that is shown was made
       for (const auto& row : session()->recompilations.of(scope().compilation))
         items_->openDetail(row.id, true);
@@ -180,7 +216,7 @@ void TableView::take(TableContent content) {
 }
 
 void TableView::selectionChanged(ChangeMask mask) {
-  if (mask & ChangeFilm) fill();
+  if (mask & (ChangeFilm | ChangeRange)) fill();
   if (mask & (ChangeActive | ChangeRelatives)) {
     items_->reveal(canShow(selection().active));
     items_->openDetail(selection().active, true);
@@ -218,6 +254,8 @@ Id TableView::elsewhere() const {
 }
 
 NextAct TableView::nextAct() const {
+  if (!any_ && selects(range()))
+    return {QStringLiteral("Show all of the time"), QString::fromLatin1(kAllTime)};
   const Id other = any_ ? 0 : elsewhere();
   if (!other) return View::nextAct();
   const auto* segment = session()->segments.find(session()->compilations.find(other)->segment);
@@ -231,6 +269,11 @@ NextAct TableView::nextAct() const {
 }
 
 void TableView::follow(const QString& command) {
+  if (command == QLatin1String(kAllTime)) {
+    headerControls();  // the switch is there
+    when_->setCurrent(1);
+    return fill();
+  }
   if (command != QLatin1String(kShowElsewhere)) return View::follow(command);
   showCompilation(elsewhere());
 }
@@ -246,6 +289,9 @@ void TableView::showCompilation(Id id) {
 // known.
 QString TableView::why_empty() const {
   if (!session()) return QStringLiteral("Open a session to see this.");
+  if (selects(range()))
+    return QStringLiteral("Nothing here is at work in the selected time, %1.")
+        .arg(rangeText(range().from_ns, range().to_ns));
   QString sentence = QString::fromUtf8(spec_.empty);
   // Where nothing was compiled, nothing was looked for; what a person wrote is no matter of that.
   if (session()->compilations.empty() && spec_.of_compilations)

@@ -44,6 +44,7 @@ struct TableSpec {
   QString (*why)(const TableScope& scope) = nullptr;  // instead of what stands behind the colon of `empty`
   bool of_compilations = true;                        // false: rows are a person's
   bool whole_run = false;  // a switch in the header shows the rows of all compilations together
+  bool in_range = false;   // while a piece of time is selected, only what is at work there is shown
   // Instead of columns and rows, where both are made of what takes long.
   TableContent (*content)(const TableScope& scope) = nullptr;
 };
@@ -86,6 +87,8 @@ class TableView : public kit::View {
   std::vector<Id> siblings() const;
   void update_whole();
   bool whole() const { return whole_ && whole_->current() == 1; }
+  kit::TimeRange range() const;  // that the rows are kept to; empty: none
+  void update_when();
   void fill();
   void take(TableContent content);
   const TableSpec& spec_;
@@ -95,9 +98,16 @@ class TableView : public kit::View {
   QPointer<QLineEdit> filter_;  // the header that shows them owns them
   QPointer<kit::SwitchBar> split_;
   QPointer<kit::SwitchBar> whole_;
+  QPointer<kit::SwitchBar> when_;
   QStringList split_words_;
+  int split_column_ = -1;
   bool any_ = false, filling_ = false;  // rows are there; a job makes them
-  std::pair<Id, Id> filled_;  // run and compilation that the rows are of; the latter 0: all of the run's
+  struct Filled {
+    Id run = 0, compilation = 0;  // the latter 0: all of the run's
+    kit::TimeRange range;
+    bool operator==(const Filled&) const = default;
+  };
+  Filled filled_;  // what the rows are of
 };
 
 }  // namespace vitrine::views

@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "core/session/launches.h"
-#include "core/session/stages.h"
 #include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
+#include "views/tables/compile_time.h"
 #include "views/tables/tables.h"
 #include "views/tables/time_cells.h"
 
@@ -30,6 +30,11 @@ void each_compilation(const TableScope& s, const std::function<void(const Compil
 
 QString of_calls(int64_t calls) {
   return countText(calls, "call");
+}
+
+// Of another tool's record nobody knows how often it was called.
+QString launches_of(const TableScope& s, int64_t launches) {
+  return s.data.imported() ? unknown() : countText(launches, "launch", "launches");
 }
 
 // A row, without the part of the whole that it takes: set_parts() knows it once all are there.
@@ -56,114 +61,30 @@ double time_of(const Item& item) {
   return item.cells[2].sort.toDouble();
 }
 
-// "12 compiled", "all 12 from the cache", "3 compiled, 9 from the cache".
-struct Warmth {
-  int64_t compiled = 0, cached = 0;
-  void add(const SessionData& data, Id compilation) {
-    for (const KernelRow& kernel : data.kernels.of(compilation)) {
-      if (kernel.kind != "generated") continue;
-      ++(kernel.cached ? cached : compiled);
-    }
-  }
-  QString text() const {
-    if (!cached)
-      return compiled ? QStringLiteral("cold: %1 compiled").arg(countText(compiled, "kernel")) : QString();
-    if (!compiled) return QStringLiteral("warm: %1 from the cache").arg(countText(cached, "kernel"));
-    return QStringLiteral("%1 compiled, %2 from the cache").arg(countText(compiled, "kernel")).arg(cached);
-  }
-};
-
-// Passes of one stage, or what the kernel compiler did of it.
-std::vector<Item> within(const TableScope& s, const CompilationRow& c, const StageRow& stage) {
-  std::vector<Item> out;
-  for (const GraphRow& graph : s.data.graphs.of(c.id))
-    if (graph.stage == stage.name && !graph.pass.empty() && graph.duration_ns > 0)
-      out.push_back(
-          row(graph.id, q(graph.pass), "", {}, static_cast<double>(graph.duration_ns), q(graph.sentence)));
-  // The kernel compiler's time stands at its machine code, of older sessions at the texts.
-  const StageRow* machine = s.data.stage(c.id, "assembly");
-  if (stage.name != (machine && machine->duration_ns > 0 ? "assembly" : "kernels")) return out;
-  for (const KernelRow& kernel : s.data.kernels.of(c.id)) {
-    if (kernel.kind != "generated") continue;
-    out.push_back(row(kernel.id, s.data.label(kernel.id), "kernel", {},
-                      kernel.cached ? 0 : static_cast<double>(kernel.compile_ns),
-                      kernel.cached ? QStringLiteral("from the cache") : q(kernel.error)));
-  }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Item& a, const Item& b) { return time_of(a) > time_of(b); });
+// What ran side by side has no part of the whole: together it took more.
+Item item_of(const CompilePart& part) {
+  const bool beside = part.work > 0;
+  Item out = row(part.id, part.name, part.icon, part.count, beside ? part.work : part.ns, part.note);
+  if (beside && part.note.isEmpty()) out.cells.back().text = QStringLiteral("of work");
+  for (const CompilePart& below : part.parts) out.children.push_back(item_of(below));
+  out.open = part.open;
   return out;
 }
 
-QString title_of(const SessionData& data, const CompilationRow& c, const StageRow& stage) {
-  for (const StageInfo& info : kStages)
-    if (info.name == stage.name) {
-      const std::string_view title = stage_title(info, data.isGpu(c.id));
-      return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
-    }
-  return q(stage.name);
-}
-
-QString count_of(const StageRow& stage) {
-  if (stage.count <= 0) return {};
-  return stage.name == "memory" ? bytesText(static_cast<double>(stage.count)) : QString::number(stage.count);
-}
-
-// Stages run beside each other: the kernel compiler works while others are planned. What none of them covers
-// is the row at the end.
-std::vector<Item> stages_of(const TableScope& s, const CompilationRow& c) {
-  std::vector<Item> out;
-  std::vector<std::pair<int64_t, int64_t>> covered;
-  for (const StageRow& stage : s.data.stages.of(c.id)) {
-    if (stage.duration_ns <= 0) continue;
-    covered.emplace_back(stage.start_ns, stage.start_ns + stage.duration_ns);
-    Item item = row(0, title_of(s.data, c, stage), "", count_of(stage),
-                    static_cast<double>(stage.duration_ns), q(stage.note));
-    item.children = within(s, c, stage);
-    out.push_back(std::move(item));
+void set_parts(const CompilePart& part, Item& item, double whole) {
+  if (part.work > 0) return;
+  Cell& time = item.cells[2];
+  if (whole > 0 && part.ns > 0) {
+    time.bar = std::min(1.0, part.ns / whole);
+    item.cells[3] = {percentText(part.ns / whole), part.ns};
   }
-  std::sort(covered.begin(), covered.end());
-  int64_t rest = c.duration_ns, end = 0;
-  for (const auto& [from, to] : covered) {
-    rest -= std::max<int64_t>(0, to - std::max(from, end));
-    end = std::max(end, to);
-  }
-  if (!out.empty() && rest > 0)
-    out.push_back(row(0, QStringLiteral("between the stages"), "", {}, static_cast<double>(rest),
-                      QStringLiteral("guards, choices and recording")));
-  return out;
+  for (size_t i = 0; i < part.parts.size(); ++i) set_parts(part.parts[i], item.children[i], whole);
 }
 
 Item compiling(const TableScope& s) {
-  Item out = row(0, QStringLiteral("Compiling"), "", {}, 0);
-  Warmth all;
-  double ns = 0;
-  int64_t count = 0;
-  for (const FrameRow& frame : s.data.frames.of(run_of(s))) {
-    Item of_frame = row(frame.id, s.data.label(frame.id), "function", {}, 0);
-    Warmth warmth;
-    double sum = 0;
-    for (const SegmentRow& segment : s.data.segments.of(frame.id))
-      for (const CompilationRow& c : s.data.compilations.of(segment.id)) {
-        Warmth own;
-        own.add(s.data, c.id), warmth.add(s.data, c.id), all.add(s.data, c.id);
-        Item item =
-            row(c.id, q(c.label), "graph", of_calls(c.calls), static_cast<double>(c.duration_ns), own.text());
-        item.children = stages_of(s, c);
-        sum += static_cast<double>(c.duration_ns);
-        of_frame.children.push_back(std::move(item));
-      }
-    if (of_frame.children.empty()) continue;
-    const auto made = static_cast<int64_t>(of_frame.children.size());
-    Item named =
-        row(frame.id, of_frame.cells[0].text, "function", countText(made, "compilation"), sum, warmth.text());
-    named.children = std::move(of_frame.children);
-    named.open = made < 8;
-    ns += sum, count += made;
-    out.children.push_back(std::move(named));
-  }
-  out.cells = row(0, QStringLiteral("Compiling"), "", countText(count, "compilation"), ns, all.text()).cells;
-  out.id = run_of(s);
-  set_parts(out, ns);
+  const CompilePart all = compile_time(s);
+  Item out = item_of(all);
+  set_parts(all, out, all.ns);
   return out;
 }
 
@@ -219,7 +140,7 @@ std::vector<Item> kernels_of(const TableScope& s, const CompilationRow& c) {
       if (launch.kernel == kernel.id) ns += launch.median_ns, ++launches;
     if (!launches) continue;
     Item item =
-        row(kernel.id, s.data.label(kernel.id), "kernel", countText(launches * c.calls, "launch", "launches"),
+        row(kernel.id, s.data.label(kernel.id), "kernel", launches_of(s, launches * c.calls),
             ns * static_cast<double>(c.calls), ns > 0 ? timeText(ns) + QStringLiteral(" a call") : "");
     item.cells[0].family = familyOf(kernel.family);
     out.push_back(std::move(item));
@@ -238,15 +159,16 @@ Item launches(const TableScope& s) {
     double ns = 0;
     for (const LaunchRow& launch : rows) ns += launch.median_ns;
     all += a_call * c.calls, kernels += static_cast<int64_t>(s.data.kernels.of(c.id).size());
-    Item item = row(c.id, compilationName(s.data, c.id), "launch",
-                    countText(a_call * c.calls, "launch", "launches"), ns * static_cast<double>(c.calls),
-                    QStringLiteral("%1 a call, %2").arg(a_call).arg(of_calls(c.calls)));
+    Item item = row(
+        c.id, compilationName(s.data, c.id), "launch", launches_of(s, a_call * c.calls),
+        ns * static_cast<double>(c.calls),
+        QStringLiteral("%1 a call").arg(a_call) + (s.data.imported() ? QString() : ", " + of_calls(c.calls)));
     item.children = kernels_of(s, c);
     return item;
   });
   const double ns = sum_of(out);
   out.cells =
-      row(0, QStringLiteral("Launches"), "", countText(all, "launch", "launches"), ns,
+      row(0, QStringLiteral("Launches"), "", launches_of(s, all), ns,
           kernels ? countText(kernels, "kernel") + QStringLiteral("; medians, times calls") : QString())
           .cells;
   set_parts(out, ns);
@@ -299,8 +221,10 @@ QString totals_subtitle(const TableScope& s) {
     ns += static_cast<double>(c.duration_ns);
   });
   if (!compilations) return {};
-  return QStringLiteral("%1 in %2, %3 of what is compiled")
-      .arg(countText(compilations, "compilation"), timeText(ns), of_calls(calls));
+  const QString compiled =
+      QStringLiteral("%1 in %2").arg(countText(compilations, "compilation"), timeText(ns));
+  return s.data.imported() ? compiled
+                           : compiled + QStringLiteral(", %1 of what is compiled").arg(of_calls(calls));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "views/kit/painting/paint.h"
+#include "views/kit/session/range_work.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/text/copied.h"
 #include "views/kit/text/numbers.h"
@@ -49,9 +50,7 @@ QString RangeView::subtitle() const {
   if (timeline_->script && !kept.isEmpty()) of += "; " + kept;
   if (whole()) return before + QStringLiteral("all of the time; a drag on the ruler selects a part") + of;
   const TimeRange& range = selection().range;
-  const MeasureUnit unit = timeUnit(static_cast<double>(range.to_ns));
-  return before + unit.format(static_cast<double>(range.from_ns)) + QStringLiteral("–") +
-         unit.text(static_cast<double>(range.to_ns)) + of;
+  return before + rangeText(range.from_ns, range.to_ns) + of;
 }
 
 void RangeView::sessionChanged() {

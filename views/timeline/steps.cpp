@@ -58,8 +58,8 @@ TimelineLane lane_of(LaneKind kind, const char* label) {
 }
 
 int32_t index_of_stage(const std::string& name) {
-  for (size_t i = 0; i < kStages.size(); ++i)
-    if (kStages[i].name == name) return static_cast<int32_t>(i);
+  for (size_t i = 0; i < kTimedStages.size(); ++i)
+    if (kTimedStages[i].name == name) return static_cast<int32_t>(i);
   return -1;
 }
 

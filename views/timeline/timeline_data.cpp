@@ -329,7 +329,7 @@ QString end_words(const Timeline& t, TimelineLane::Side side, bool shorter) {
 QString slice_name(const kit::SessionData& data, const Slice& slice) {
   if (slice.own > 0) return QString::number(slice.own);
   if (slice.own < 0) {
-    const std::string_view title = kStages[static_cast<size_t>(-1 - slice.own)].title;
+    const std::string_view title = kTimedStages[static_cast<size_t>(-1 - slice.own)].title;
     return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
   }
   return slice.name ? QString::fromStdString(data.name(slice.name)) : data.label(slice.entity);

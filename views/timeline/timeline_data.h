@@ -20,7 +20,7 @@ struct Slice {
   Id entity = 0;       // node (eager) or launch (compiled); 0 = not linked
   Id relation = 0;     // eager: the launch that replaced it
   bool inner = false;  // part of a linked slice, and not linked itself
-  int32_t own = 0;     // of a script: the number of a step; below 0: -1 - row of session::kStages
+  int32_t own = 0;     // of a script: the number of a step; below 0: -1 - row of session::kTimedStages
   int64_t end() const { return start + duration; }
 };
 

@@ -43,7 +43,7 @@ class TimelinePainter {
  public:
   TimelinePainter(QPainter& p, const QRectF& area, const SessionData& data, const Timeline& timeline,
                   const TimeWindow& window, const Selection& selection,
-                  const std::vector<std::pair<int, size_t>>& matches)
+                  const std::vector<std::pair<int, size_t>>& matches, const LaunchesBeside& beside)
       : p_(p),
         area_(area),
         data_(data),
@@ -51,6 +51,7 @@ class TimelinePainter {
         window_(window),
         selection_(selection),
         matches_(matches),
+        beside_(beside),
         t_(theme()),
         places_(place_lanes(timeline, area)) {}
 
@@ -183,19 +184,41 @@ class TimelinePainter {
                   (lane.kind == TimelineLane::Kind::Rank && family == NodeFamily::None) ||
                   (lane.kind == TimelineLane::Kind::Range && !of_import(family)) ||
                   (!module && lane.side == TimelineLane::Side::Eager && !s.entity && !of_import(family));
+    const LaunchBeside* other = beside_of(s.entity);
     if (w < kLabelFrom) {
       p_.fillRect(box, module || holder ? t_.bg3 : t_.family(family));
     } else {
-      p_.fillRect(box, module || holder ? t_.bg3 : t_.familySoft(family));
+      p_.fillRect(box, module || holder ? t_.bg3 : other ? beside_colour(*other) : t_.familySoft(family));
       if (!module && !holder) p_.fillRect(QRectF(box.left(), box.top(), 2, box.height()), t_.family(family));
-      label(module ? box : free_part(lane, index, box),
-            module ? inside_parent(lane, index) : slice_name(data_, s),
-            holder || module ? t_.text3 : t_.text1, module);
+      const QRectF room = module ? box : free_part(lane, index, box);
+      QString name = module ? inside_parent(lane, index) : slice_name(data_, s);
+      if (other) {
+        const QString told = other->alone
+                                 ? QString(other->later ? "+ " : "\u2212 ") + name
+                                 : name + "  " + signedText(timeText(std::abs(other->by_ns)), other->by_ns);
+        if (textWidth(t_.mono(11), told) + 10 <= room.width()) name = told;
+      }
+      label(room, name, holder || module ? t_.text3 : t_.text1, module);
     }
     Id id = s.entity;
     if (!id) return;
     bool found = std::find(matches_.begin(), matches_.end(), std::pair(place.lane, index)) != matches_.end();
     drawMark(p_, box, selection_.mark(id), selection_.isHovered(id) || found, 0);
+  }
+
+  // What is to be said of a launch beside its counterpart; nullptr: nothing.
+  const LaunchBeside* beside_of(Id id) const {
+    const auto at = id ? beside_.find(id) : beside_.end();
+    return at == beside_.end() || (!at->second.alone && at->second.by_ns == 0) ? nullptr : &at->second;
+  }
+
+  // The more a launch differs the stronger; from half of its time on as strong as may be. What stands on one
+  // side alone has its sign besides.
+  QColor beside_colour(const LaunchBeside& other) const {
+    constexpr double kMost = 0.38;
+    const double part = other.of_ns > 0 ? std::min(1.0, 2 * std::abs(other.by_ns) / other.of_ns) : 1;
+    const bool better = other.alone ? !other.later : other.by_ns < 0;
+    return Theme::mix(t_.node, better ? t_.ok : t_.err, kMost * std::max(0.3, part));
   }
 
   // The widest part of a slice that nothing inside it covers: there its name stands.
@@ -245,6 +268,13 @@ class TimelinePainter {
     return bare.isEmpty() ? text : bare;
   }
 
+  // "## Call CompiledFxGraph fq5v ##", as PyTorch writes it, without what says nothing.
+  static QString without_marks(QString text) {
+    while (text.startsWith('#') || text.startsWith(' ')) text.remove(0, 1);
+    while (text.endsWith('#') || text.endsWith(' ')) text.chop(1);
+    return text;
+  }
+
   // Full, else its id ("K2" of "K2 add_gelu", "0/1" of "compile 0/1"), else cut with "…" from four
   // characters, else none. Of a module's path the last parts.
   void label(const QRectF& box, QString text, const QColor& colour, bool path) {
@@ -256,7 +286,7 @@ class TimelinePainter {
       if (path && inner.width() < textWidth(font, text)) text = text.section('.', parts);
     if (text.startsWith(QStringLiteral("compile ")) && inner.width() < textWidth(font, text))
       text = text.section(' ', 1);
-    if (inner.width() < textWidth(font, text)) text = bare_name(text);
+    if (inner.width() < textWidth(font, text)) text = without_marks(bare_name(text));
     const QString id = text.section(' ', 0, 0);
     if (inner.width() < textWidth(font, text) && id.size() <= 4 && inner.width() >= textWidth(font, id)) {
       drawText(p_, inner.toRect(), id, font, colour);
@@ -510,6 +540,7 @@ class TimelinePainter {
   const TimeWindow& window_;
   const Selection& selection_;
   const std::vector<std::pair<int, size_t>>& matches_;
+  const LaunchesBeside& beside_;
   const Theme& t_;
   const TimelinePlaces places_;
 };
@@ -588,8 +619,8 @@ TimelineHit hit_timeline(const Timeline& timeline, const TimelinePlaces& places,
 
 void paint_timeline(QPainter& painter, const QRectF& area, const SessionData& data, const Timeline& timeline,
                     const TimeWindow& window, const Selection& selection,
-                    const std::vector<std::pair<int, size_t>>& matches) {
-  TimelinePainter(painter, area, data, timeline, window, selection, matches).paint();
+                    const std::vector<std::pair<int, size_t>>& matches, const LaunchesBeside& beside) {
+  TimelinePainter(painter, area, data, timeline, window, selection, matches, beside).paint();
 }
 
 }  // namespace vitrine::views

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QPainter>
+#include <unordered_map>
 #include <vector>
 
 #include "views/kit/selection/selection.h"
@@ -42,8 +43,17 @@ struct TimelineHit {
 TimelineHit hit_timeline(const Timeline& timeline, const TimelinePlaces& places, const TimeWindow& window,
                          QPointF at);
 
+// What a launch is beside its counterpart in another session.
+struct LaunchBeside {
+  double by_ns = 0;  // longer than there; 0: as long, as far as the calls of both tell
+  double of_ns = 0;  // that it takes there
+  bool alone = false;
+  bool later = false;  // its session is the later of the two
+};
+using LaunchesBeside = std::unordered_map<Id, LaunchBeside>;
+
 void paint_timeline(QPainter& painter, const QRectF& area, const kit::SessionData& data,
                     const Timeline& timeline, const TimeWindow& window, const kit::Selection& selection,
-                    const std::vector<std::pair<int, size_t>>& matches);
+                    const std::vector<std::pair<int, size_t>>& matches, const LaunchesBeside& beside = {});
 
 }  // namespace vitrine::views

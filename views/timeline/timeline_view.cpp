@@ -337,7 +337,12 @@ void TimelineView::paintEvent(QPaintEvent*) {
     painter.fillRect(rect(), t.bg1);
     return paintEmpty(painter, rect(), why_empty());
   }
-  paint_timeline(painter, rect(), *session(), *timeline_, window_, selection(), matches_);
+  paint_timeline(painter, rect(), *session(), *timeline_, window_, selection(), matches_, beside_);
+}
+
+void TimelineView::setBeside(LaunchesBeside beside) {
+  beside_ = std::move(beside);
+  update();
 }
 
 void TimelineView::resizeEvent(QResizeEvent* event) {
@@ -465,6 +470,14 @@ bool TimelineView::event(QEvent* event) {
       QStringLiteral("<b>%1</b><br>%2, from %3")
           .arg(slice_name(*session(), *s).toHtmlEscaped(), timeText(static_cast<double>(s->duration)),
                timeText(static_cast<double>(s->start)));
+  if (const auto other = beside_.find(s->entity); other != beside_.end()) {
+    const LaunchBeside& b = other->second;
+    text += b.alone        ? QStringLiteral("<br>not in the other session")
+            : b.by_ns != 0 ? QStringLiteral("<br>%1 than in the other session, where it takes %2")
+                                 .arg(timeText(std::abs(b.by_ns)) + (b.by_ns > 0 ? " longer" : " shorter"),
+                                      timeText(b.of_ns))
+                           : QStringLiteral("<br>no difference seen to the other session");
+  }
   if (s->relation) text += QStringLiteral("<br>") + session()->label(s->relation).toHtmlEscaped();
   QToolTip::showText(help->globalPos(), text, this);
   return true;

@@ -36,6 +36,9 @@ class TimelineView : public kit::View {
   QString why_empty() const;  // what stands there without lanes
   const TimelinePtr& timeline() const { return timeline_; }
   const TimeWindow& window_of_time() const { return window_; }
+  // Beside another session's: launches are coloured by what they took there.
+  void setBeside(LaunchesBeside beside);
+  const LaunchesBeside& beside() const { return beside_; }
 
  protected:
   void sessionChanged() override;
@@ -76,6 +79,7 @@ class TimelineView : public kit::View {
   int64_t range_from_ = 0;
   std::vector<std::pair<int, size_t>> matches_;
   size_t match_ = 0;
+  LaunchesBeside beside_;
 };
 
 }  // namespace vitrine::views

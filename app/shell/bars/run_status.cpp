@@ -69,7 +69,11 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
                  (cost > 0 && compilations == 1 ? " " + kit::timeText(cost) : QString());
   const QString verdict = accuracy(d, run_id, judged);
   if (judged.compared || run->status == "finished") facts << verdict;
-  if (verdict.contains("differs")) out.tone = kit::Tone::Err;
+  if (verdict.contains("differs")) {  // which one may find no room among the numbers
+    out.tone = kit::Tone::Err;
+    const QString rest = out.text == "finished" ? QString() : ", " + out.text;
+    out.text = QStringLiteral("outputs differ") + rest;
+  }
   if (compilations > 1) facts << kit::compilationName(d, compilation) + " is shown";
   out.numbers = facts.join(", ");
   return out;

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/shell/compare/launches_beside.h"
 #include "views/kit/text/numbers.h"
 #include "views/timeline/timeline_view.h"
 
@@ -112,6 +113,14 @@ void CompareWindow::build() {
 
   pages_->addWidget(pair("fused", Qt::Horizontal));
   auto* kernels = splitter(Qt::Vertical, pages_);
+  kernels->addWidget(no_pairs_ = new QLabel(kernels));
+  no_pairs_->setText(QStringLiteral(
+      "No kernel of one side does the work of one of the other. What differs is listed at the left."));
+  no_pairs_->setWordWrap(true);
+  no_pairs_->setMargin(theme().padding());
+  no_pairs_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+  no_pairs_->setMaximumHeight(theme().px(64));  // the texts have the rest
+  no_pairs_->hide();
   kernels->addWidget(kernels_ = new kit::ItemView(kernels));
   kernels->addWidget(pair("kernels", Qt::Horizontal));
   kernels->setSizes({300, 500});
@@ -214,7 +223,10 @@ void CompareWindow::show(const TwoSessionsPtr& comparison) {
   banner_->show(tone, QString::fromStdString(d.verdict), detail);
   differences_->setItems(differenceItems(*comparison));
   kernels_->setColumns(kernelPairColumns(*comparison));
-  kernels_->setItems(kernelPairItems(*comparison));
+  std::vector<kit::Item> pairs = kernelPairItems(*comparison);
+  no_pairs_->setVisible(pairs.empty());
+  kernels_->setVisible(!pairs.empty());
+  kernels_->setItems(std::move(pairs));
 }
 
 // A counterpart follows; what has none leaves the other side as it is.
@@ -254,10 +266,12 @@ void CompareWindow::oneAxis() {
     if (auto* view = pane->host() ? qobject_cast<views::TimelineView*>(pane->host()->view()) : nullptr;
         view && view->timeline() && !view->timeline()->empty())
       both << view;
-  if (both.size() != 2) return;
+  if (both.size() != 2 || !comparison_) return;
   const void* of[] = {both[0]->timeline().get(), both[1]->timeline().get()};
   if (std::equal(std::begin(of), std::end(of), std::begin(axis_of_))) return;
   std::copy(std::begin(of), std::end(of), std::begin(axis_of_));
+  both[0]->setBeside(launchesBefore(*comparison_));
+  both[1]->setBeside(launchesAfter(*comparison_));
   const bool first = both[0]->timeline()->end_ns >= both[1]->timeline()->end_ns;
   views::TimelineView* longer = both[first ? 0 : 1];
   longer->zoom(kit::Zoom::Fit);

@@ -2,6 +2,7 @@
 // made active on one side has its counterpart active on the other.
 #pragma once
 
+#include <QLabel>
 #include <QMainWindow>
 #include <QStackedWidget>
 
@@ -49,6 +50,7 @@ class CompareWindow : public QMainWindow {
   kit::SwitchBar* switch_;
   QStackedWidget* pages_;
   kit::ItemView *differences_, *kernels_;
+  QLabel* no_pairs_;       // in the place of the kernels, where none of both sides belong together
   kit::Selection marked_;  // the row that was clicked, in either table
   QList<Pane*> panes_;
   const void* axis_of_[2] = {};  // the timelines whose axis is one

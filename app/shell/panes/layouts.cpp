@@ -94,8 +94,8 @@ std::span<const LayoutInfo> layouts() {
        {{1, {{"timeline", 'A', 1}}}},
        FilmUnit::Launch,
        // "|": what follows stands beside it when there is room for both.
-       {"kernels", "totals", "range", "choices", "became", "launches", "memory", "usage", "problems", "query",
-        "log", "|", "speedup", "roofline"}},
+       {"kernels", "totals", "flame", "range", "choices", "became", "launches", "memory", "usage", "problems",
+        "query", "log", "|", "speedup", "roofline"}},
       {"Training",
        "forward and backward, and the saved tensors between them",
        {{28, {{"forward", 'A', 1}}}, {38, {{"view:saved", 0, 1}}}, {34, {{"backward", 'B', 1}}}},

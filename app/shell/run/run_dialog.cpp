@@ -182,7 +182,7 @@ void RunDialog::buildSwitches(QFormLayout* form) {
   eager_too_ = toggle(grid, "Run the script eagerly, too",
                       "Once more, so that a step can be compared: what it writes or sends happens twice");
   fullgraph_ = toggle(grid, "One graph, or an error", "fullgraph=True: an error instead of a graph break");
-  freezing_ = toggle(grid, "Weights are constant", "Products keep what they pack of them between calls");
+  freezing_ = toggle(grid, "Weights are constant", "What is made of them alone is kept between calls");
   check_ = toggle(grid, "Compare every graph with eager", "Not the outputs only");
   watch_ = toggle(grid, "Record again when it changes",
                   "The file, or a module that it imports from its folder. A run that fails leaves the last "

@@ -6,7 +6,37 @@ namespace vitrine::kit {
 
 namespace {
 
-using LinkStep = std::span<const Id> (LinkIndex::*)(Id) const;
+// Neighbours by the links, and a kernel's lines, which the links leave out: each stems from its node, and
+// belongs to a kernel of that node.
+class Provenance {
+ public:
+  explicit Provenance(const SessionData& data) : data_(data) {}
+
+  std::span<const Id> origins(Id id) {
+    if (kind_of(id) != Kind::KernelRange) return data_.links.origins(id);
+    const auto [at, first] = lines_.try_emplace(id);
+    if (const auto* row = first ? data_.ranges.find(id) : nullptr) at->second = {row->node};
+    return at->second;
+  }
+  std::span<const Id> derived(Id id) {
+    const auto linked = data_.links.derived(id);
+    if (kind_of(id) != Kind::Node) return linked;
+    const auto [at, first] = lines_.try_emplace(id);
+    std::vector<Id>& all = at->second;
+    if (!first) return all;
+    all.assign(linked.begin(), linked.end());
+    for (const Id kernel : linked)
+      if (kind_of(kernel) == Kind::Kernel)
+        for (const Id line : data_.ranges.of_node(kernel, id)) all.push_back(line);
+    return all;
+  }
+
+ private:
+  const SessionData& data_;
+  std::unordered_map<Id, std::vector<Id>> lines_;  // by node what it became, by line its node
+};
+
+using LinkStep = std::span<const Id> (Provenance::*)(Id);
 
 // Decisions are leaves: they tell of a pair, they do not carry provenance on.
 bool carriesOn(Id id) {
@@ -15,14 +45,15 @@ bool carriesOn(Id id) {
 
 // Whether `id`, which came from an origin, says that the origin belongs to others too. What leads nowhere
 // does not: a guard, a verdict, an instruction that only prepares a call.
-bool claims(const LinkIndex& links, Id id) {
+bool claims(Provenance& links, Id id) {
   const Kind kind = kind_of(id);
   if (kind == Kind::Decision || kind == Kind::Guard) return false;
-  return kind != Kind::Instruction || std::any_of(links.derived(id).begin(), links.derived(id).end(),
-                                                  [](Id next) { return kind_of(next) != Kind::Guard; });
+  const auto made = links.derived(id);
+  return kind != Kind::Instruction ||
+         std::any_of(made.begin(), made.end(), [](Id next) { return kind_of(next) != Kind::Guard; });
 }
 
-std::vector<Id> closure(const LinkIndex& links, const std::vector<Id>& roots, LinkStep step) {
+std::vector<Id> closure(Provenance& links, const std::vector<Id>& roots, LinkStep step) {
   std::vector<Id> order;
   std::unordered_set<Id> seen(roots.begin(), roots.end());
   std::vector<Id> frontier = roots;
@@ -40,7 +71,7 @@ std::vector<Id> closure(const LinkIndex& links, const std::vector<Id>& roots, Li
 // A derived thing belongs to the active one alone when everything it came from does. An origin does when
 // everything else that came from it, at the same or an earlier stage, does. `order` is nearest first, yet a
 // node may be reached over a short cut before its other parents are judged, hence the second look.
-void judge(const LinkIndex& links, const std::vector<Id>& order, LinkStep back, std::unordered_set<Id> only,
+void judge(Provenance& links, const std::vector<Id>& order, LinkStep back, std::unordered_set<Id> only,
            Relatives& out) {
   bool changed = true;
   std::unordered_set<Id> mine(order.begin(), order.end());
@@ -65,11 +96,12 @@ Relatives relativesOf(const SessionData& data, Id id) {
   if (!id) return out;
   std::vector<Id> roots{id};
   if (const auto* pair = data.decisions.find(id)) roots = {id, pair->a, pair->b};
-  out.origins = closure(data.links, roots, &LinkIndex::origins);
-  out.derived = closure(data.links, roots, &LinkIndex::derived);
+  Provenance links(data);
+  out.origins = closure(links, roots, &Provenance::origins);
+  out.derived = closure(links, roots, &Provenance::derived);
   const std::unordered_set<Id> own(roots.begin(), roots.end());
-  judge(data.links, out.derived, &LinkIndex::origins, own, out);
-  judge(data.links, out.origins, &LinkIndex::derived, own, out);
+  judge(links, out.derived, &Provenance::origins, own, out);
+  judge(links, out.origins, &Provenance::derived, own, out);
   for (Id root : roots)
     if (root != id) out.only.insert(root);
   return out;

@@ -1,11 +1,12 @@
 #include "views/kit/session/link_index.h"
 
 #include <algorithm>
+#include <future>
 
 namespace vitrine::kit {
 
 LinkIndex::Side LinkIndex::side(std::vector<std::pair<Id, Id>>& links) {
-  std::sort(links.begin(), links.end());
+  if (!std::is_sorted(links.begin(), links.end())) std::sort(links.begin(), links.end());
   links.erase(std::unique(links.begin(), links.end()), links.end());
   Side out;
   out.to.reserve(links.size());
@@ -22,9 +23,11 @@ LinkIndex::Side LinkIndex::side(std::vector<std::pair<Id, Id>>& links) {
 LinkIndex::LinkIndex(std::vector<std::pair<Id, Id>> links) {
   std::erase_if(links,
                 [](const auto& link) { return !link.first || !link.second || link.first == link.second; });
+  auto turned = links;
+  for (auto& link : turned) std::swap(link.first, link.second);
+  auto other = std::async(std::launch::async, [&turned] { return side(turned); });
   forward_ = side(links);
-  for (auto& link : links) std::swap(link.first, link.second);
-  backward_ = side(links);
+  backward_ = other.get();
 }
 
 }  // namespace vitrine::kit

@@ -26,7 +26,10 @@ QString ofRun(const SessionData& data, const RunRow& run) {
   if (run.status == "died") return QStringLiteral("The engine ended before it.");
   if (run.status == "failed") return QStringLiteral("The run failed before it.");
   if (run.status == "cancelled") return QStringLiteral("The run was cancelled before it.");
-  if (data.compilations.empty()) return QStringLiteral("Nothing was compiled in this run.");
+  // Another tool's record may be silent on what was compiled.
+  if (data.compilations.empty())
+    return data.imported() ? QStringLiteral("What was imported holds none.")
+                           : QStringLiteral("Nothing was compiled in this run.");
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <future>
 #include <optional>
+#include <unordered_set>
 
 #include "core/session/launches.h"
 #include "core/session/notes.h"
@@ -56,10 +57,6 @@ Links impliedLinks(const SessionData& d) {
     out.emplace_back(row.a, row.id);
     out.emplace_back(row.b, row.id);
   }
-  for (const KernelRangeRow& row : d.ranges) {
-    out.emplace_back(row.node, row.id);
-    out.emplace_back(row.node, row.kernel);
-  }
   for (const CrossingRow& row : d.crossings)
     if (row.node && row.backward_node) out.emplace_back(row.node, row.backward_node);
   for (const BufferRow& row : d.buffers) out.emplace_back(row.node, row.id);
@@ -67,6 +64,17 @@ Links impliedLinks(const SessionData& d) {
   for (const MessageRow& row : d.messages)
     if (kind_of(row.entity) == Kind::Span) out.emplace_back(row.entity, row.id);
   return out;
+}
+
+// A kernel of which nothing but its lines says what it computes.
+void linkKernels(const Reader& r, const SessionData& d, Links& links) {
+  std::unordered_set<Id> stemming;
+  for (const auto& [origin, derived] : links)
+    if (kind_of(derived) == Kind::Kernel && kind_of(origin) == Kind::Node) stemming.insert(derived);
+  for (const KernelRow& kernel : d.kernels)
+    if (kernel.source.row && !stemming.contains(kernel.id))
+      for (const KernelRangeRow& row : r.rows<KernelRangeRow>("kernel = ?1", {kernel.id}))
+        links.emplace_back(row.node, kernel.id);
 }
 
 // A node without any origin stems from its expression directly.
@@ -125,9 +133,6 @@ void loadCompiler(const Reader& r, SessionData& d) {
   d.sized_buffers = table<SizedBufferRow>(r, "ORDER BY ordinal", &SizedBufferRow::compilation);
   d.decisions = longTable<DecisionRow>(r, &DecisionRow::compilation, byOrdinal);
   d.kernels = table<KernelRow>(r, "ORDER BY ordinal", &KernelRow::compilation);
-  d.ranges = longTable<KernelRangeRow>(r, &KernelRangeRow::kernel, [](const KernelRangeRow& row) {
-    return std::tie(row.text, row.line, row.col);
-  });
   d.remarks = table<RemarkRow>(r, "ORDER BY line, col", &RemarkRow::kernel);
   d.counters = table<CounterRow>(r, "ORDER BY launch, ordinal", &CounterRow::kernel);
   d.samples = table<SampleRow>(r, "ORDER BY offset", &SampleRow::kernel);
@@ -176,7 +181,11 @@ Links allLinks(const Reader& r, const SessionData& d) {
   Links links = impliedLinks(d);
   links.reserve(links.size() +
                 static_cast<size_t>(std::clamp<int64_t>(r.about_rows(LinkRow::table), 0, 1 << 22)));
-  for (const LinkRow& row : r.all<LinkRow>()) links.emplace_back(row.origin, row.derived);
+  // Links to kernels' lines are most of them. The sign keeps SQLite from going by the index, row by row.
+  constexpr Id kLines = make_id(Kind::KernelRange, 0), kBehind = make_id(Kind::Buffer, 0);
+  for (const LinkRow& row : r.rows<LinkRow>("+derived < ?1 OR +derived >= ?2", {kLines, kBehind}))
+    links.emplace_back(row.origin, row.derived);
+  linkKernels(r, d, links);
   linkSpans(d, links);
   return links;
 }
@@ -201,11 +210,10 @@ struct GraphsApart {
   }
 };
 
+// Each of a kernel's lines has a link to it, and neither is read.
 int64_t rowsOf(const Reader& r) {
-  int64_t out = 0;
-  for (const char* table : {NodeRow::table, StepRow::table, LinkRow::table, KernelRangeRow::table})
-    out += r.about_rows(table);
-  return out;
+  const int64_t links = r.about_rows(LinkRow::table) - r.about_rows(KernelRangeRow::table);
+  return r.about_rows(NodeRow::table) + r.about_rows(StepRow::table) + std::max<int64_t>(0, links);
 }
 
 }  // namespace
@@ -251,6 +259,8 @@ Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& 
     });
     return rows;
   });
+  d.ranges = KernelLines(
+      [texts = d.texts](const char* where, Id id) { return texts->rows<KernelRangeRow>(where, {id}); });
   for (const FileRow& file : d.files)
     if (file.user) d.texts->load(file.text);  // so that every label can quote the user's source
   return std::shared_ptr<const SessionData>(data);

@@ -14,6 +14,7 @@
 #include "core/base/result.h"
 #include "core/session/reader.h"
 #include "core/session/rows.h"
+#include "views/kit/session/kernel_lines.h"
 #include "views/kit/session/link_index.h"
 #include "views/kit/session/pages.h"
 #include "views/kit/session/table.h"
@@ -89,7 +90,7 @@ struct SessionData {
   Table<session::SizedBufferRow> sized_buffers;  // of(compilation), in order
   Table<session::DecisionRow> decisions;         // of(compilation), in order
   Table<session::KernelRow> kernels;             // of(compilation), in order
-  Table<session::KernelRangeRow> ranges;         // of(kernel)
+  KernelLines ranges;                            // of(kernel), by text and line
   Table<session::RemarkRow> remarks;             // of(kernel)
   Table<session::ChoiceRow> choices;             // of(kernel): who could compute it, in order
   Table<session::CounterRow> counters;           // of(kernel): by launch and kernel on the device
@@ -107,7 +108,7 @@ struct SessionData {
   std::vector<session::CeilingRow> ceilings;
   Table<session::MessageRow> messages;  // of(run)
   std::vector<session::NameRow> names;  // names[i].id == i + 1
-  LinkIndex links;
+  LinkIndex links;                      // without kernels' lines: those know their node and their kernel
   std::shared_ptr<TextStore> texts;
   std::unordered_map<Id, Id> workCodes;  // by compilation
   Id main =

@@ -18,8 +18,10 @@ namespace vitrine::kit {
 namespace {
 constexpr size_t kGlyphLetters = 3;  // what a glyph takes before a text
 constexpr int kLeastBar = 84;        // of a column with a bar and its number
+constexpr int kShortBar = 24;        // a bar alone, where there is no room
 constexpr int kClearText = 200;      // a stretching column that cuts texts below this width is too narrow
 constexpr int kLeastName = 96;       // a name that stretches is less useful than a scroll bar below this
+constexpr int kWholeName = 360;      // a name up to that stays whole as long as other texts can be read
 constexpr int kLeastText = 76;       // and no text column is less than this
 constexpr size_t kFewColumns = 4;    // a list of less keeps its numbers together
 bool hasGlyph(const Cell& cell) {
@@ -396,13 +398,15 @@ ColumnNeed ItemView::leastOf(size_t column, int wish) const {
   const Column& of = model_.columns()[column];
   const int arrow = header()->sortIndicatorSection() == static_cast<int>(column) ? theme().px(13) : 0;
   const int title = textWidth(theme().ui(11), of.title) + theme().px(18) + arrow;
-  const int bar =
-      of.bar ? std::max(theme().px(kLeastBar), numberRoom(static_cast<int>(column)) + theme().px(40)) : 0;
+  const int bar = of.bar ? numberRoom(static_cast<int>(column)) + theme().px(kShortBar) : 0;
   const bool text = !of.number && !of.bar && !of.whole;
-  // A list with one value a row stays within its pane.
-  const bool name = text && of.stretch && model_.columns().size() > 2;
+  // A list with one value a row stays within its pane. Of two columns that stretch the first names the row.
+  const auto first = std::find_if(model_.columns().begin(), model_.columns().end(),
+                                  [](const Column& each) { return each.stretch; });
+  const bool name = text && of.stretch && model_.columns().size() > 2 && &of == &*first;
   const int depth = column == 0 && rootIsDecorated() ? 2 * indentation() : 0;
-  return {wish, std::max({needOf(column), title, bar}), text, name ? theme().px(kLeastName) + depth : 0};
+  return {wish, std::max({needOf(column), title, bar}), text, name ? theme().px(kLeastName) + depth : 0,
+          name && of.mono ? theme().px(kWholeName) + depth : 0};
 }
 
 // Fixed widths first; the stretching columns share what is left, by their width. What they do not need goes
@@ -421,7 +425,7 @@ void ItemView::fitColumns() {
   for (size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].stretch && share > 0) {
       widths[i] = std::max(theme().px(60), left * theme().px(columns[i].width) / share);
-      tight |= widths[i] < std::min(needOf(i), theme().px(kClearText));
+      tight |= widths[i] < std::min(needOf(i), theme().px(columns[i].mono ? kWholeName : kClearText));
       const int keeps = std::max(needOf(i), theme().px(columns[i].width));
       if (columns.size() >= kFewColumns && widths[i] > keeps) {
         spare += widths[i] - keeps;
