@@ -130,6 +130,10 @@ SUITES = [
     ("sanitize", "the unit tests again, built with AddressSanitizer and UndefinedBehaviorSanitizer", sanitized),
     ("gui", "models, views and the window", ctest("-L", "^gui$")),
 ]
+# Suites that run where they are named, and in no run of all.
+SCHEDULED = [
+    ("corpus", "programs of other libraries, eagerly and compiled (tests/corpus/requirements.txt)", pytest("tests/corpus")),
+]
 QUICK = [
     SUITES[0],
     ("unit", "C++ parts without Python", ctest("-L", "^unit$", "-E", "|".join(SLOW_PROGRAMS))),
@@ -159,7 +163,7 @@ def one_path(named: str):
 def chosen(names: list[str]):
     rows = []
     for name in names:
-        rows += QUICK if name == "quick" else [suite for suite in SUITES if suite[0] == name] or [one_path(name)]
+        rows += QUICK if name == "quick" else [suite for suite in SUITES + SCHEDULED if suite[0] == name] or [one_path(name)]
     return rows
 
 
@@ -198,6 +202,7 @@ def main() -> int:
 
 OWN_OPTIONS = ("--fresh", "-h", "--help")
 SUITE_TEXT = "Suites:\n" + "\n".join(f"  {name:10} {about}" for name, about, _ in SUITES)
+SUITE_TEXT += "\nOnly where they are named:\n" + "\n".join(f"  {name:10} {about}" for name, about, _ in SCHEDULED)
 
 if __name__ == "__main__":
     sys.exit(main())

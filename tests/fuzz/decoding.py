@@ -76,8 +76,11 @@ def compare(code, seen):
         elif instruction.opcode in dis.hasname and row["op"] != "NAME":
             assert code.co_names[row["arg"]] == instruction.argval
             assert (row["op"] == "LOAD_METHOD") == ("NULL|self" in instruction.argrepr or instruction.opname == "LOAD_METHOD") or row["op"] == "LOAD_SUPER_ATTR"
+        elif row["pc"] > row["at"]:  # the truth of a comparison, which is one instruction of CPython's with it
+            assert row["op"] == "TO_BOOL" and instruction.argrepr.startswith("bool(")
         elif row["op"] == "COMPARE_OP":
-            assert dis.cmp_op[row["arg"]] == instruction.argval and row["flag"] == instruction.argrepr.startswith("bool(")
+            assert dis.cmp_op[row["arg"]] == instruction.argval
+            assert (row["next_pc"] == row["at"] + 2) == instruction.argrepr.startswith("bool(")
         elif row["op"] in PAIRS_OF_LOCALS:
             assert (locals_[row["arg"]], locals_[row["aux"]]) == instruction.argval
         elif row["op"] in LOCALS:

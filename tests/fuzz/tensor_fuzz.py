@@ -7,6 +7,7 @@ and by how far eager's own results move when the inputs do.
 """
 
 import random
+import re
 import sys
 
 import torch
@@ -23,6 +24,7 @@ ALIASES = 0  # how often an input is a view of another one
 LARGEST = 1e4
 VIEWS = "same detached behind before turned flat strided column row windows repeated diagonal overlapping by_size apart".split()
 LAYOUTS = ["plain"] * 5 + ["turned", "holes", "shifted", "channels_last", "expanded"]
+NARROW = re.compile(r"torch\.(float32|bfloat16|float16)\b")
 ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 3e-2, torch.float16: 4e-3}
 
 
@@ -240,7 +242,7 @@ def _within(x, y, spread, rounding):
 def variations(source, eager, call):
     """What eager gives in f64, and for inputs a little beside."""
     draw = torch.Generator().manual_seed(1)
-    wide = scope_of(source.replace("torch.float32", "torch.float64"))
+    wide = scope_of(NARROW.sub("torch.float64", source))
 
     def beside(t):
         little = max(3e-6, torch.finfo(t.dtype).eps) if t.dtype != torch.float64 else 1e-12

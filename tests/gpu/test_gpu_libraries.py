@@ -214,3 +214,58 @@ def test_a_mask_of_truth_values_is_made_to_numbers_once(dtype):
             compiled(x, keep)
     made = [e.key for e in profile.key_averages() if "where_kernel" in e.key]
     assert bool(made) == (dtype != torch.float32)
+
+
+class Images(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.norm = nn.Conv2d(3, 32, 7, 2, 3, bias=False), nn.BatchNorm2d(32)
+        self.a, self.b = Block(32, 64, 3, 2, 1, False), Block(64, 64, 1, 1, 1, True)
+        self.last = nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.norm(self.stem(x)), inplace=True), 3, 2, 1)
+        return self.last(self.b(self.a(x)).mean((2, 3)))
+
+
+@pytest.mark.parametrize("half", [None, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("whole", [False, True], ids=["two halves", "whole step"])
+def test_training_of_images(half, whole):
+    """Gradients, running statistics and their layouts after two steps, against float64."""
+
+    def step(model, x, y):
+        with torch.autocast("cuda", half or torch.float16, enabled=half is not None and x.dtype == torch.float32):
+            loss = F.cross_entropy(model(x), y)
+        if whole:
+            loss.backward()
+        return loss
+
+    def run(model, function, x):
+        for _ in range(2):
+            loss = function(model, x, y)
+            if not whole:
+                loss.backward()
+        return [loss.detach(), *(p.grad for p in model.parameters()), *(b for b in model.buffers() if b.is_floating_point())]
+
+    torch.manual_seed(0)
+    model, x, y = Images().cuda(), random(32, 3, 64, 64), torch.randint(0, 10, (32,), device="cuda")
+    exact = run(copy.deepcopy(model).double(), step, x.double())
+    eager = run(copy.deepcopy(model), step, x)
+    got = run(copy.deepcopy(model), vitrine.compile(step), x)
+    floor = 2e-3 if half is None else 3e-2
+    for g, e, r in zip(got, eager, exact, strict=True):
+        check(g, e, r, floor)
+
+
+def test_a_batch_of_large_mean():
+    """The spread is what is left of large squares: no less exact than eager's."""
+    torch.manual_seed(0)
+    norm = nn.BatchNorm2d(8, device="cuda")
+    x = (random(64, 8, 33, 33) + 1000).requires_grad_()
+    conv = nn.Conv2d(8, 8, 1, device="cuda")
+
+    def function(x):
+        return norm(x).square().sum() + conv(x).sum() * 0
+
+    exact = copy.deepcopy(norm).double()(x.detach().double()).square().sum()
+    assert error(vitrine.compile(function)(x).detach(), exact) < 1e-3

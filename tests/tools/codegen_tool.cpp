@@ -1,7 +1,8 @@
 // A graph as text on standard input, what code generation makes of it on standard output: the harness of
 // tests/python/kernels/cpp/test_codegen.py. codegen_tool graph|loops|fused|program|json
-// [lanes [passes] [stream] [sm_90]]; with `passes` they run first, with `stream` every kernel writes past the
-// cache, with an architecture kernels are laid out for such a GPU.
+// [lanes [passes] [stream] [shared] [sm_90]]; with `passes` they run first, with `stream` every kernel writes
+// past the cache, with `shared` small kernels share launches, with an architecture kernels are laid out for
+// such a GPU.
 #include <algorithm>
 #include <iostream>
 #include <iterator>
@@ -83,7 +84,7 @@ json program_json(const codegen::Program& p) {
   return out;
 }
 
-int run(const std::string& what, int lanes, bool passes, bool stream, const std::string& arch) {
+int run(const std::string& what, int lanes, bool passes, bool stream, bool shared, const std::string& arch) {
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   auto graph = ir::parse(text);
   if (!graph.ok()) {
@@ -108,7 +109,9 @@ int run(const std::string& what, int lanes, bool passes, bool stream, const std:
   how.lanes = lanes;
   how.stream_bytes = stream ? 1 : 0;
   how.gpu = codegen::cuda::gpu_of(arch);
-  auto program = pipeline::build_program(graph.value(), how, nullptr);
+  pipeline::Settings settings;
+  if (!shared) settings.disabled = {"shared_launches"};
+  auto program = pipeline::build_program(graph.value(), how, nullptr, settings);
   if (!program.ok()) return 1;
   if (what == "json") std::cout << program_json(program.value()).dump();
   if (what == "program")
@@ -124,7 +127,7 @@ int main(int argc, char** argv) {
     const char* const* arch = std::find_if(
         argv, argv + argc, [](const char* word) { return std::string_view(word).starts_with("sm_"); });
     return run(argc > 1 ? argv[1] : "program", argc > 2 ? std::atoi(argv[2]) : 16, has("passes"),
-               has("stream"), arch == argv + argc ? "" : *arch);
+               has("stream"), has("shared"), arch == argv + argc ? "" : *arch);
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
     return 1;

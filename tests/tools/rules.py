@@ -87,7 +87,7 @@ ALLOWED = {
     "app/shell/commands": [*WINDOW, "app/shell/document", "app/shell/panes/layouts.h"],
     "app/shell/welcome": [*WINDOW, "app/shell/document"],
     "app/shell": [*WINDOW, "app/bridge", "app/importing", "app/shell"],
-    "app/importing": [*RECORDED],
+    "app/importing": [*RECORDED, "core/package/description.h"],
     "app/cli": [*RECORDED, "app/importing", "profiler/analysis", "app/bridge/python_module.h", "app/cli", "views/kit/layout"],
     "app": ["core", "profiler", "views", "app"],
     "tests": ["core", "profiler", "views", "app"],

@@ -20,13 +20,20 @@ using namespace vitrine;
 
 namespace {
 
-codegen::Program program_of(const ir::GraphPtr& graph, int64_t stream_bytes = 0, const char* arch = "") {
+codegen::Program program_of(const ir::GraphPtr& graph, int64_t stream_bytes = 0, const char* arch = "",
+                            const pipeline::Settings& settings = {}) {
   codegen::CodegenOptions how;
   how.gpu = codegen::cuda::gpu_of(arch);
   how.stream_bytes = stream_bytes;
-  auto program = pipeline::build_program(graph, how, nullptr);
+  auto program = pipeline::build_program(graph, how, nullptr, settings);
   REQUIRE(program.ok());
   return program.take();
+}
+// Each kernel with a launch of its own.
+pipeline::Settings apart() {
+  pipeline::Settings settings;
+  settings.disabled = {"shared_launches"};
+  return settings;
 }
 
 // Steps with the names of their buffers, then the buffers with place and lifetime.
@@ -166,6 +173,14 @@ TEST_CASE("kernels") {
 }
 
 TEST_CASE("CUDA kernels") {
-  check_folder("cuda", [](const ir::GraphPtr& g) { return kernels_text(program_of(g)); });
-  check_folder("cuda_sm_90", [](const ir::GraphPtr& g) { return kernels_text(program_of(g, 0, "sm_90")); });
+  check_folder("cuda", [](const ir::GraphPtr& g) { return kernels_text(program_of(g, 0, "", apart())); });
+  check_folder("cuda_sm_90",
+               [](const ir::GraphPtr& g) { return kernels_text(program_of(g, 0, "sm_90", apart())); });
+}
+
+TEST_CASE("small kernels in one launch") {
+  check_folder("shared_launches", [](const ir::GraphPtr& g) {
+    const codegen::Program program = program_of(g);
+    return plan_text(program) + kernels_text(program);
+  });
 }

@@ -85,6 +85,14 @@ TEST_CASE("a kernel that came apart is the verdict, with the decision's reason")
   CHECK(back.verdict.find("What was K0 add, K1 gelu is now one kernel, K0 add_gelu.") != std::string::npos);
 }
 
+TEST_CASE("a name keeps its case, and a ratio far below one its digits") {
+  ComparedSession a = session_of(true, 36e6), b = session_of(true, 162e3);
+  a.settings["mode"] = "default", b.settings["mode"] = "max-autotune";
+  const SessionDifference d = compare_sessions(a, b);
+  CHECK(d.verdict.find("(0.0045×, ") != std::string::npos);
+  CHECK(d.verdict.find(" mode was default, now max-autotune.") != std::string::npos);
+}
+
 TEST_CASE("what lies within the scatter of the repeats is no difference") {
   CHECK_FALSE(compare_times("", around(1e6), around(1.005e6)).differs);
   CHECK(compare_times("", around(1e6), around(1.1e6)).differs);

@@ -170,7 +170,7 @@ TEST_CASE("what a user switches off is a row that can be") {
   CHECK(pipeline::cannot_disable("horizontal_fusion").empty());
   CHECK(pipeline::cannot_disable("loops") == "loops cannot be switched off: kernels are made of loops");
   const std::string said = pipeline::cannot_disable("cze");
-  CHECK(said.starts_with("no pass is called cze; there are canonicalise, batch_norm, "));
+  CHECK(said.starts_with("no pass is called cze; there are canonicalise, plain_batch_norm, "));
   CHECK(said.find("cse") != std::string::npos);
   CHECK(said.find("loops") == std::string::npos);
   CHECK(said.find("dce") == said.rfind("dce"));

@@ -29,7 +29,9 @@ codegen::Program program(const codegen::ProductOptions& products) {
   REQUIRE(graph.ok());
   codegen::CodegenOptions how;
   how.products = products;
-  auto made = pipeline::build_program(graph.value(), how, nullptr);
+  pipeline::Settings apart;
+  apart.disabled = {"shared_launches"};
+  auto made = pipeline::build_program(graph.value(), how, nullptr, apart);
   REQUIRE(made.ok());
   return made.take();
 }

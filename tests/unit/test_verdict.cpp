@@ -269,3 +269,22 @@ TEST_CASE("a file of before causes were recorded counts them by the innermost li
   REQUIRE(causes.size() == 1);
   CHECK(causes[0].rows[0] == &inner);
 }
+
+// `if h.mean().item() > 0`: the frame ends at the call, but what stops it is the comparison.
+TEST_CASE("the row of the frame that stops comes first where it ends before the cause") {
+  BreakRow outer, inner;
+  outer.kind = inner.kind = "scalar_read";
+  outer.id = 1, inner.id = 2;
+  outer.instruction = 11, inner.instruction = 12;
+  outer.cause = inner.cause = 13;
+  outer.calls = 2, inner.calls = 6;
+  outer.ns_per_call = 90, inner.ns_per_call = 20;
+  outer.stack = R"([{"file":"a.py","line":3,"function":"g"},{"file":"a.py","line":9,"function":"f"}])";
+  inner.stack = R"([{"file":"a.py","line":3,"function":"g"}])";
+  const BreakContext nothing{[](Id) { return nullptr; }, [](Id) { return std::pair<Id, int64_t>{}; }};
+  const auto causes = break_causes({&outer, &inner}, nothing);
+  REQUIRE(causes.size() == 1);
+  CHECK(causes[0].rows[0] == &inner);
+  CHECK(causes[0].calls == 6);
+  CHECK(causes[0].ns_per_call == doctest::Approx(20 + 90.0 * 2 / 6));
+}

@@ -319,15 +319,34 @@ class TestOpening : public QObject {
       if (!nodes.empty()) w->link(nodes.back(), node.id);
       nodes.push_back(node.id);
     }
+    const Id kernel = w->next(Kind::Kernel);
+    w->put(KernelRow{.id = kernel, .label = "K0", .kind = "generated"});
+    w->link(nodes[7], kernel);
+    std::vector<Id> lines;
+    for (int i = 0; i < 20'000; ++i) {
+      lines.push_back(w->next(Kind::KernelRange));
+      w->put(KernelRangeRow{lines.back(), kernel, "assembly", 20'000 - i, 20'000 - i, 0, 0, nodes[7]});
+      w->link(nodes[7], lines.back());
+    }
     w->finish("finished");
     kit::Loading loading;
     const auto session = kit::SessionData::load(path.toStdString(), Whose::Found, &loading).value();
     QVERIFY(session->trusted);
+    // So are a kernel's lines, which the provenance knows all the same.
+    const auto ranges = session->ranges.of(kernel);
+    QCOMPARE(ranges.size(), lines.size());
+    QCOMPARE(ranges.front().id, lines.back());
+    QCOMPARE(session->ranges.find(lines[5])->line, int64_t{19'995});
+    QCOMPARE(session->compilationOf(lines[5]), Id(0));
+    const kit::Relatives of_node = kit::relativesOf(*session, nodes[7]);
+    QVERIFY(of_node.only.contains(lines[5]) && of_node.only.contains(kernel));
+    const kit::Relatives of_line = kit::relativesOf(*session, lines[5]);
+    QCOMPARE(of_line.origins.front(), nodes[7]);
     QCOMPARE(session->nodes.size(), nodes.size());
     QCOMPARE(session->edges.of(graph).size(), nodes.size() - 1);
     QCOMPARE(session->nodes.find(nodes[4321])->name.str(), std::string("n4321"));
     QVERIFY(session->nodes[0].op.data() == session->nodes[59'999].op.data());
-    QCOMPARE(session->links.derived(nodes[7]).size(), size_t{1});
+    QCOMPARE(session->links.derived(nodes[7]).size(), size_t{2});
     // Edges are read when they are asked for.
     QVERIFY(loading.all >= 120'000 - 1 && loading.rows <= loading.all && loading.rows > 100'000);
   }

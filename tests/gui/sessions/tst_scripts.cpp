@@ -1,6 +1,7 @@
 // A script that trains: its steps are found and numbered, and it opens at one like most of them.
 #include "core/session/writer.h"
 #include "tests/gui/views/view_rig.h"
+#include "views/inspector/inspector_view.h"
 #include "views/kit/painting/theme.h"
 #include "views/timeline/steps.h"
 #include "views/timeline/timeline_view.h"
@@ -191,6 +192,17 @@ class TestScripts : public QObject {
     const views::TimeWindow seen = rig.view.window_of_time();
     QVERIFY(seen.x(t->steps[kShown].start) > seen.left && seen.x(views::eager_step(*t).end) < 900);
     QVERIFY2(rig.view.subtitle().contains("a step: eager"), qPrintable(rig.view.subtitle()));
+  }
+
+  // What a step takes on both sides is the run's result, as a call's time is that of a model.
+  void theInspectorHasTheStepsOfBothSides() {
+    const Training both(true);
+    Rig<views::InspectorView> rig(both.session, "", {320, 700});
+    const QString text = rig.view.copy(kit::CopyAs::Text).replace(QChar(0x202f), ' ');
+    for (const char* row : {"a step 2.00×", "eager 2.00 ms", "compiled 1.00 ms", "steps 5 a side"})
+      QVERIFY2(text.contains(QString::fromUtf8(row)), qPrintable(text));
+    Rig<views::InspectorView> alone(training_->session, "", {320, 700});
+    QVERIFY(!alone.view.copy(kit::CopyAs::Text).contains("a step"));
   }
 
  private:

@@ -232,10 +232,13 @@ class TestTimes : public QObject {
     SAYS(run.tooltip, kBusy);
     SAYS(inspected(m, 0), kBusy);
     SAYS(inspected(m, m.big), "busy machine");
-    QString problems;
-    for (const kit::Item& item : views::problemItems(*m.session))
+    QString problems, details;
+    for (const kit::Item& item : views::problemItems(*m.session)) {
       for (const kit::Cell& cell : item.cells) problems += cell.text + ' ';
-    SAYS(problems, kBusy);
+      details += item.detail + ' ';
+    }
+    SAYS(problems, "busy machine");
+    SAYS(details, kBusy);
     for (const views::TableSpec* spec :
          {&views::kKernelsTable, &views::kLaunchesTable, &views::kBecameTable}) {
       Rig<views::TableView> rig(m.session, "", {900, 300}, *spec);

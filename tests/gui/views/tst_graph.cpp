@@ -45,7 +45,8 @@ class TestGraph : public QObject {
     Rig<GraphView> rig(session(), "optimised", {260, 900});
     rig.view.grab();
     std::set<QString> told;
-    for (int x = 2; x < 2 * rig.view.width(); x += 4) {  // in two rows
+    const int rows = views::legend_rows(rig.view.picture(), rig.view.size());
+    for (int x = 2; x < rows * rig.view.width(); x += 4) {
       const int row = x / rig.view.width();
       const QPoint at(x % rig.view.width(), rig.view.height() - 10 - row * kit::theme().header());
       QToolTip::hideText();
@@ -71,6 +72,27 @@ class TestGraph : public QObject {
     QCOMPARE(places.size(), families.size());
     for (const auto& [family, place] : places)
       QVERIFY(place.width() > 20 + kit::textWidth(kit::theme().ui(12), kit::familyTitle(family)));
+  }
+
+  // Where two rows are not enough for the names there is a third, if the graph keeps its room.
+  void aLegendThatIsNarrowerStillHasThreeRows() {
+    Rig<GraphView> rig(session(), "optimised", {375, 500});
+    const auto& picture = rig.view.picture();
+    int width = 375;
+    while (width > 150 && views::legend_rows(picture, QSizeF(width, 500)) < 3) --width;
+    QCOMPARE(views::legend_rows(picture, QSizeF(width, 500)), 3);
+    QCOMPARE(views::legend_rows(picture, QSizeF(width, 350)), 2);
+    QCOMPARE(views::legend_rows(picture, QSizeF(width, 250)), 1);
+    QImage image(width, 500, QImage::Format_RGB32);
+    QPainter painter(&image);
+    const double header = kit::theme().header();
+    const QRectF box(0, 500 - 3 * header, width, 3 * header);
+    const auto places = views::paint_legend(painter, box, picture, 1);
+    QCOMPARE(places.size(), picture.scene.families.size());
+    for (const auto& [family, place] : places) {
+      QVERIFY(place.width() > 20 + kit::textWidth(kit::theme().ui(12), kit::familyTitle(family)));
+      QVERIFY(box.contains(place));
+    }
   }
 
   void aModuleClosesToACardAndOpensAgain() {

@@ -53,6 +53,26 @@ class TestGraphCamera : public QObject {
     QVERIFY(!rig.view.minimap().isEmpty());
   }
 
+  // Where its first node is in sight from the left, nothing at the left is cut.
+  void aWidePictureBeginsAtItsLeft() {
+    int wide = 0;
+    for (const char* stage : {"captured", "aten", "optimised"})
+      for (int width = 130; width <= 400; width += 30) {
+        Rig<GraphView> rig(loaded_->session, stage, {width, 460});
+        const std::vector<kit::Box>& nodes = rig.view.picture().layout.nodes;
+        const QRectF map = rig.view.minimap();
+        const double zoom = rig.view.camera().zoom, right = map.isEmpty() ? width : map.left() - 40;
+        double left = 1e9;
+        for (const kit::Box& each : nodes) left = std::min(left, each.x);
+        const bool fits = rig.view.picture().layout.width * zoom <= right;
+        if (fits || (nodes[0].right() - left + 24) * zoom > right) continue;
+        ++wide;
+        QVERIFY(seen(rig.view, 0));
+        QVERIFY2(rig.view.camera().to_view({left, 0}).x() >= 0, qPrintable(QString::number(width)));
+      }
+    QVERIFY(wide > 0);
+  }
+
   // Whatever of the graph stands where the map's strip is cannot be clicked, and is not painted.
   void theMapLiesOverNothing() {
     Rig<GraphView> rig(deep_->session, "captured", {700, 420});

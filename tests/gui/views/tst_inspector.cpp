@@ -71,6 +71,29 @@ class TestInspector : public QObject {
     QVERIFY(!said(rig).contains("One kernel with"));
   }
 
+  // Words that have no room beside their key go on below, and so does what is said of them; a name is cut.
+  void wordsAreNotCutAndNamesTakeOneLine() {
+    views::InspectorSheet sheet;
+    auto heightOf = [&](const QString& value, const QString& note, int width) {
+      sheet.set({kit::NodeFamily::None, "file", "a.py", "", "", {{"Result", {{"speed-up", value, note}}}}},
+                nullptr);
+      return sheet.heightFor(width);
+    };
+    const QString words = QStringLiteral("no difference seen: 0.87 to 5.17×");
+    const int line = heightOf("1.00 ms", {}, 288);
+    QCOMPARE(heightOf(words, {}, 600), line);
+    QVERIFY(heightOf(words, {}, 288) > line);
+    QVERIFY(heightOf(words, {}, 200) > heightOf(words, {}, 288));
+    QCOMPARE(heightOf(QString(words).remove(' '), {}, 288), line);
+    QCOMPARE(heightOf("20 a side", "half of them beside", 600), line);
+    QVERIFY(heightOf("20 a side", "half of them beside", 260) > line);
+    sheet.resize(288, heightOf(words, "half of them beside", 288));
+    const QImage image = sheet.grab().toImage();
+    for (int y = 0; y < image.height(); ++y)  // nothing is painted where it would be cut
+      for (int x = 288 - 8; x < 288; ++x)
+        if (image.pixelColor(x, y) != kit::theme().line) QCOMPARE(image.pixelColor(x, y), kit::theme().bg1);
+  }
+
   void aClickOnALinkWalksTheChain() {
     Rig<InspectorView> rig(session(), "", {360, 900});
     rig.activate(ids().captured_gelu);

@@ -6,7 +6,9 @@
 #include "tests/gui/views/view_rig.h"
 #include "views/graph/colouring.h"
 #include "views/graph/graph_view.h"
+#include "views/inspector/inspector_content.h"
 #include "views/kit/painting/theme.h"
+#include "views/kit/session/values.h"
 #include "views/numerics/numerics_rows.h"
 #include "views/numerics/numerics_view.h"
 
@@ -58,6 +60,8 @@ class TestNumerics : public QObject {
     QCOMPARE(table.horizontalScrollBar()->maximum(), 0);
     const int type = kit::textWidth(kit::theme().mono(12), cells(rig.view, 0)[2]);
     QVERIFY2(table.columnWidth(2) >= type + 8, qPrintable(QString::number(table.columnWidth(2))));
+    const int name = kit::textWidth(kit::theme().mono(12), cells(rig.view, 0)[1]);
+    QVERIFY2(table.columnWidth(1) >= name + 20 + 8, qPrintable(QString::number(table.columnWidth(1))));
     QVERIFY2(table.columnWidth(9) >= 40, qPrintable(QString::number(table.columnWidth(9))));
   }
 
@@ -80,6 +84,24 @@ class TestNumerics : public QObject {
     QTest::mouseClick(nan, Qt::LeftButton);
     rig.settle();
     QCOMPARE(rig.model.selection().active, views::sourceOfNan(*session_, ids_.compilation));
+  }
+
+  // What a value is stands in its row's detail and in the Inspector, for what it became, too.
+  void theElementsOfAValueAreTold() {
+    const auto items = views::numericsItems(*session_, ids_.compilation);
+    QVERIFY2(
+        items[0].detail.contains(QString::fromUtf8("Values: −3.25 to 4.5, mean 0.0125, deviation 0.98.")),
+        qPrintable(items[0].detail));
+    session::NumericsRow row;
+    QVERIFY(kit::valuesText(row).isEmpty());
+    row.distribution = "0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,1000";
+    QCOMPARE(kit::distributionText(row), QString::fromUtf8("______________▁█"));
+    kit::Selection selection;
+    selection.active = ids_.aten_gelu;
+    QStringList said;
+    for (const auto& section : views::inspect(*session_, selection).sections)
+      for (const auto& each : section.rows) said << section.title + ": " + each.key + " " + each.value;
+    QVERIFY2(said.contains(QString::fromUtf8("Elements: least −3.25")), qPrintable(said.join('\n')));
   }
 
   void aHistogramThatIsNoneIsADash() {

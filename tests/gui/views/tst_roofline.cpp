@@ -44,6 +44,20 @@ class TestRoofline : public QObject {
     QCOMPARE(rig.model.selection().active, Id(0));
   }
 
+  void onlyWhatIsAtWorkInTheSelectedTimeIsShown() {
+    Rig<RooflineView> rig(session_, "", {700, 400});
+    rig.model.setRange({0, int64_t{1} << 50});
+    rig.settle();
+    QCOMPARE(rig.view.shown().size(), size_t(2));
+    QVERIFY2(rig.view.subtitle().contains("2 kernels in "), qPrintable(rig.view.subtitle()));
+    rig.model.setRange({int64_t{1} << 50, int64_t{1} << 51});
+    rig.settle();
+    QVERIFY(rig.view.shown().empty());
+    rig.model.setRange({});
+    rig.settle();
+    QCOMPARE(rig.view.shown().size(), size_t(2));
+  }
+
   void twoClicksOpenTheKernel() {
     Rig<RooflineView> rig(session_, "", {700, 400});
     QSignalSpy opened(&rig.view, &kit::View::openIn);

@@ -73,6 +73,15 @@ class TestRuns : public QObject {
     QCOMPARE(m->idAt(gap.parent()), session()->frames.of(ids().gated_run).front().id);
   }
 
+  // There is less room below a segment: the word goes, not the number that tells one from the next.
+  void belowASegmentACompilationIsItsNumber() {
+    Rig<RunsView> rig(session(), "", {268, 700});
+    const kit::ItemModel* m = tree(rig)->items();
+    const QModelIndex at = m->indexOf(ids().recompiled);
+    QVERIFY2(m->cell(at.parent())->text.startsWith("segment"), qPrintable(m->cell(at.parent())->text));
+    QVERIFY2(m->cell(at)->text.startsWith("0/1"), qPrintable(m->cell(at)->text));
+  }
+
   void whatIsActiveElsewhereIsUnfolded() {
     Rig<RunsView> rig(session(), "", {320, 260});
     rig.activate(ids().recompiled);

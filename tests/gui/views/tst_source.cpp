@@ -32,6 +32,28 @@ class TestSource : public QObject {
     QVERIFY(rig.view.pane()->lineCount() > 30);
   }
 
+  // A record of another tool holds single lines: the first of them is in sight, and the header says so.
+  void ofAnImportTheLinesThatAreKnownAreInSight() {
+    const std::string path = loaded_->folder.filePath("import.vitrine").toStdString();
+    {
+      auto w = session::Writer::create(path).take();
+      w->meta("imported", "a log");
+      const Id run = w->next(Kind::Run), file = w->next(Kind::File);
+      w->put(session::RunRow{.id = run, .label = "import of a", .status = "finished"});
+      session::FileRow row{file, "m.py", "", {}, 1};
+      row.text = w->blob(std::string(80, '\n') + "y = x.sin()\n" + std::string(80, '\n') + "z = 1\n");
+      w->put(row);
+      w->finish("finished");
+    }
+    Rig<SourceView> rig(kit::SessionData::load(path).value(), "source", {500, 200});
+    QTRY_COMPARE(rig.view.title(), QStringLiteral("m.py"));
+    QVERIFY2(rig.view.subtitle().contains("only the lines"), qPrintable(rig.view.subtitle()));
+    QVERIFY(rig.view.pane()->verticalScrollBar()->value() > 0);
+    QVERIFY(std::abs(rig.view.pane()->middleLine() - 80) < 12);
+    Rig<SourceView> ours(session(), "source", {500, 200});
+    QVERIFY(!ours.view.subtitle().contains("only the lines"));
+  }
+
   // Though its files have the numbers of those before.
   // Sequential calls two blocks: neither is what it does alone, and a person wants to read theirs.
   void ofALibrarysContainerTheUsersFunctionIsShown() {

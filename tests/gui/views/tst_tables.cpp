@@ -7,9 +7,11 @@
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/paint.h"
 #include "views/kit/painting/theme.h"
+#include "views/kit/session/range_work.h"
 #include "views/kit/session/symbolic_types.h"
 #include "views/kit/tables/column_fit.h"
 #include "views/tables/tables.h"
+#include "views/tables/time_cells.h"
 
 using namespace vitrine;
 using fixture::Rig;
@@ -100,8 +102,17 @@ class TestTables : public QObject {
     QCOMPARE(kit::sharedWidths(needs, 230, 44), std::vector<int>({44, 44, 44, 50, 80}));
     QCOMPARE(kit::sharedWidths(needs, 750, 44), std::vector<int>({60, 400, 160, 50, 80}));
     // A name that is cut to nothing is worth a scroll bar.
+    // A name stays whole while the others have their least, and where one has to scroll anyway.
+    const std::vector<kit::ColumnNeed> named{{60, 240, true, 96, 320}, {60, 200, true}, {64, 50}};
+    QCOMPARE(kit::sharedWidths(named, 370, 76), std::vector<int>({240, 80, 50}));
+    QCOMPARE(kit::sharedWidths(named, 300, 76), std::vector<int>({125, 125, 50}));
+    QCOMPARE(kit::sharedWidths(named, 200, 76), std::vector<int>({240, 76, 50}));
     QCOMPARE(kit::sharedWidths({{170, 150, true, 112}, {190, 160, true}, {64, 50}}, 150, 44),
-             std::vector<int>({112, 50, 50}));
+             std::vector<int>({112, 44, 50}));
+    // What a name keeps is taken from the other texts, not from what is in sight.
+    QCOMPARE(
+        kit::sharedWidths({{98, 183, true, 128, 392}, {81, 221, true}, {66, 53, true}, {100, 162}}, 450, 76),
+        std::vector<int>({128, 107, 53, 162}));
 
     Rig<TableView> rig(session(), "", {480, 300}, views::kBreaksTable);
     rig.film(gatedFilm(ids().recompiled));
@@ -113,6 +124,18 @@ class TestTables : public QObject {
     const QString expression = view->model()->index(0, 1).data().toString();
     QVERIFY2(view->columnWidth(1) >= kit::textWidth(kit::theme().mono(12), expression) + 12,
              qPrintable(expression + " in " + QString::number(view->columnWidth(1))));
+  }
+
+  // The second column that stretches names no row: in a narrow pane it gives way before one has to scroll.
+  void guardsFitAPaneOfHalfTheWindow() {
+    Rig<TableView> rig(session(), "", {460, 300}, views::kGuardsTable);
+    auto* view = rig.view.items();
+    QVERIFY(view->model()->rowCount() > 0);
+    QStringList widths;
+    for (int c = 0; c < view->model()->columnCount(); ++c) widths << QString::number(view->columnWidth(c));
+    QVERIFY2(view->horizontalScrollBar()->maximum() == 0, qPrintable(widths.join(' ')));
+    QVERIFY2(view->columnWidth(0) >= 100, qPrintable(QString::number(view->columnWidth(0))));
+    QVERIFY2(view->columnWidth(1) >= 70, qPrintable(QString::number(view->columnWidth(1))));
   }
 
   // Where the numbers alone are wider than the pane it scrolls, and a row can still be told by its name.
@@ -224,7 +247,80 @@ class TestTables : public QObject {
     QCOMPARE(rig.view.items()->shown().size(), all);
     // The header that showed them may have dropped them: the next one gets its own.
     qDeleteAll(controls);
-    QCOMPARE(rig.view.headerControls().size(), 2);
+    QCOMPARE(rig.view.headerControls().size(), 3);
+  }
+
+  // Of the launches in the selected time, whose own part of it stands in a column and orders the rows.
+  void theTablesFollowTheSelectedTime() {
+    const auto plan = session()->launches.of(ids().compilation);
+    const auto work = [&](int64_t from, int64_t to) {
+      return kit::rangeWork(*session(), ids().run, from, to);
+    };
+    const kit::RangeWork all = work(0, INT64_MAX);
+    QVERIFY(all.contains(ids().launch_k2) && all.contains(ids().aten_gelu) && all.contains(ids().k2));
+    // K2 is the seventh launch: the time from its middle on has half of it, and none of what ran before.
+    int64_t begin = 12'000;
+    for (const auto& launch : plan) {
+      if (launch.id == ids().launch_k2) break;
+      begin += static_cast<int64_t>(all.at(launch.id).ns) + 1'000;
+    }
+    const auto half = static_cast<int64_t>(all.at(ids().k2).ns / 2);
+    const kit::TimeRange range{begin + half, begin + static_cast<int64_t>(all.at(ids().k2).ns)};
+    QCOMPARE(work(range.from_ns, range.to_ns).at(ids().k2).ns,
+             static_cast<double>(range.to_ns - range.from_ns));
+
+    Rig<TableView> rig(session(), "", {1200, 300}, views::kKernelsTable);
+    auto* items = rig.view.items();
+    const auto rows = items->shown().size();
+    const auto columns = items->items()->columns().size();
+    rig.model.setRange(range);
+    rig.settle();
+    QCOMPARE(items->shown(), std::vector<Id>{ids().k2});
+    QVERIFY2(rig.view.subtitle().contains("rows in "), qPrintable(rig.view.subtitle()));
+    QVERIFY(items->items()->columns()[2].title.startsWith("in range, "));
+    QCOMPARE(items->items()->columns().size(), columns + 1);
+
+    auto* when = qobject_cast<kit::SwitchBar*>(rig.view.headerControls().value(1));
+    QVERIFY(when && when->choices().value(0) == "In range");
+    QTest::keyClick(when, Qt::Key_Right);
+    rig.settle();
+    QCOMPARE(items->shown().size(), rows);
+    QTest::keyClick(when, Qt::Key_Left);
+    rig.model.setRange({});
+    rig.settle();
+    QCOMPARE(items->shown().size(), rows);
+    QVERIFY(!when->isVisibleTo(&rig.view));
+  }
+
+  // A pair by its kernels, a buffer by the launches that it lives through; where nothing is, a way back is
+  // offered.
+  void pairsAndBuffersFollowTheSelectedTime() {
+    const kit::RangeWork all = kit::rangeWork(*session(), ids().run, 0, INT64_MAX);
+    QVERIFY(all.contains(ids().fused_pair));
+    QCOMPARE(all.at(ids().fused_pair).ns, all.at(ids().k2).ns);
+    Rig<TableView> rig(session(), "", {1200, 300}, views::kDecisionsTable);
+    const auto rows = rig.view.items()->shown().size();
+    rig.model.setRange({1'000'000'000'000, 1'000'000'001'000});
+    rig.settle();
+    QVERIFY(rig.view.items()->shown().empty());
+    QVERIFY2(rig.view.why_empty().contains("selected time"), qPrintable(rig.view.why_empty()));
+    rig.model.setRange({0, INT64_MAX / 2});
+    rig.settle();
+    QVERIFY(!rig.view.items()->shown().empty() && rig.view.items()->shown().size() <= rows);
+  }
+
+  // The time of the call that is shown is called so, and marked where half of the calls took far less or
+  // more.
+  void aTimeFarFromHalfOfTheCallsIsMarked() {
+    QCOMPARE(session::far_from_half(2000, 1000, 1500, 25), std::string("1.33× of their upper end"));
+    QCOMPARE(session::far_from_half(500, 1000, 1500, 25), std::string("0.50× of their lower end"));
+    QCOMPARE(session::far_from_half(1600, 1000, 1500, 25), std::string());
+    QCOMPARE(session::far_from_half(9000, 1000, 1500, 2), std::string());
+    const kit::Cell far = views::spread_cell(2000, 1000, 1500, 25),
+                    near = views::spread_cell(1200, 1000, 1500, 25);
+    QCOMPARE(far.icon, QStringLiteral("warning"));
+    QVERIFY2(far.tooltip.contains("1.33× of their upper end"), qPrintable(far.tooltip));
+    QVERIFY(near.icon.isEmpty());
   }
 
   void theFirstOrderIsByPrice() {

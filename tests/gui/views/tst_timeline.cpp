@@ -1,6 +1,8 @@
 // The timeline: what is under a point, ribbons, zoom at the pointer, ranges, keys.
+#include <QFile>
 #include <QWheelEvent>
 
+#include "app/importing/importing.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/session/became.h"
@@ -219,6 +221,29 @@ class TestTimeline : public QObject {
   }
 
   // Labels, bars and numbers share no pixel, however long a name, narrow a pane or negative a step is.
+  // "## Call CompiledFxGraph …" in a box that has no room for it is not "##".
+  void marksAroundANameAreNotItsBeginning() {
+    auto shown = [&](const char* name) {
+      const QString json = loaded_->folder.filePath("trace.json"), path = json + ".vitrine";
+      QFile::remove(path);
+      QFile file(json);
+      if (!file.open(QIODevice::WriteOnly)) return QImage();
+      file.write(
+          QByteArray("{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"") + name +
+          "\", \"pid\": 1, \"tid\": 1, \"ts\": 0, \"dur\": 10}, {\"ph\": \"X\", \"cat\": " +
+          "\"user_annotation\", \"name\": \"rest\", \"pid\": 1, \"tid\": 1, \"ts\": 10, \"dur\": 90}]}");
+      file.close();
+      if (importing::import_into(json.toStdString(), path.toStdString())) return QImage();
+      Rig<TimelineView> rig(kit::SessionData::load(path.toStdString()).value(), "timeline", {900, 160});
+      return rig.view.grab().toImage();
+    };
+    const QImage marked = shown("## Call CompiledFxGraph fq5v ##"),
+                 plain = shown("Call CompiledFxGraph fq5v");
+    QVERIFY(!marked.isNull());
+    QCOMPARE(marked, plain);
+    QVERIFY(marked != shown(""));
+  }
+
   void labelsNeverStandUnderBars() {
     QTemporaryDir folder;
     const std::string path = folder.filePath("a.vitrine").toStdString();

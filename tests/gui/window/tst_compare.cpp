@@ -6,8 +6,10 @@
 #include "app/importing/importing.h"
 #include "app/shell/commands/actions.h"
 #include "app/shell/compare/compare_window.h"
+#include "app/shell/compare/launches_beside.h"
 #include "app/shell/main_window.h"
 #include "core/session/compare/same_graph.h"
+#include "core/session/writer.h"
 #include "tests/gui/fixture/fixture_session.h"
 #include "tests/gui/fixture/still_theme.h"
 #include "views/timeline/timeline_view.h"
@@ -83,6 +85,20 @@ class TestCompare : public QObject {
     QVERIFY2(!lines(*window.differences()).contains("setting"), qPrintable(lines(*window.differences())));
   }
 
+  // Of two programs that have nothing in common, words stand in the place of both sides' kernels.
+  void whereNoKernelsBelongTogetherItSaysSo() {
+    timed("alone", {{1e3, 1e3, 1e3}});
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "a", "alone");
+    QVERIFY(window.showPage("kernels"));
+    QCOMPARE(window.comparison()->kernels.size(), size_t(0));
+    QVERIFY(window.kernels()->isHidden());
+    bool said = false;
+    for (const QLabel* label : window.findChildren<QLabel*>())
+      said = said || (label->isVisible() && label->text().startsWith("No kernel of one side"));
+    QVERIFY(said);
+  }
+
   // A click on a kernel shows the texts of both.
   void aKernelShowsBothTexts() {
     CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
@@ -99,6 +115,7 @@ class TestCompare : public QObject {
     QCOMPARE(window.after()->session()->label(window.after()->selection().active),
              QStringLiteral("K2 add_gelu"));
     QVERIFY(lines(*window.kernels()).contains("the same"));
+    QVERIFY(window.kernels()->isVisible());
   }
 
   void timelinesHaveOneAxis() {
@@ -118,6 +135,39 @@ class TestCompare : public QObject {
     both[1]->zoom(kit::Zoom::In);
     both[1]->act("time.right");
     QVERIFY(same() && both[0]->window_of_time().from != 0);
+  }
+
+  // Longer and shorter only where half of the calls of both lie apart; what has no counterpart is said to be
+  // alone.
+  void launchesSayWhatTheyTookInTheOtherSession() {
+    app::TwoSessions c;
+    const Timed before =
+        timed("before", {{10'000, 9'000, 11'000}, {4'000, 3'000, 5'000}, {1'000, 900, 1'100}});
+    const Timed after = timed("after", {{15'000, 14'000, 16'000}, {4'500, 3'500, 5'500}});
+    c.before = before.session, c.after = after.session;
+    c.to_after = {{before.compilation, after.compilation},
+                  {before.kernels[0], after.kernels[0]},
+                  {before.kernels[1], after.kernels[1]}};
+    for (const auto& [from, to] : c.to_after) c.to_before[to] = from;
+    const auto there = app::launchesAfter(c);
+    QCOMPARE(there.at(after.launches[0]).by_ns, 5'000.0);
+    QCOMPARE(there.at(after.launches[0]).of_ns, 10'000.0);
+    QCOMPARE(there.at(after.launches[1]).by_ns, 0.0);
+    QVERIFY(!there.at(after.launches[1]).alone);
+    const auto here = app::launchesBefore(c);
+    QCOMPARE(here.at(before.launches[0]).by_ns, -5'000.0);
+    QVERIFY(here.at(before.launches[2]).alone && !here.at(before.launches[2]).later);
+  }
+
+  void timelinesOfACompareAreColouredByIt() {
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "a", "same");
+    window.showPage("timelines");
+    window.settle();
+    for (views::TimelineView* view : window.findChildren<views::TimelineView*>()) {
+      QVERIFY(!view->beside().empty());
+      for (const auto& [launch, other] : view->beside()) QVERIFY(!other.alone && other.by_ns == 0);
+    }
   }
 
   void keysActOnTheViewThatHasTheFocus() {
@@ -153,6 +203,40 @@ class TestCompare : public QObject {
   }
 
  private:
+  // A session of one compilation, whose kernels are launched once and took so long.
+  struct Timed {
+    kit::SessionPtr session;
+    Id compilation = 0;
+    std::vector<Id> kernels, launches;
+  };
+  struct Took {
+    double ns, lower, upper;
+  };
+  Timed timed(const char* name, const std::vector<Took>& all) {
+    Timed out;
+    auto w = session::Writer::create(path(name)).take();
+    const Id run = w->next(Kind::Run), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment);
+    out.compilation = w->next(Kind::Compilation);
+    w->put(session::RunRow{run, "a.py"});
+    w->put(session::FrameRow{.id = frame, .run = run});
+    w->put(session::SegmentRow{.id = segment, .frame = frame});
+    w->put(session::CompilationRow{.id = out.compilation, .segment = segment, .label = "0/0"});
+    for (const Took& took : all) {
+      out.kernels.push_back(w->next(Kind::Kernel));
+      out.launches.push_back(w->next(Kind::Launch));
+      w->put(session::KernelRow{.id = out.kernels.back(), .compilation = out.compilation, .label = "K"});
+      w->put(session::LaunchRow{.id = out.launches.back(),
+                                .compilation = out.compilation,
+                                .kernel = out.kernels.back(),
+                                .median_ns = took.ns,
+                                .calls = 25,
+                                .lower_ns = took.lower,
+                                .upper_ns = took.upper});
+    }
+    w->finish("finished");
+    out.session = kit::SessionData::load(path(name)).value();
+    return out;
+  }
   // The calls of a captured graph as TORCH_TRACE writes them, one behind the other.
   static QString dynamoLog(const kit::SessionData& data, Id compilation) {
     QString out = QStringLiteral(

@@ -116,15 +116,13 @@ class TestMenus : public fixture::WindowTest {
     QTest::addColumn<QString>("typed");
     QTest::addColumn<QString>("named");
     const std::pair<const char*, const char*> rows[] = {
-        {"missed", "view:missed"},       {"why not", "view:missed"},
-        {"waterfall", "view:speedup"},   {"speedup", "view:speedup"},
-        {"sql", "view:query"},           {"nan", "view:numerics"},
-        {"accuracy", "view:numerics"},   {"peak", "view:usage"},
-        {"memory", "view:memory"},       {"roof", "view:roofline"},
-        {"compile time", "view:totals"}, {"kernels", "view:kernels"},
-        {"what-if", "view:saved"},       {"dynamic shapes", "view:symbols"},
-        {"training", "layout:Training"}, {"joint", "stage:joint"},
-        {"ptx", "view:kernel"},          {"bookmarks", "view:notes"}};
+        {"missed", "view:missed"},       {"why not", "view:missed"},     {"waterfall", "view:speedup"},
+        {"speedup", "view:speedup"},     {"sql", "view:query"},          {"nan", "view:numerics"},
+        {"accuracy", "view:numerics"},   {"peak", "view:usage"},         {"memory", "view:memory"},
+        {"roof", "view:roofline"},       {"compile time", "view:flame"}, {"kernels", "view:kernels"},
+        {"flame graph", "view:flame"},   {"what-if", "view:saved"},      {"dynamic shapes", "view:symbols"},
+        {"training", "layout:Training"}, {"joint", "stage:joint"},       {"ptx", "view:kernel"},
+        {"bookmarks", "view:notes"}};
     for (const auto& [typed, named] : rows) QTest::newRow(typed) << typed << named;
   }
   void thePaletteFindsThemByWhatTheyAreFor() {

@@ -156,6 +156,11 @@ def test_a_class_that_is_compiled_is_compiled_by_itself(tmp_path):
     assert session.rows("recompilation") == []
 
 
+def test_a_traced_module_runs():
+    traced = torch.jit.trace(torch.nn.Linear(3, 3), torch.ones(2, 3))
+    assert torch.equal(vitrine.compile(traced)(torch.ones(2, 3)), traced(torch.ones(2, 3)))
+
+
 def test_a_scripted_module_is_refused():
     with pytest.raises(RuntimeError, match="torch.compile does not support compiling torch.jit.script"):
         vitrine.compile(torch.jit.script(torch.nn.Linear(2, 2)))

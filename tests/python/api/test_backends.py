@@ -298,3 +298,15 @@ def test_samples_show_their_graph(name, lines):
     assert result.returncode == 0, result.stderr
     for line in lines:
         assert line in result.stdout
+
+
+def test_hooks_on_gradients_are_part_of_what_a_backend_is_given():
+    def f(x):
+        y = x * 2
+        y.register_hook(lambda g: g * 3)
+        return y.sum()
+
+    for backend in ("eager", "aot_eager"):
+        x = torch.ones(3, requires_grad=True)
+        vitrine.compile(f, backend=backend)(x).backward()
+        assert x.grad.tolist() == [6.0] * 3

@@ -66,6 +66,38 @@ def test_a_perceptron_computes_the_same(tmp_path, products):
     close(run_package(package, {"input": x}), model, x)
 
 
+@pytest.mark.parametrize("rows", (1, 64))
+def test_layers_alike_keep_their_own_weights_from_call_to_call(tmp_path, rows):
+    """What a kernel packs of a weight serves the next call; memory of the last one does, too."""
+    model = nn.Sequential(*(nn.Linear(256, 256) for _ in range(3)), nn.GELU()).eval()
+    x, package = torch.randn(rows, 256), tmp_path / "m.vpkg"
+    vitrine.export(model, x, package, options=GENERATED)
+    close(run_package(package, {"input": x}), model, x)
+    close(run_package(package, {"input": x}, "--repeat", 5), model, x)
+
+
+def test_what_weights_alone_become_serves_the_next_call(tmp_path):
+    """The next layers' memory is not that of the cast weights."""
+
+    class Narrow(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(128, 128) for _ in range(4))
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = torch.relu(x.bfloat16() @ layer.weight.bfloat16().t() + layer.bias).float() @ (layer.weight * layer.bias)
+            return x
+
+    model, x, package = Narrow().eval(), torch.randn(40, 128), tmp_path / "m.vpkg"
+    vitrine.export(model, x, package)
+    with torch.no_grad():
+        wanted = vitrine.compile(model)(x)
+    for calls in (1, 5):
+        got = run_package(package, {"x": x}, "--repeat", calls)["output"]
+        torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_convolutions_compute_the_same(tmp_path):
     model, x, package = Convolutions().eval(), torch.randn(2, 3, 16, 16), tmp_path / "m.vpkg"
     vitrine.export(model, (x,), package, options={"products": "library"})
@@ -314,6 +346,27 @@ def test_a_header_that_lies_is_refused_with_its_reason(packages, tmp_path, chang
     change(header)
     done = vitrine_run(written(tmp_path / "b.vpkg", header, body))
     assert done.returncode == 1 and why in done.stderr, done.stderr
+
+
+def test_a_package_for_another_processor_is_refused_with_a_word(packages, tmp_path):
+    header, body = header_of(packages[0].read_bytes())
+    header["__metadata__"]["cpu"] = "x86-64-v9"
+    done = vitrine_run(written(tmp_path / "b.vpkg", header, body), save(tmp_path / "in", {"input": torch.randn(8, 64)}))
+    assert done.returncode == 1 and "for processors of x86-64-v9, and this one is none" in done.stderr
+    assert 'processor="x86-64-v3"' in done.stderr
+    assert vitrine_run(tmp_path / "b.vpkg").returncode == 0, "it is shown all the same"
+
+
+@pytest.mark.parametrize("model", (mlp, lambda: Block().eval()), ids=("perceptron", "block"))
+def test_a_package_may_be_for_an_older_processor(tmp_path, model):
+    torch.manual_seed(0)
+    model, package = model(), tmp_path / "m.vpkg"
+    x, name = (torch.randn(2, 10, 64), "x") if isinstance(model, Block) else (torch.randn(8, 64), "input")
+    vitrine.export(model, x, package, options=GENERATED, processor="x86-64-v3")
+    assert "for x86-64-v3" in vitrine_run(package).stdout
+    close(run_package(package, {name: x}), model, x)
+    with pytest.raises(ValueError, match="processor takes"):
+        vitrine.export(model, x, package, processor="pentium")
 
 
 @pytest.mark.parametrize("which", (0, 1), ids=("open", "fixed"))

@@ -75,10 +75,10 @@ def test_a_call_costs_microseconds():
     def time_of(function):
         best = float("inf")
         for _ in range(5):
-            start = time.perf_counter()
+            start = time.thread_time()  # the processor's time: the machine may be busy
             for _ in range(200):
                 function(x)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.thread_time() - start)
         return best / 200
 
     time_of(compiled)

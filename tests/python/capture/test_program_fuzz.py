@@ -23,6 +23,7 @@ RUNS = {
     "tensors": ["tensor_fuzz", "--count", "12"],
     "aliases": ["alias_fuzz", "--count", "10"],
     "training": ["training_fuzz", "--first", "6", "--count", "15"],
+    "steps": ["step_fuzz", "--first", "7100000", "--count", "8"],
 }
 
 

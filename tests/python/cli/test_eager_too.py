@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+import types
 
 import pytest
 from tests.python.support.command_line import said, vitrine, write
@@ -68,7 +69,7 @@ def test_steps_of_both_runs_are_matched_and_what_the_second_prints_is_not_shown(
     assert rows(session, "SELECT eager_ns, compiled_ns FROM run") == [(0.0, 0.0)]  # which are of calls
 
 
-def test_the_eager_step_stands_above_the_compiled_one_of_its_number(tmp_path):
+def test_the_eager_step_is_shown_above_compiled_ones(tmp_path):
     result, session = run(tmp_path, train())
     assert result.returncode == 0, said(result)
     eager = rows(session, "SELECT label, count FROM lane WHERE side = 'eager' ORDER BY ordinal")
@@ -76,11 +77,31 @@ def test_the_eager_step_stands_above_the_compiled_one_of_its_number(tmp_path):
     slices = json.loads(vitrine("show", session, "timeline", "--json").stdout)
     calls = [s["start_ns"] for s in slices if s["side"] == "compiled" and s["lane"] == "calls" and "backward" not in s["name"]]
     operators = [s for s in slices if s["side"] == "eager" and s["lane"] == "operators"]
-    first = min(s["start_ns"] for s in operators)
-    at = max(i for i, start in enumerate(calls) if start <= first + 1_000_000)
-    assert 0 < at < 7, (at, first, calls)
+    assert calls[0] < min(s["start_ns"] for s in operators)  # the first step compiles, and is not the one shown
     replaced = {s["name"]: s["replaced_by"] for s in operators if s["replaced_by"]}
     assert "gelu" in replaced["gelu"] and "backward" not in replaced["gelu"], replaced
+
+
+def test_the_eager_step_stands_where_the_compiled_one_of_its_number_begins(monkeypatch):
+    from vitrine._tools import timeline
+    from vitrine._tools.eager_too import record, steps
+
+    lanes, graph = {}, types.SimpleNamespace(nodes={})
+    monkeypatch.setattr(timeline, "put_lane", lambda recording, run, side, kind, label, ordinal, slices: lanes.update({label: [(s.start, s.duration, s.name) for s in slices]}))
+    compiled = steps.steps_of([(0, 1000 * i, 1000 * i + 10) for i in range(5)])
+    # Operators are told from the step's begin on, ranges and modules by the clock of their own process.
+    report = {
+        "calls": [(0, 50_000 + 400 * i, 50_000 + 400 * i + 5) for i in range(5)], "operators": [(3, 20, "aten::linear"), (30, 40, "aten::gelu")],
+        "ranges": [(50_805, 51_100, "forward")], "modules": [(50_500, 50_600, "of another step"), (50_810, 50_900, "0")], "problem": "",
+    }  # fmt: skip
+    recording = types.SimpleNamespace(put=lambda *row, **columns: None)
+    record.put_lanes(recording, {"id": 1}, graph, 100, [], compiled, 2, report)
+    begins = 2000 + 10 - 100
+    assert lanes["operators"] == [(begins + 3, 20, "aten::linear"), (begins + 30, 40, "aten::gelu")]
+    assert lanes["beside"] == [(begins, 295, "forward")] and lanes["modules"] == [(begins + 5, 90, "0")]
+    lanes.clear()
+    record.put_lanes(recording, {"id": 1}, graph, 100, [], compiled, 4, report)  # behind the last whole step
+    assert not lanes
 
 
 def test_the_eager_step_has_lanes_by_module_forward_and_backward(tmp_path):

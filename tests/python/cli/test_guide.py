@@ -29,11 +29,11 @@ def runs(page: Path):
     return [(kind, text) for kind, text, why in blocks(page) if not why and kind in ("sh", "python")]
 
 
-def run_block(kind: str, text: str, folder: Path) -> None:
-    """A program whose first line is its name is written; any other is run, as are commands."""
+def run_block(kind: str, text: str, folder: Path) -> str:
+    """A program whose first line is its name is written; any other is run, as are commands. What it prints."""
     if kind == "python" and (name := re.match(r"# (\w+\.py)\n", text)):
         (folder / name[1]).write_text(text)
-        return
+        return ""
     command = [sys.executable, "-c", text] if kind == "python" else ["bash", "-euo", "pipefail", "-c", text]
     if kind == "python":  # explain() reads the source of what it shows
         (folder / "_program.py").write_text(text)
@@ -41,12 +41,18 @@ def run_block(kind: str, text: str, folder: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"{text}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=lambda page: page.stem)
 def test_each_command_of_a_page_runs(page, tmp_path):
-    for kind, text in runs(page):
-        run_block(kind, text, tmp_path)
+    said = ""
+    for kind, text, why in blocks(page):
+        if kind == "text":  # what the command before it prints, among other lines
+            missing = [line for line in text.splitlines() if line not in said.splitlines()]
+            assert not missing, f"{missing} is not in\n{said}"
+        elif not why and kind in ("sh", "python"):
+            said = run_block(kind, text, tmp_path)
 
 
 def test_what_is_not_run_says_why():

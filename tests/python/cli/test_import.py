@@ -51,6 +51,13 @@ def test_a_structured_log_has_graphs_code_guards_breaks_and_recompilations(tmp_p
     assert "no measured calls" in asked(session, "SELECT text FROM messages")[0][0]
 
 
+def test_a_line_that_each_compilation_breaks_at_is_one_break(tmp_path):
+    session = imported(tmp_path, LOG)
+    assert asked(session, "SELECT count(*) FROM breaks")[0][0] == 2
+    assert vitrine("show", session, "breaks").stdout.count("m.py:9:0") == 1
+    assert "1 graph break" in vitrine("show", session).stdout
+
+
 def test_both_halves_are_graphs_of_one_compilation_and_weights_have_their_names(tmp_path):
     session = imported(tmp_path, LOG)
     (label,) = asked(session, "SELECT DISTINCT compilation FROM graphs WHERE stage = 'backward'")[0]
@@ -95,7 +102,8 @@ def test_its_folder_is_the_same_and_every_part_is_shown(tmp_path):
 
 def test_a_debug_folder_has_graphs_and_code(tmp_path):
     zipfile.ZipFile(RECORDED / "torch_compile_debug.zip").extractall(tmp_path)
-    session = imported(tmp_path, tmp_path / "torch_compile_debug")
+    session = imported(tmp_path, f"{tmp_path}/torch_compile_debug/")
+    assert vitrine("show", session).stdout.startswith("import of torch_compile_debug,")
     assert [label for (label,) in asked(session, "SELECT label FROM compilations")] == ["0/0", "4/0", "4/0 backward"]
     assert asked(session, "SELECT count(*) FROM kernels WHERE kind = 'generated'")[0][0] >= 3
     assert ("exp", "pointwise") in asked(session, "SELECT name, family FROM nodes WHERE stage = 'backward'")

@@ -1,6 +1,7 @@
 """Notebooks: `vitrine run notebook.ipynb`, explanations as pages, the cell magic."""
 
 import json
+import os
 import subprocess
 import sys
 import types
@@ -163,3 +164,38 @@ def test_an_exported_program_runs_compiled(tmp_path):
 def test_what_is_no_exported_program_says_so(tmp_path):
     done = cli("run", write(tmp_path, "model.pt2", "nothing"), "-o", "s.vitrine", cwd=tmp_path)
     assert done.returncode == 1 and "is no exported program that this PyTorch reads" in done.stderr
+
+
+CELLS = """
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+
+
+def cell(text):
+    done = shell.run_cell(text, store_history=True)
+    done.raise_error()
+
+
+cell("import torch, vitrine")
+cell("@vitrine.compile\\ndef f(x):\\n    return torch.sin(x) + 1")
+cell("first = f(torch.zeros(3)).tolist()")
+cell("@vitrine.compile\\ndef f(x):\\n    return torch.sin(x) + 2")  # the cell once more, with another text
+cell("second = f(torch.zeros(3)).tolist()")
+cell("def g(x):\\n    y = x + 1\\n    print('seen')\\n    return y * 2")
+cell("e = vitrine.explain(g)(torch.zeros(3))")
+cell("def g(x):\\n    y = x + 1\\n\\n    print('seen')\\n    return y * 2")
+cell("again = vitrine.explain(g)(torch.zeros(3))")
+names = shell.user_ns
+assert names["first"] == [1.0] * 3 and names["second"] == [2.0] * 3
+(reason,), (moved,) = names["e"].graph_break_reasons, names["again"].graph_break_reasons
+told, then = reason.stack[0], moved.stack[0]
+assert told.endswith(":3 g") and then.endswith(":4 g") and told.split(":")[0] != then.split(":")[0], (told, then)
+"""
+
+
+def test_a_cell_that_runs_again_is_a_source_of_its_own(tmp_path):
+    pytest.importorskip("IPython")
+    env = {**os.environ, "IPYTHONDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, write(tmp_path, "cells.py", CELLS)], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr

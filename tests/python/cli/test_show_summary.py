@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import sqlite3
 import struct
 import subprocess
 import termios
@@ -94,6 +95,12 @@ def test_what_is_not_there_is_named_with_what_was_meant(session, words, meant):
     assert result.returncode == 2 and f'Did you mean "{meant}' in result.stderr
 
 
+@pytest.mark.parametrize("words, meant", [(["shwo"], "show"), (["improt"], "import"), (["show", "s.vitrine", "--jsn"], "--json"), (["diff", "a", "b", "--fail-if-slow=5%"], "--fail-if-slower")])
+def test_a_mistyped_command_or_option_is_named_with_what_was_meant(words, meant):
+    result = vitrine(*words)
+    assert result.returncode == 2 and f'Did you mean "{meant}"?' in result.stderr, result.stderr
+
+
 def test_a_table_fits_the_terminal_and_numbers_stay_whole(session):
     full, whole = (vitrine("show", session, "guards", *more).stdout for more in ((), ("--wide",)))
     narrow = on_terminal(90, "show", session, "guards")
@@ -118,3 +125,15 @@ def test_like_guards_are_one_row(tmp_path):
     assert any("and others: 6 parameters" in line for line in grouped)
     assert len(grouped) < 0.7 * len(whole) and len([line for line in whole if ".weight" in line and " tensor " in line]) == 3
     assert len(json.loads(vitrine("show", path, "guards", "--json").stdout)) > len(grouped)
+
+
+def test_equal_kernels_that_spill_are_one_problem(session, tmp_path):
+    path = tmp_path / "spills.vitrine"
+    path.write_bytes(session.read_bytes())
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE kernel SET name = 'row', spills = 7, compilation = (SELECT MIN(compilation) FROM kernel)")
+        kernels = db.execute("SELECT COUNT(*) FROM kernel").fetchone()[0]
+    assert kernels > 1
+    text = vitrine("show", path, "--wide").stdout
+    (row,) = [line for line in text.splitlines() if "does not fit into registers" in line]
+    assert f"row does not fit into registers  {kernels} ×   [kernels]" in row and "      7 spills" in text

@@ -1,5 +1,6 @@
 """`vitrine run --take-over`: a script written for torch.compile, unchanged, is compiled and recorded by Vitrine."""
 
+import inspect
 import os
 import shutil
 import sqlite3
@@ -9,6 +10,7 @@ import warnings
 
 import pytest
 import torch
+from torch import nn
 from tests.python.support.recorded import recorded
 
 import vitrine
@@ -148,6 +150,29 @@ def test_what_is_left_out_is_said_at_the_users_line(arguments):
     assert [w.filename for w in caught] == [__file__]
 
 
+def test_an_argument_that_torch_compile_has_not_is_an_error():
+    with torch_compile_taken_over():
+        assert {"recompile_limit", "options", "fullgraph"} <= set(inspect.signature(torch.compile).parameters)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'no_such'"):
+            torch.compile(add, no_such=1)
+        with pytest.raises(TypeError, match="no_such"):
+            nn.Linear(2, 2).compile(no_such=1)
+
+
+def test_a_filter_of_guards_is_not_handed_to_a_backend():
+    taken = []
+
+    def backend(graph, inputs, **more):
+        taken.append(more)
+        return graph.forward
+
+    with torch_compile_taken_over():
+        for options in ({"guard_filter_fn": lambda guards: [False] * len(guards)}, {"guard_filter_fn": None, "a": 1}):
+            vitrine.reset()
+            assert torch.equal(torch.compile(add, backend=backend, options=options)(torch.ones(2)), torch.full((2,), 2.0))
+    assert taken == [{}, {"options": {"a": 1}}]
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [({"mode": "fastest"}, "Unrecognized mode=fastest"), ({"mode": "default", "options": {}}, "Either mode or options")],
@@ -226,6 +251,7 @@ def run():
         f(torch.ones(2))
     except torch._dynamo.exc.Unsupported as error:
         print("caught", type(error).__name__, "print" in str(error))
+        print(error.msg == str(error), [(frame.filename, frame.name) for frame in error.real_stack])
 
 with torch_compile_taken_over():
     run()
@@ -238,4 +264,25 @@ print(vitrine.GraphBreakError.__bases__[0].__name__, issubclass(vitrine.GraphBre
 def test_a_script_catches_our_errors_as_pytorchs():
     """Also where the except clause is the first that asks for PyTorch's class."""
     run = subprocess.run([sys.executable, "-c", CATCHES_PYTORCHS_ERROR], capture_output=True, text=True)
-    assert run.stdout.splitlines() == ["caught GraphBreakError True"] * 2 + ["CompileError True"], run.stdout + run.stderr
+    caught = ["caught GraphBreakError True", "True [('<string>', 'run.<locals>.f')]"]
+    assert run.stdout.splitlines() == caught * 2 + ["CompileError True"], run.stdout + run.stderr
+
+
+def test_a_program_that_never_stops_it_ends_in_silence():
+    program = "import torch, vitrine.take_over as t; t.start(); print(torch.compile(torch.relu, backend='eager')(torch.ones(1)).item())"
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "1.0" and ended.stderr == ""
+
+
+def test_it_may_be_entered_twice_and_decorate():
+    own = torch.compile
+
+    @torch_compile_taken_over()
+    def inside(deeper):
+        assert torch.compile.__module__ == "vitrine.take_over"
+        return deeper and inside(False)
+
+    with torch_compile_taken_over():
+        inside(True)
+        assert torch.compile is not own
+    assert torch.compile is own

@@ -25,7 +25,10 @@ WRAPPED = (
 COLLECTIVES = (
     "a_sum_over_ranks_is_part_of_the_graph", "gathers_and_scatters_are_part_of_the_graph", "gathered_columns_are_eager_s",
     "collectives_keep_their_order", "gradients_go_through_a_sum_over_ranks", "gradients_go_through_gathers",
-    "collectives_that_write_run_as_they_are", "another_group_is_another_program",
+    "sums_in_place_are_part_of_the_graph", "a_broadcast_is_part_of_the_graph", "gathers_into_a_tensor_are_part_of_the_graph",
+    "scatters_into_a_tensor_are_part_of_the_graph", "a_collective_in_a_training_step_is_part_of_it",
+    "collectives_that_are_not_waited_for_run_as_they_are", "what_is_wrong_with_a_collective_is_told_as_eagerly",
+    "a_part_of_the_ranks_meets_alone", "another_group_is_another_program",
 )  # fmt: skip
 
 
@@ -58,7 +61,9 @@ def test_two_ranks_compute_as_eagerly(two_ranks, name):
 
 def test_four_ranks_compute_as_eagerly(tmp_path):
     """All in one start: each process takes its time to begin."""
-    names = ("ddp_then_compile", "fully_sharded", "tensor_parallel", "gathers_and_scatters_are_part_of_the_graph", "collectives_keep_their_order")
+    names = ("ddp_then_compile", "fully_sharded", "tensor_parallel", "gathers_and_scatters_are_part_of_the_graph", "collectives_keep_their_order",
+             "sums_in_place_are_part_of_the_graph", "a_broadcast_is_part_of_the_graph", "gathers_into_a_tensor_are_part_of_the_graph",
+             "scatters_into_a_tensor_are_part_of_the_graph", "a_part_of_the_ranks_meets_alone")
     for rank, told in enumerate(checked(4, tmp_path, names)):
         assert told == dict.fromkeys(names, ""), f"rank {rank}: {told}"
 

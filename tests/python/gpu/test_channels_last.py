@@ -8,6 +8,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from tests.python.support.graph_run import run
+from tests.python.support.recorded_program import Program
 from tests.python.kernels.graphs.test_passes import recorded
 from vitrine import _engine
 
@@ -141,3 +142,79 @@ def test_what_follows_a_convolution(name):
 
 
 JOINED = {"norm and relu", "relu twice", "a residual", "two normed convolutions", "of no weight"}
+
+
+def derived(function, *args):
+    """The joint graph that a GPU would have, as text; its results and gradients, run here."""
+    program = Program(function, args, as_if="cuda:0", joints=("own",))
+    joint = program.joints["own"]
+    assert not isinstance(joint, str), joint
+    text = joint["graph"]["text"].replace("device=cuda:0", "device=cpu").replace("cuda:0", "")
+    torch.manual_seed(5)
+    tangents = [torch.randn(sizes, dtype=getattr(torch, dtype)) for dtype, sizes, _, _ in joint["tangents"]]
+    inputs = [real.detach().clone() for real, _ in program.inputs]
+    values = run(text, inputs + joint["constants"] + tangents)
+    return text, inputs, values, joint["inputs"], tangents
+
+
+TRAINED = {
+    "a norm and relu in place": lambda c, d, n, x: F.relu(n(d(F.relu(n(c(x)), inplace=True))), inplace=True).sum((2, 3)),
+    "a pool and a residual": lambda c, d, n, x: (lambda y: F.max_pool2d(F.relu(d(y) + y), 2).mean((2, 3)))(c(x)),
+    "an image that leaves": lambda c, d, n, x: n(d(c(x))),
+    "an image that is read as rows": lambda c, d, n, x: d(c(x)).flatten(2).transpose(1, 2).softmax(-1),
+}
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_both_halves_of_training_lie_alike(name):
+    torch.manual_seed(1)
+    c, d, n = nn.Conv2d(8, 16, 3, padding=1), nn.Conv2d(16, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16)
+    names = [*("c." + k for k, _ in c.named_parameters()), "d.weight", "n.weight", "n.bias"]
+    leaves = [t.detach().clone().requires_grad_() for t in (*c.parameters(), *d.parameters(), n.weight, n.bias)]
+    x = images(2, 8, 12, 12)
+
+    def function(x, *leaves):
+        given = dict(zip(names, leaves))
+        conv = lambda x: F.conv2d(x, given["c.weight"], given["c.bias"], padding=1)  # noqa: E731
+        mixed = lambda x: F.conv2d(x, given["d.weight"], padding=1)  # noqa: E731
+        norm = lambda x: F.batch_norm(x, None, None, given["n.weight"], given["n.bias"], training=True)  # noqa: E731
+        return TRAINED[name](conv, mixed, norm, x)
+
+    text, _, values, which, tangents = derived(function, x, *leaves)
+    result = function(x, *leaves)
+    expected = torch.autograd.grad(result, [([x] + leaves)[i] for i in which], tangents[0].reshape(result.shape))
+    backward = [line for line in text.splitlines() if "= aten.convolution_backward" in line]
+    assert len(backward) == 2 and all("{" in line.rpartition(" : ")[2] for line in backward), text
+    for found, exact in zip(values, [result.detach(), *expected], strict=True):
+        assert (found.shape, found.dtype, found.stride()) == (exact.shape, exact.dtype, exact.stride()), text
+        torch.testing.assert_close(found, exact, rtol=1e-3, atol=1e-3)
+
+
+def beside_autograd(name, x, w):
+    y = F.conv2d(x, w)
+    if name == "written under no_grad":
+        with torch.no_grad():
+            y.mul_(2)
+    elif name == "written through detach":
+        y.detach().mul_(2)
+    elif name == "read under no_grad":
+        with torch.no_grad():
+            y = y + 3 * y
+    elif name == "copied":
+        return torch.empty_like(y).copy_(y).square()
+    return y * x[:, :4]
+
+
+@pytest.mark.parametrize("name", ["written under no_grad", "written through detach", "read under no_grad", "copied"])
+def test_what_autograd_does_not_follow_gets_no_gradient(name):
+    torch.manual_seed(1)
+    x, w = images(2, 8, 12, 12).requires_grad_(), torch.randn(4, 8, 1, 1, requires_grad=True)
+    joint = Program(lambda x, w: beside_autograd(name, x, w), (x, w), as_if="cuda:0", joints=("own",)).joints["own"]
+    if isinstance(joint, str):
+        assert name != "copied", joint  # PyTorch's own backward is taken
+        return
+    _, _, values, which, tangents = derived(lambda x, w: beside_autograd(name, x, w), x, w)
+    result = beside_autograd(name, x, w)
+    expected = torch.autograd.grad(result, [(x, w)[i] for i in which], tangents[0].reshape(result.shape), allow_unused=True)
+    for found, exact in zip(values, [result.detach(), *(e for e in expected if e is not None)], strict=True):
+        torch.testing.assert_close(found, exact, rtol=1e-3, atol=1e-3)

@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("size, dim", [((5, 24), 1), ((3, 2500), 1), ((2, 4201), 1), ((70, 77), 1), ((9, 33), -1), ((40, 30), 0), ((3, 20, 7), 1)], ids=str)
+@pytest.mark.parametrize("size, dim", [((5, 24), 1), ((3, 2500), 1), ((2, 4201), 1), ((70, 77), 1), ((9, 33), -1), ((40, 30), 0), ((3, 20, 7), 1), ((3, 300, 40), 1), ((2, 1100, 70), 1), ((65, 33), 0)], ids=str)
 def test_running_sums(size, dim, tmp_path):
     torch.manual_seed(0)
     g = GraphWriter()

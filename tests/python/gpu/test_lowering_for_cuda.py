@@ -46,3 +46,20 @@ def test_the_gradient_of_a_result_without_elements_lives_where_it_does():
     graph = program.joints["own"]["graph"]
     text = graph if isinstance(graph, str) else graph["text"]
     assert all(line.endswith("cuda:0") for line in text.splitlines() if " : " in line), text
+
+
+def test_a_number_that_is_written_to_a_part_is_no_memory_of_the_cpu():
+    """PyTorch makes a tensor of it, which a GPU's graph would have to read."""
+
+    def blocks(x):
+        out = x.new_zeros(4, 4, dtype=x.dtype)
+        out[:2, 1:] = 3
+        out[3] = 2.5
+        return out + x
+
+    for dtype in (torch.float32, torch.float16, torch.int64):
+        x = torch.ones(4, 4, dtype=dtype)
+        program = Program(blocks, (x,))
+        text = program.recorded.aten()["text"]
+        assert text.count("aten.fill_.Scalar") == 2 and "aten.fill_.Tensor" not in text, text
+        assert torch.equal(program.run_aten(), blocks(x))

@@ -239,6 +239,21 @@ def test_what_differs_next_to_zero_counts_in_no_units_in_the_last_place():
     assert distances.last_places(x[2:], y[2:])[0] > 1_000_000  # where all are small, they are what it is about
 
 
+def test_a_row_says_what_the_values_are(monkeypatch):
+    monkeypatch.setattr(distances, "BLOCK", 3)
+    x = torch.tensor([0.0, 1.0, 2.0, 3.0, 16.0, float("nan"), float("inf"), 16.0])
+    found = distances.distribution(x, 16)
+    assert (found["least"], found["largest"]) == (0.0, 16.0)
+    assert found["average"] == pytest.approx(38 / 6) and found["deviation"] == pytest.approx(x[torch.isfinite(x)].std(correction=0).item())
+    assert [int(n) for n in found["distribution"].split(",")] == [1, 1, 1, 1] + [0] * 11 + [2]
+    assert distances.distribution(torch.full((4,), 2.0), 16)["distribution"].startswith("4,0,")
+    assert distances.distribution(torch.tensor([float("nan")]), 16) == {} == distances.distribution(torch.zeros(0), 16)
+    assert distances.distribution(torch.tensor([True, False]), 16)["largest"] == 1.0
+    (program,) = seen(gelu_sum, *two())
+    row = numerics_rows(program)[-1]
+    assert row["least"] <= row["average"] <= row["largest"] and len(row["distribution"].split(",")) == 16
+
+
 def test_distances_of_many_blocks_are_those_of_one(monkeypatch):
     x = torch.randn(1000)
     y = x * (1 + 1e-6 * torch.randn(1000))

@@ -288,3 +288,73 @@ def test_what_is_written_between_is_read_twice():
         same(found, f(x))
         found[2].add_(1)
         assert not torch.equal(found[2], found[3])
+
+
+@pytest.mark.parametrize("width", [1009, 1013, 2048])
+def test_what_one_mask_selects_is_as_long_however_wide_it_is(width):
+    """A width beside the length that stands for one of data is not taken for that."""
+
+    def f(x, w):
+        keep = w > 0
+        out = torch.zeros_like(x)
+        out[keep] = x[keep] * w[keep][:, None]
+        return out, w[keep].sum()
+
+    compiled = vitrine.compile(f, fullgraph=True)
+    for seed in range(4):
+        x = torch.cat([inputs(9, seed), torch.ones(9, width - 6)], 1)
+        same(compiled(x, x[:, 0]), f(x, x[:, 0]))
+
+
+def mean_of_neighbours(x, edges):
+    degree = torch.bincount(edges[1], minlength=x.shape[0]).clamp(min=1)
+    return torch.zeros_like(x).index_add(0, edges[1], x[edges[0]]) / degree[:, None]
+
+
+def test_counts_of_as_many_as_are_asked_for_go_with_the_rest():
+    compiled = vitrine.compile(mean_of_neighbours, fullgraph=True)
+    for rows in (7, 9, 4, 12):
+        for seed in range(3):
+            x, edges = inputs(rows, seed), torch.randint(rows, (2, 3 * rows))
+            same(compiled(x, edges), mean_of_neighbours(x, edges))
+
+
+def test_more_counts_than_are_asked_for_are_eagers():
+    def f(x, of):
+        counts = torch.bincount(of, minlength=x.shape[0])
+        return (x + 1, counts) if counts.shape[0] == x.shape[0] else (x - 1, counts * 2)
+
+    for g in (f, lambda x, of: (x[:, 0] * torch.bincount(of, minlength=x.shape[0]),)):
+        compiled = vitrine.compile(g)
+        for most in (6, 9, 6, 12, 3):
+            x, of = inputs(7, most), torch.arange(most + 1)
+            try:
+                expected = g(x, of)
+            except RuntimeError as error:
+                with pytest.raises(RuntimeError, match=str(error)[:40].replace("(", r"\(").replace(")", r"\)")):
+                    compiled(x, of)
+                continue
+            same(compiled(x, of), expected)
+
+
+def test_repeated_to_a_length_that_the_program_knows():
+    def f(x, times, length):
+        return x.repeat_interleave(times, 0, output_size=length) * torch.ones(length)[:, None]
+
+    compiled = vitrine.compile(f)
+    for seed in range(6):
+        x = inputs(7, seed)
+        times = (x[:, 0] > 0).long() + 1
+        same(compiled(x, times, int(times.sum())), f(x, times, int(times.sum())))
+
+
+def test_the_last_of_as_many_parts_as_there_are():
+    """How many parts there are follows from a size that changes, and not from data."""
+
+    def f(x, b):
+        return x[:, 0].split(1, 0)[-1] * 2, torch.arange(int(b.sum())) * 2
+
+    compiled = vitrine.compile(f)
+    for rows in (4, 6, 9, 7, 4, 12):
+        x = inputs(rows, rows)
+        same(compiled(x, x[:, 0] > 0), f(x, x[:, 0] > 0))

@@ -158,6 +158,19 @@ def test_more_sizes_than_are_kept(tmp_path):
     assert {"compile", "sizes"} <= {row["kind"] for row in session.rows("call")}
 
 
+@pytest.mark.parametrize("grad", [False, True])
+def test_results_that_are_views_at_some_sizes_alone(grad):
+    """Of more than 25 rows cdist gives a view of what it computed, of fewer ones it does not."""
+
+    def program(x):
+        return torch.cdist(x, x + 1)
+
+    compiled = vitrine.compile(program)
+    for n in (33, 35, 16, 40, 3, 31):
+        x = rows(n).requires_grad_(grad)
+        torch.testing.assert_close(compiled(x), program(x))
+
+
 def test_generation_with_a_growing_cache(tmp_path):
     transformers = pytest.importorskip("transformers")
     config = transformers.GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=40, n_positions=64, bos_token_id=0, eos_token_id=0)

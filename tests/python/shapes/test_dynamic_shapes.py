@@ -434,3 +434,15 @@ def test_two_hints_give_one_captured_graph(tmp_path):
         explanation = vitrine.explain(vitrine.compile(attention, dynamic=True))(torch.randn(2, n, 8), torch.randn(8, 8))
         texts.append((explanation.ops, [g.replace(str(n), "n") for g in explanation.guards]))
     assert texts[0] == texts[1]
+
+
+def test_the_first_size_goes_on_with_what_was_compiled_for_it(tmp_path):
+    """What was compiled for numbers alone is kept beside what serves any size, in whatever order they come."""
+    compiled = vitrine.compile(attention)
+    calls = [(torch.randn(2, n, 8), torch.randn(8, 8)) for n in (16, 12, 16, 20, 16, 16, 12, 20, 16)]
+    with recorded(tmp_path) as session:
+        for args in calls:
+            assert_same(compiled(*args), attention(*args))
+    first, any_size = (c["id"] for c in session.rows("compilation", status="ok"))
+    expected = [first if x.shape[1] == 16 else any_size for x, _ in calls]
+    assert [call["compilation"] for call in session.rows("call")] == expected

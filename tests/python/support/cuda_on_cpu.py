@@ -102,9 +102,9 @@ class GpuProgram(Program):
 
     seed = offset = 0
 
-    def __init__(self, text, folder, passes=True, arch=""):
+    def __init__(self, text, folder, passes=True, arch="", shared=False):
         self.text = text
-        self.p = json.loads(tool("json", on_gpu(text), passes=passes, arch=arch))
+        self.p = json.loads(tool("json", on_gpu(text), passes=passes, arch=arch, shared=shared))
         assert all("__global__" in k["text"] for k in self.p["kernels"])
         self.functions = [compile_kernel(k, folder) for k in self.p["kernels"]]
         self.value_buffer = {(n, o): b for n, o, b in self.p["values"]}
@@ -119,9 +119,9 @@ class GpuProgram(Program):
         self.functions[s["kernel"]]((ctypes.c_void_p * len(given))(*given))
 
 
-def check(g, results, folder, kernels=None, tolerance=1e-5, reference=None, arch=""):
-    """Every result is eager's, or the reference, up to so much of its largest element."""
-    program = GpuProgram(g.text(results), folder, arch=arch)
+def check(g, results, folder, kernels=None, tolerance=1e-5, reference=None, arch="", shared=False):
+    """Every result is eager's, or the reference, up to so much of its largest element. shared: small kernels share launches."""
+    program = GpuProgram(g.text(results), folder, arch=arch, shared=shared)
     if kernels is not None:
         assert len(program.p["kernels"]) == kernels, [k["name"] for k in program.p["kernels"]]
     expected = [value.tensor for value in results]

@@ -46,8 +46,8 @@ def vitrine_run(*words, torch_folder=TORCH) -> subprocess.CompletedProcess:
     return subprocess.run([program, *map(str, words)], env=env, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
 
 
-def run_package(package: Path, inputs: dict[str, torch.Tensor], **more) -> dict[str, torch.Tensor]:
+def run_package(package: Path, inputs: dict[str, torch.Tensor], *words, **more) -> dict[str, torch.Tensor]:
     out = package.with_suffix(".out")
-    done = vitrine_run(package, save(package.with_suffix(".in"), inputs), "-o", out, "--threads", 2, **more)
+    done = vitrine_run(package, save(package.with_suffix(".in"), inputs), "-o", out, "--threads", 2, *words, **more)
     assert done.returncode == 0, done.stdout + done.stderr
     return load(out)

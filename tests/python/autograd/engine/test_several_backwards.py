@@ -87,6 +87,58 @@ def one_that_saves_nothing_comes_again(compiled):
     return outcome(first.sum().backward), outcome(second.sum().backward), a.grad, b.grad
 
 
+def one_that_saves_nothing_beside_borrowed_gradients(compiled):
+    """What is written to by another name has PyTorch's own backward, for all results of the region."""
+    x, q = leaf(4, 4), leaf(4, 4, seed=1)
+
+    def f(x, q):
+        second = x.exp()
+        third = second * 1
+        third[:, 1] *= second[:, 0]
+        return q + 1, second, third
+
+    results = compiled(f)(x, q)
+    total = sum(r.sum() for r in results)
+    total.backward()
+    failed = outcome(lambda: torch.autograd.grad(total, [x, q]))[0]
+    results[0].backward(torch.ones(4, 4).t())
+    return failed, x.grad, q.grad, outcome(results[2].sum().backward)
+
+
+def results_that_share_nothing_beside_borrowed_gradients(compiled):
+    """What is overwritten has PyTorch's own backward, for all results of the region; each still has its own graph."""
+    a, b, c = leaf(4), leaf(4, seed=1), leaf(4, seed=2)
+
+    def f(a, b, c):
+        over = a.clone()
+        over.copy_(torch.ones(()))
+        shared = c.exp()
+        return over, b.sin(), shared * 2, shared.cos() * b
+
+    over, sine, double, product = compiled(f)(a, b, c)
+    sine.sum().backward()
+    over.sum().backward()
+    product.square().sum().backward()
+    again = [outcome(r.sum().backward) for r in (sine, double, product)]
+    return again, a.grad, b.grad, c.grad
+
+
+def written_between_beside_borrowed_gradients(compiled):
+    a, b = leaf(4), leaf(4, seed=1)
+
+    def f(a, b):
+        over = a.clone()
+        over.copy_(torch.ones(()))
+        return over, a.exp() * b, b.sin()
+
+    results = compiled(f)(a, b)
+    results[2].sum().backward()
+    with torch.no_grad():
+        a.mul_(2)
+        b.mul_(2)
+    return outcome(results[0].sum().backward), outcome(results[1].sum().backward)[0], a.grad, b.grad
+
+
 def many_losses(compiled):
     torch.manual_seed(0)
     layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(3))
@@ -115,7 +167,19 @@ def written_in_between(compiled):
     return outcome(second.sum().backward)[0], a.grad
 
 
-SEPARATE = [separate_results, sum_in_another_order, shared_operator, shared_operator_that_saves_nothing, one_that_saves_nothing_comes_again, many_losses, kept_and_then_used_up, written_in_between]
+SEPARATE = [
+    separate_results,
+    sum_in_another_order,
+    shared_operator,
+    shared_operator_that_saves_nothing,
+    one_that_saves_nothing_comes_again,
+    one_that_saves_nothing_beside_borrowed_gradients,
+    results_that_share_nothing_beside_borrowed_gradients,
+    written_between_beside_borrowed_gradients,
+    many_losses,
+    kept_and_then_used_up,
+    written_in_between,
+]
 
 
 @pytest.mark.parametrize("program", SEPARATE, ids=lambda p: p.__name__)

@@ -1,5 +1,6 @@
 """Training programs that a generator (tests/fuzz/training_fuzz.py) made and that once were not eager's."""
 
+import pytest
 import torch
 import vitrine
 
@@ -61,6 +62,27 @@ def test_a_write_to_what_is_saved_for_its_size_is_eagers_error():
             picked = y.gather(1, torch.tensor([[0, 1, 1, 3]] * 4))
             y[1:].tanh_()
             return picked
+
+        try:
+            compile(f)(x).sum().backward()
+        except RuntimeError as error:
+            return "modified by an inplace operation" in str(error), x.grad
+        return False, x.grad
+
+    assert program(lambda f: f)[0]
+    same(program)
+
+
+@pytest.mark.parametrize("turn", ["squeeze_", "t_"])
+def test_to_autograd_what_is_reshaped_in_place_is_written_to(turn):
+    def program(compile):
+        x = leaf(4, 3)
+
+        def f(x):
+            y = x * 2
+            square = y * y
+            getattr(y, turn)()
+            return square
 
         try:
             compile(f)(x).sum().backward()

@@ -99,3 +99,33 @@ def test_calls_that_are_checked_are_counted(tmp_path):
         vitrine.config.check = False
         _engine.take_differences()
     assert [row["checked"] for row in session.rows("compilation", status="ok")] == [3]
+
+
+def test_a_graph_has_the_comparison_that_a_branch_asks():
+    """CPython 3.13 compares and asks in one instruction."""
+
+    def f(x):
+        y = x * 2
+        if y.sum() > 0:
+            y = y + 1
+        return y
+
+    explanation = vitrine.explain(f)(torch.ones(3))
+    (broke,) = explanation.graph_break_reasons
+    assert broke.kind == "data_dependent_branch" and explanation.result.tolist() == [3, 3, 3]
+    assert [len(ops) for ops in explanation.ops_per_graph] == [3, 1]
+    assert explanation.ops_per_graph[0][-1].endswith("gt")
+    x = torch.ones(3)
+    assert vitrine.compile(f)(-x).tolist() == [-2, -2, -2] and vitrine.compile(f)(x).tolist() == [3, 3, 3]
+
+
+def test_what_has_no_truth_raises_where_it_is_compared():
+    def f(x):
+        y = x * 2
+        try:
+            if y > 0:
+                return y
+        except RuntimeError as error:
+            return str(error).partition(" ")[0]
+
+    assert vitrine.compile(f)(torch.ones(3)) == f(torch.ones(3))

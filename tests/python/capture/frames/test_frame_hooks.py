@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 import torch
 from tests.fuzz import syntax
 from vitrine import _engine
@@ -52,7 +53,7 @@ def test_loop_inside_dynamo_inside_loop_and_back():
     assert _engine.hook_state() == (False, 0, False)
 
 
-def test_dynamo_put_above_ours_leaves_after_us():
+def dynamo_put_above_ours_leaves_after_us():
     """Dynamo finds our hook and restores it when nobody captures; in between we come again, above it."""
     foreign, set_callback = ForeignHook(), torch._C._dynamo.eval_frame.set_eval_frame
     run_only = False  # Dynamo runs what it has compiled, and compiles nothing
@@ -99,7 +100,7 @@ class ForeignHook:
         self.api._PyInterpreterState_SetEvalFrameFunc(self.interpreter, ctypes.c_void_p(function))
 
 
-def test_a_hook_put_above_ours_and_taken_away_later():
+def a_hook_put_above_ours_is_taken_away_later():
     foreign, asked = ForeignHook(), Asked()
 
     def inside():
@@ -113,6 +114,15 @@ def test_a_hook_put_above_ours_and_taken_away_later():
     foreign.set(ours)  # and who restores it when nobody captures any more
     assert syntax.closures() == syntax.closures()
     assert foreign.get() == foreign.default, "a leftover hook removes itself"
+
+
+def a_hook_that_was_below_ours_and_left_does_not_come_back():
+    """Dynamo is there first, and leaves while we capture; another comes above ours later, and puts ours back."""
+    foreign, set_callback = ForeignHook(), torch._C._dynamo.eval_frame.set_eval_frame
+    prior = set_callback(False)
+    loop(lambda: set_callback(prior), nothing)
+    assert foreign.get() == foreign.default
+    a_hook_put_above_ours_is_taken_away_later()
 
 
 def test_a_removed_hook_comes_back_at_the_next_entry():
@@ -131,7 +141,7 @@ def test_a_removed_hook_comes_back_at_the_next_entry():
     assert foreign.get() == foreign.default
 
 
-def leftover_of_dynamo():
+def the_hook_that_dynamo_leaves_after_a_failure_stays():
     def only_three(x):
         return x * 2 if x.shape[0] == 3 else x
 
@@ -149,9 +159,18 @@ def leftover_of_dynamo():
     assert torch.equal(dynamo(run_plain)(X), Y) and not _engine.hook_state()[0]
 
 
-def test_the_hook_that_dynamo_leaves_after_a_failure_stays():
-    """In a process of its own: Dynamo counts wrong from then on, and never takes its hook away again."""
-    code = f"import {__name__} as t; t.leftover_of_dynamo()"
+APART = [
+    dynamo_put_above_ours_leaves_after_us,
+    a_hook_put_above_ours_is_taken_away_later,
+    a_hook_that_was_below_ours_and_left_does_not_come_back,
+    the_hook_that_dynamo_leaves_after_a_failure_stays,
+]
+
+
+@pytest.mark.parametrize("check", APART, ids=lambda check: check.__name__)
+def test_in_a_process_of_its_own(check):
+    """Once Dynamo has failed it counts wrong, and never takes its hook away again: another test may have made it fail."""
+    code = f"import {__name__} as t; t.{check.__name__}()"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -452,8 +452,8 @@ def test_a_long_loop_lets_other_threads_run():
             time.sleep(0.001)
 
     def f():
-        end = time.monotonic() + 0.2
-        while True:
+        end = time.monotonic() + 60
+        while len(ticks) <= 2:
             if time.monotonic() > end:
                 return
 
@@ -544,10 +544,10 @@ def test_a_frame_with_nothing_compiled_costs_next_to_nothing():
         return x
 
     def calls():
-        start = time.perf_counter()
+        start = time.thread_time()  # the processor's time: the machine may be busy
         for _ in range(100_000):
             f(1)
-        return (time.perf_counter() - start) / 100_000
+        return (time.thread_time() - start) / 100_000
 
     plain = min(calls() for _ in range(5))
     looped = min(_engine.drive(calls, {f.__code__}, None, 500) for _ in range(5))

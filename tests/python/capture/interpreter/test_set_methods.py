@@ -1,4 +1,8 @@
-"""Methods that take items out of sets, of one made inside and of one that was there before: as in eager, without a break."""
+"""Methods that take items out of sets, of one made inside and of one that was there before: as in eager, without a break. And what
+sets and their like answer, or refuse."""
+
+import collections
+
 import pytest
 import torch
 
@@ -73,3 +77,76 @@ def test_an_item_that_is_not_there():
         return x
 
     assert vitrine.compile(caught)(torch.ones(1), {"there"}).tolist() == [0.0]
+
+
+class OwnSet(set):
+    pass
+
+
+class OwnFrozen(frozenset):
+    pass
+
+
+@pytest.mark.parametrize("own", [OwnSet, OwnFrozen, set, frozenset])
+@pytest.mark.parametrize("held", ["ab", ""])
+def test_a_set_of_any_class_equals_a_frozenset_that_holds_the_same(own, held):
+    vitrine.reset()
+    fixed, given = frozenset(held), own(held)
+
+    def f(x, other):
+        return x, fixed == other, other == fixed, fixed != other, other != fixed, other == frozenset("abc")
+
+    expected = (True, True, False, False, False)
+    assert vitrine.compile(f, fullgraph=True, backend="eager")(torch.zeros(1), given)[1:] == expected == f(None, given)[1:]
+
+
+ITERATED = {"set": lambda: {2, 9}, "frozenset": lambda: frozenset({2, 9}), "keys": lambda: {2: 0, 9: 0}.keys()}
+
+
+@pytest.mark.parametrize("kind", ITERATED)
+@pytest.mark.parametrize("method", ["isdisjoint", "issuperset"])
+def test_an_iterator_is_asked_up_to_the_item_that_decides(kind, method):
+    if not hasattr(ITERATED[kind](), method):
+        pytest.skip("no such method")
+    vitrine.reset()
+
+    def f(x, first):
+        asked = []
+
+        def numbers():
+            for number in (first, 2, 3):
+                asked.append(number)
+                yield number
+
+        walked = iter([first, 2, 3])
+        answers = getattr(ITERATED[kind](), method)(numbers()), getattr(ITERATED[kind](), method)(walked)
+        return x, answers, asked, list(walked)
+
+    compiled = vitrine.compile(f, fullgraph=True, backend="eager")
+    for first in (1, 2, 9):
+        assert compiled(torch.zeros(1), first)[1:] == f(None, first)[1:]
+
+
+REFUSED = {
+    "clear": lambda s: s.clear(1),
+    "keys": lambda s: dict.fromkeys(s).keys(1),
+    "no argument": lambda s: s.symmetric_difference_update(),
+    "deque": lambda s: collections.deque(s).append(1, 2),
+    "popleft": lambda s: collections.deque(s).popleft(1),
+    "copy": lambda s: collections.OrderedDict.fromkeys(s).copy(1),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_arguments_that_a_method_does_not_take_are_refused(name):
+    vitrine.reset()
+    call = REFUSED[name]
+
+    def f(x, s):
+        try:
+            call(s)
+        except TypeError as error:
+            return x, str(error), s
+        return x, "nothing", s
+
+    assert vitrine.compile(f)(torch.zeros(1), {1, 2})[1:] == f(None, {1, 2})[1:]

@@ -47,7 +47,7 @@ REDUCTIONS = {
     **named(torch, "sum amax amin argmax argmin any all mean softmax log_softmax cumsum logsumexp nansum count_nonzero"),
     "aminmax": lambda x, d: torch.aminmax(x, dim=d), "no norm": lambda x, d: x.norm(0, dim=d), "least norm": lambda x, d: x.norm(-inf, dim=d),
     "max": lambda x, d: x.max(d), "min": lambda x, d: x.min(d), "norm": lambda x, d: x.norm(dim=d), "norm 1": lambda x, d: x.norm(1, dim=d),
-    "norm inf": lambda x, d: x.norm(inf, dim=d), "safe": lambda x, d: T._safe_softmax(x, d), "prod": lambda x, d: x.prod(d),
+    "norm inf": lambda x, d: x.norm(inf, dim=d), "safe": lambda x, d: T._safe_softmax(x, d), "safe, rounded": lambda x, d: T._safe_softmax(x * 50, d, torch.bfloat16), "prod": lambda x, d: x.prod(d),
 }  # fmt: skip
 
 

@@ -209,6 +209,18 @@ def test_gradients(function, dtype, tmp_path):
         assert error <= 2 * eagers + 1e-6
 
 
+@pytest.mark.parametrize("follows", ["q", "k", "v", "qk", "kv"])
+def test_gradients_of_some(follows):
+    args = [t.requires_grad_(name in follows) for name, t in zip("qkv", inputs())]
+    compiled = [t.detach().clone().requires_grad_(t.requires_grad) for t in args]
+    plain(*args).square().sum().backward()
+    vitrine.compile(plain)(*compiled).square().sum().backward()
+    for mine, eager in zip(compiled, args):
+        assert (mine.grad is None) == (eager.grad is None)
+        if eager.grad is not None:
+            torch.testing.assert_close(mine.grad, eager.grad, rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("function", [infinite, sees_nothing, two_masks])
 def test_rows_that_may_see_nothing_stay_where_gradients_are_asked_for(function, tmp_path):
     args = inputs(requires_grad=True)
