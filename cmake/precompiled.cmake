@@ -11,8 +11,13 @@ function(vitrine_precompiled name)
   set_target_properties(${name} PROPERTIES AUTOMOC OFF)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
-  # What ccache reads instead of the parsed headers, which differ from build to build: they hold addresses.
-  string(SHA256 sum "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${ARG_HEADERS} ${Qt6_VERSION}")
+  # What ccache reads instead of the parsed headers, which differ from build to build: they hold addresses. A wheel's
+  # build has looked for Qt before it comes to the standard library's headers.
+  set(of_qt "")
+  if(ARG_LINK)
+    set(of_qt "${Qt6_VERSION}")
+  endif()
+  string(SHA256 sum "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${ARG_HEADERS} ${of_qt}")
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.gch.sum CONTENT "${sum}\n")
 endfunction()
 
