@@ -279,7 +279,7 @@ void share_winograd(Operands& of, const cpp::ProductTile& tile, int threads, Ker
   kernel.scratch = kernel.work * at.scratch;
 }
 
-// A parameter, or a view of one, that the graph does not write.
+// A weight or a constant, or a view of one, in a graph that writes nothing.
 bool is_unwritten_weight(const ir::Graph& graph, ir::Ref value) {
   const ir::Node* at = &graph.node(value.node);
   const auto is_view = [](const ir::Node& node) {
@@ -287,10 +287,7 @@ bool is_unwritten_weight(const ir::Graph& graph, ir::Ref value) {
     return row && row->lower == ops::Lower::view && !node.args.empty() && node.args[0].is<ir::Ref>();
   };
   while (is_view(*at)) at = &graph.node(at->args[0].as<ir::Ref>().node);
-  if (at->kind == ir::NodeKind::op || at->kind == ir::NodeKind::placeholder) return false;
-  for (const ir::Node& node : graph.nodes())
-    if (!ops::written(node).empty()) return false;
-  return true;
+  return (ops::is_weight(*at) || at->kind == ir::NodeKind::constant) && ops::only_reads(graph);
 }
 
 // Chunks are of whole tiles, so that only the last has rows left.

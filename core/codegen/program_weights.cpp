@@ -4,7 +4,7 @@
 #include <climits>
 
 #include "core/codegen/program_builder.h"
-#include "core/ops/table.h"
+#include "core/ops/node.h"
 
 namespace vitrine::codegen {
 
@@ -15,11 +15,6 @@ namespace {
 // Later than any unit, but not as late as what leaves the call.
 constexpr int kLasts = INT_MAX - 1;
 
-bool writes_to_nothing(const ir::Graph& graph) {
-  return std::all_of(graph.nodes().begin(), graph.nodes().end(),
-                     [](const ir::Node& node) { return ops::written(node).empty(); });
-}
-
 }  // namespace
 
 // Memory for each size would be kept where sizes change, so there they are computed in each call.
@@ -27,9 +22,7 @@ bool ProgramBuilder::is_of_weights(const Schedule& schedule) {
   if (!options_.products.holds_weights || options_.sizes) return false;
   if (schedule.launches() != 1 || schedule.gathers() || schedule.draws() >= 0) return false;
   const auto lasts = [&](const Argument& a) {
-    const ir::NodeKind kind = node(a.root).kind;
-    if (kind == ir::NodeKind::op) return held_.contains(a.root);
-    return kind == ir::NodeKind::parameter || kind == ir::NodeKind::buffer;
+    return held_.contains(a.root) || ops::is_weight(node(a.root));
   };
   const auto stays = [&](const Argument& a) {
     const auto last = last_unit_.find(a.root);
@@ -41,7 +34,7 @@ bool ProgramBuilder::is_of_weights(const Schedule& schedule) {
     if (!type(a.root).device.is_cpu() || !(a.written ? stays(a) : lasts(a))) return false;
     reads |= !a.written;
   }
-  if (!only_reads_) only_reads_ = writes_to_nothing(*loops_.graph);
+  if (!only_reads_) only_reads_ = ops::only_reads(*loops_.graph);
   return reads && *only_reads_;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/fusion/classify.h"
 #include "core/fusion/space.h"
+#include "core/ops/node.h"
 
 namespace vitrine::fusion {
 
@@ -96,9 +97,9 @@ class Uniter {
         const int from = producer(root);
         if (from == at) return;
         reads[unit] = true;
-        const ir::NodeKind kind = program_.graph->node(root.node).kind;
-        const bool weight = kind == ir::NodeKind::parameter || kind == ir::NodeKind::buffer;
-        if (from >= 0 ? !of_weights_[static_cast<size_t>(from)] : !weight) of_weights_[unit] = false;
+        const bool lasts = from >= 0 ? of_weights_[static_cast<size_t>(from)]
+                                     : ops::is_weight(program_.graph->node(root.node));
+        if (!lasts) of_weights_[unit] = false;
       });
     }
     for (size_t u = 0; u < reads.size(); ++u) of_weights_[u] = of_weights_[u] && reads[u];

@@ -185,6 +185,14 @@ bool writes(const ir::Node& node) {
   return !written(node).empty();
 }
 
+bool only_reads(const ir::Graph& graph) {
+  return std::none_of(graph.nodes().begin(), graph.nodes().end(), writes);
+}
+
+bool is_weight(const ir::Node& node) {
+  return node.kind == ir::NodeKind::parameter || node.kind == ir::NodeKind::buffer;
+}
+
 std::vector<ir::Ref> aliased(const ir::Node& node) {
   if (node.kind != ir::NodeKind::op || node.makes_new) return {};
   std::vector<ir::Ref> out;

@@ -47,12 +47,15 @@ std::vector<ir::Ref> written(const ir::Node& node);
 std::vector<ir::Ref> counted(const ir::Node& node);
 // A barrier for fusion: written() is not empty.
 bool writes(const ir::Node& node);
+bool only_reads(const ir::Graph& graph);  // none of its nodes writes
 // Arguments with which an output may share storage: a view's base, what the node writes; every tensor
 // argument of an operator that is unknown.
 std::vector<ir::Ref> aliased(const ir::Node& node);
 bool may_alias(const ir::Node& node);  // aliased() is not empty
 // Draws random numbers: neither merged nor dropped nor reordered among its like.
 bool is_random(const ir::Node& node);
+// A parameter or a buffer of a module: what is constant between calls while nobody writes to it.
+bool is_weight(const ir::Node& node);
 // PyTorch's attention, or its backward. On a GPU its 0-d tensors are the generator's seed and offset, which
 // are read only if it drops out, and lie on the CPU, but on the GPU while a CUDA Graph is recorded.
 bool is_attention(const ir::Node& node);
