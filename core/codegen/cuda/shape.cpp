@@ -150,6 +150,16 @@ bool only_sums(const Schedule& s, const LaunchShape& shape) {
                       [](const ScheduledValue& v) { return !v.per_row && v.store >= 0; });
 }
 
+// Runs of which a thread has as many bytes as of four of 16 bytes: of the matrix, not of the row beside it.
+int runs_of_sums(const Schedule& s) {
+  constexpr int64_t kBytes = 8;  // of an element of each run
+  int64_t widest = 1;
+  for (const Load& l : s.loads)
+    if (!l.per_row && l.kind == Load::Kind::memory && !l.stands_still(s.rows))
+      widest = std::max(widest, ir::dtype_bytes(l.dtype));
+  return static_cast<int>(kBytes / std::min<int64_t>(widest, 2));
+}
+
 // How far apart elements are whose numbers one call gives; 0: they are not drawn so, or not all of them.
 int64_t turn_of(const Schedule& s) {
   int64_t turn = 0;
@@ -461,8 +471,8 @@ LaunchShape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
   const int most_items = std::max(1, kKeptValues / (kept_registers(s) * shape.vector));
   // A warp shares a row while its values fit into registers; then the whole block does.
   int group = 1;
-  const int preferred = rows < kFewRows                          ? 2
-                        : rows < kFewSums && only_sums(s, shape) ? 4
+  const int preferred = rows < kFewRows                          ? only_sums(s, shape) ? runs_of_sums(s) / 2 : 2
+                        : rows < kFewSums && only_sums(s, shape) ? runs_of_sums(s)
                                                                  : 8;  // runs of a thread
   while (group < kMostThreads && ceil_div(runs, group) > (group < kWarp ? 1 : preferred)) group *= 2;
   while (group < kMostThreads && ceil_div(runs, group) > most_items) group *= 2;

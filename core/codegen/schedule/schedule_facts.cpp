@@ -26,6 +26,16 @@ int Schedule::draws() const {
     if (l.kind == Load::Kind::drawn) return l.draw.segment;
   return -1;
 }
+namespace {
+
+// Whether each number of the one type is one of the other: 16-bit floats have those of one byte.
+bool holds(ir::DType t, ir::DType from) {
+  const bool narrow = t == ir::DType::f16 || t == ir::DType::bf16;
+  return t == from || (narrow && (from == ir::DType::i8 || from == ir::DType::u8 || from == ir::DType::b1));
+}
+
+}  // namespace
+
 bool Schedule::only_moves(const ScheduledValue& v) const {
   const DType t = v.statement->dtype;
   auto moves = [&](auto& self, const fusion::Expr& e) -> bool {
@@ -34,8 +44,8 @@ bool Schedule::only_moves(const ScheduledValue& v) const {
       const OperandSource& s = v.sources[static_cast<size_t>(e.operand)];
       const auto i = static_cast<size_t>(s.index);
       return s.kind == OperandSource::Kind::load
-                 ? loads[i].dtype == t
-                 : values[i].statement->dtype == t && values[i].statement->is_result();
+                 ? holds(t, loads[i].dtype)
+                 : holds(t, values[i].statement->dtype) && values[i].statement->is_result();
     }
     if (e.kind != fusion::Expr::Kind::call) return false;
     if (e.name == "neg") return ir::is_float(t) && self(self, *e.args[0]);
