@@ -30,13 +30,20 @@ void each(Io& io, T& of) {
   ir::pack_all(io, blocks, threads, device, shared);
 }
 
+template <class Io, Fields<TensorMap> T>
+void each(Io& io, T& of) {
+  auto& [argument, dtype, along, rows, images, row_step, image_step, tile_along, tile_rows] = of;
+  ir::pack_word(io, dtype, ir::DType::other);
+  ir::pack_all(io, argument, along, rows, images, row_step, image_step, tile_along, tile_rows);
+}
+
 template <class Io, Fields<Kernel> T>
 void each(Io& io, T& of) {
   // scalar: of a machine without a compiler, which keeps nothing.
-  auto& [label, name, grid, text, edited, space, family, lines, nodes, numbers, by_value, packed, checks,
+  auto& [label, name, grid, text, edited, space, family, lines, nodes, numbers, by_value, packed, maps, checks,
          draws, held, scratch, scalar, work, grain, bytes, flops, entity] = of;
-  ir::pack_all(io, label, name, grid, text, edited, family, numbers, by_value, packed, checks, draws, held,
-               scratch, work, grain, bytes, flops);
+  ir::pack_all(io, label, name, grid, text, edited, family, numbers, by_value, packed, maps, checks, draws,
+               held, scratch, work, grain, bytes, flops);
 }
 
 template <class Io, Fields<Step> T>
@@ -122,6 +129,9 @@ void check(const Program& program) {
     for (const auto* list : {&step.buffers, &step.outs, &step.free_after}) buffers(*list);
     require(step.kind != Step::Kind::kernel || is(step.kernel, program.kernels.size()),
             "a step runs a kernel that is not there");
+    if (step.kind != Step::Kind::kernel) continue;
+    for (const TensorMap& map : program.kernels[static_cast<size_t>(step.kernel)].maps)
+      require(is(map.argument, step.buffers.size()), "a map is of an argument that is not there");
   }
   check_steps_of_weights(program);
 }

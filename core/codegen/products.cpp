@@ -27,6 +27,8 @@ constexpr ProductCandidate kCandidates[] = {
     {"cuBLASLt's 5th", {0, 0, 0}, 5},
     {"Winograd's, 8 x 48", {16, 8, 3}, 0, true},
     {"Winograd's, 4 x 24", {8, 4, 3}, 0, true},
+    {"tiles of 128 x 256", {0, 0, 0}, 0, false, {256, 4}},
+    {"tiles of 128 x 128", {0, 0, 0}, 0, false, {128, 6}},
 };
 
 // One product: what it reads and how the kernel finds it.

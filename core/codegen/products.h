@@ -13,6 +13,7 @@
 
 #include "core/codegen/cpp/epilogue_text.h"
 #include "core/codegen/cpp/product_text.h"
+#include "core/codegen/cuda/matrix/large_product.h"
 #include "core/codegen/schedule/product_choice.h"
 #include "core/codegen/schedule/program.h"
 
@@ -24,6 +25,7 @@ struct ProductCandidate {
   cpp::ProductTile tile;  // lanes 0: a library's call
   int algorithm = 0;      // of a GPU: 0 is PyTorch's own call, n the n-th that cuBLASLt proposes
   bool winograd = false;  // cpp/winograd_text.h: convolutions with a window of 3 x 3 alone
+  cuda::ProductTiles tiles = {};  // of a GPU: a kernel of ours, if there are columns
 };
 // Position in it: the number of a candidate. The first is PyTorch's.
 std::span<const ProductCandidate> product_candidates();

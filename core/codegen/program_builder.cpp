@@ -319,7 +319,7 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const Schedul
     if (gpu && tuned && program_.kernels.back().by_value.empty()) offer_shapes(unit, schedule, one);
     if (joined)
       compute_with_product(u, schedule, one);
-    else if (!gpu && !one.writes_input)
+    else if (!one.writes_input && (!gpu || tuned))
       offer_with_product(u, schedule, one);
     add_step(std::move(one), u);
   }
@@ -395,7 +395,7 @@ void ProgramBuilder::offer_product(const fusion::Unit& unit, Step& step) {
   auto choice = how.choices.find(step.node.id);
   const int32_t chosen = choice == how.choices.end() ? 0 : choice->second.candidate;
   if (!how.offered && !chosen) return;
-  if (step.node.type().device.is_cuda()) return offer_algorithms(step, chosen);
+  if (step.node.type().device.is_cuda()) return offer_gpu_product(unit, step, chosen);
   const auto count = static_cast<int32_t>(product_candidates().size());
   for (int32_t candidate = 1; candidate < count; ++candidate) {
     if (chosen ? candidate != chosen : how.only && candidate != how.only) continue;
@@ -411,7 +411,11 @@ void ProgramBuilder::offer_product(const fusion::Unit& unit, Step& step) {
     program_.kernels.push_back(std::move(call->kernel));
     step.instead.push_back(std::move(made));
   }
-  if (!chosen || step.instead.empty()) return;
+  if (chosen && !step.instead.empty()) take_first(step);
+}
+
+// The one that was chosen.
+void ProgramBuilder::take_first(Step& step) {
   Alternative only = std::move(step.instead.front());
   step.instead.clear();
   step.kind = Step::Kind::kernel;
@@ -419,17 +423,6 @@ void ProgramBuilder::offer_product(const fusion::Unit& unit, Step& step) {
   step.buffers = std::move(only.buffers);
   step.numbers = std::move(only.numbers);
   step.may_fail = false;
-}
-
-// A GPU's product is a library's call: PyTorch's, or one of cuBLASLt's algorithms.
-void ProgramBuilder::offer_algorithms(Step& step, int32_t chosen) const {
-  if (!is_gpu_product(step.node)) return;
-  const auto candidates = product_candidates();
-  if (chosen) step.algorithm = candidates[static_cast<size_t>(chosen)].algorithm;
-  if (!options_.products.offered || !options_.products.on_gpu) return;
-  for (size_t i = 1; i < candidates.size(); ++i)
-    if (candidates[i].algorithm > 0)
-      step.instead.push_back({static_cast<int32_t>(i), -1, "", step.buffers, {}});
 }
 
 // Both in one kernel; step: the epilogue's, with its buffers.
@@ -463,12 +456,21 @@ void ProgramBuilder::offer_with_product(int u, const Schedule& schedule, Step& s
   if (!product) return;
   const Kernel kernel = program_.kernels.back();
   const auto count = static_cast<int32_t>(product_candidates().size());
-  for (int32_t candidate = 1; candidate < count && step.instead.empty(); ++candidate) {
+  const bool gpu = is_gpu_product(loops_.graph->node(loops_.loops[*product].node));
+  for (int32_t candidate = 1; candidate < count && (gpu || step.instead.empty()); ++candidate) {
     if (how.only && candidate != how.only) continue;
-    if (auto made = with_product(*product, schedule, step, kernel, candidate))
+    if (auto made = product_and(*product, u, schedule, step, kernel, candidate))
       step.instead.push_back(std::move(*made));
   }
-  step.node = loops_.graph->node(loops_.loops[*product].node);
+  if (!step.instead.empty() || !gpu) step.node = loops_.graph->node(loops_.loops[*product].node);
+}
+
+std::optional<Alternative> ProgramBuilder::product_and(size_t product, int u, const Schedule& schedule,
+                                                       const Step& step, const Kernel& kernel,
+                                                       int32_t candidate) {
+  if (is_gpu_product(loops_.graph->node(loops_.loops[product].node)))
+    return tiled_with(product, fused_.units[static_cast<size_t>(u)], schedule, step, candidate);
+  return with_product(product, schedule, step, kernel, candidate);
 }
 
 void ProgramBuilder::compute_with_product(int u, const Schedule& schedule, Step& step) {
@@ -477,7 +479,8 @@ void ProgramBuilder::compute_with_product(int u, const Schedule& schedule, Step&
   const ir::Node& n = loops_.graph->node(loops_.loops[product].node);
   const Kernel kernel = std::move(program_.kernels.back());
   program_.kernels.pop_back();
-  auto made = with_product(product, schedule, step, kernel, options_.products.choices.at(n.id).candidate);
+  auto made =
+      product_and(product, u, schedule, step, kernel, options_.products.choices.at(n.id).candidate);
   VITRINE_CHECK(made, "a product and what follows it fell apart");
   step.node = n;
   step.kernel = made->kernel;

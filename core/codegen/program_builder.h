@@ -75,7 +75,11 @@ class ProgramBuilder {
   Kernel gpu_kernel(const fusion::Unit& unit, const Schedule& schedule, ir::NodeId first,
                     size_t launch) const;
   void offer_shapes(const fusion::Unit& unit, const Schedule& schedule, Step& step);
-  void offer_algorithms(Step& step, int32_t chosen) const;
+  // program_tiles.cpp: a GPU's products.
+  void offer_gpu_product(const fusion::Unit& unit, Step& step, int32_t chosen);
+  std::optional<Alternative> tiled(const Step& step, int32_t candidate, const std::string& label);
+  std::optional<Alternative> tiled_with(size_t product, const fusion::Unit& unit, const Schedule& schedule,
+                                        const Step& step, int32_t candidate);
   void add_call(int unit);
   std::optional<ops::OneQuery> own_attention(const ir::Node& node) const;  // program_attention.cpp
   bool add_attention(int unit);
@@ -83,8 +87,11 @@ class ProgramBuilder {
   bool add_cpu_attention(int unit);  // program_cpu_attention.cpp
   bool cannot_fail(const ir::Node& node) const;
   void offer_product(const fusion::Unit& unit, Step& step);
+  static void take_first(Step& step);
   std::optional<Alternative> with_product(size_t product, const Schedule& schedule, const Step& step,
                                           const Kernel& kernel, int32_t candidate);
+  std::optional<Alternative> product_and(size_t product, int unit, const Schedule& schedule,
+                                         const Step& step, const Kernel& kernel, int32_t candidate);
   void offer_with_product(int unit, const Schedule& schedule, Step& step);
   void compute_with_product(int unit, const Schedule& schedule, Step& step);
   void settle(Step& step, const ProductChoice& choice) const;

@@ -18,17 +18,19 @@ const Alternative* alternative(const std::vector<Alternative>& ways, int32_t can
 
 bool ProgramBuilder::settle() {
   const ProductChoices& choices = options_.products.choices;
-  const auto choice_of = [&](const Step& step) {
-    const auto found = choices.find(step.shaped >= 0 ? step.shaped : step.node.id);
+  const auto choice_of = [&](ir::NodeId node) {
+    const auto found = choices.find(node);
     return found == choices.end() ? ProductChoice{} : found->second;
   };
   for (const Step& step : program_.steps) {
-    const bool product = step.shaped < 0 && !step.instead.empty();
-    if (product && choice_of(step).fused) return false;
+    if (step.instead.empty()) continue;
+    const ProductChoice choice = choice_of(step.node.id);
+    if (choice.fused) return false;
     // PyTorch allocates what its convolutions give, a kernel writes where the program says.
-    if (product && choice_of(step).candidate && is_foreign(step)) return false;
+    if (choice.candidate && is_foreign(step)) return false;
   }
-  for (Step& step : program_.steps) settle(step, choice_of(step));
+  for (Step& step : program_.steps)
+    settle(step, choice_of(step.shaped >= 0 ? step.shaped : step.node.id));
   drop_unused_kernels();
   return true;
 }
@@ -42,7 +44,7 @@ bool ProgramBuilder::is_foreign(const Step& step) const {
 void ProgramBuilder::settle(Step& step, const ProductChoice& choice) const {
   const auto instead = std::exchange(step.instead, {}), shapes = std::exchange(step.shapes, {});
   if (step.kind == Step::Kind::kernel) {
-    if (step.shaped < 0) step.node = {};  // the product that it follows, which stays apart
+    step.node = {};  // the product that it follows, which stays apart
     if (const Alternative* way = alternative(shapes, choice.candidate)) {
       step.kernel = way->kernel;
       step.numbers = way->numbers;

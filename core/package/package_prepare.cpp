@@ -121,7 +121,7 @@ Status PackageRunner::load_kernels() {
       const bool follows =
           codegen::cuda::follows(kernels[k].text) && codegen::cuda::gpu_of(package_.gpu()).follows;
       auto loaded = runtime::cuda::load_kernel(std::string(code), "vitrine_kernel", grid.device,
-                                               grid.shared.hint(), follows);
+                                               grid.shared.hint(), follows, kernels[k].maps);
       if (!loaded) return loaded.error();
       kernels_.push_back({nullptr, nullptr, loaded.take(), nullptr});
       continue;

@@ -134,7 +134,7 @@ class Compilation {
     // A training step changes its weights from call to call.
     how.products.holds_weights = options_.freezing && options_.kept_results < 0 && !options_.is_backward;
     how.products.any_size = options_.sizes != nullptr;
-    how.products.on_gpu = options_.mode.starts_with("max-autotune");
+    how.products.on_gpu = options_.mode.starts_with("max-autotune") || options_.products != "measured";
     how.stream_bytes = host_cache_bytes();
     how.own_results = options_.graphs;
     how.gives_back = options_.trains;

@@ -296,9 +296,9 @@ class Chooser {
   }
   // Libraries' algorithms first: they differ by more than shapes of a kernel.
   void tune_all() {
-    for (const bool library : {true, false})
+    for (const cuda::Ways ways : {cuda::Ways::instead, cuda::Ways::shapes})
       for (const codegen::Step& step : program_.steps)
-        if (on_gpu(step) && !step.instead.empty() == library) tune(step);
+        if (on_gpu(step)) tune(step, ways);
     if (untried_.empty()) return;
     constexpr size_t kNamed = 4;
     std::string names;
@@ -311,30 +311,46 @@ class Chooser {
   bool has_time() const {
     return !options_.tuning_ns || *options_.tuning_ns < options_.tuning_seconds * 1'000'000'000;
   }
-  // From this program, from the store, or measured now; a kernel's is found by the node that it is named by.
-  void tune(const codegen::Step& step) {
-    if (step.instead.empty() && step.shapes.empty()) return;
+  // From this program, from the store, or measured now; a kernel's is found by the node that it is named by. A
+  // product comes before the kernel that follows it.
+  void tune(const codegen::Step& step, cuda::Ways ways) {
+    const bool shaped = ways == cuda::Ways::shapes;
+    if ((shaped ? step.shapes : step.instead).empty()) return;
+    if (options_.products != "measured") return shaped ? void() : dictate(step);
     if (!machine_) {
       auto machine =
           cuda::tuning_machine(program_.buffers[static_cast<size_t>(step.outs[0])].type.device.index);
       machine_ = machine ? machine.value() : "";
     }
     if (machine_->empty()) return;
-    const std::string key = ChoiceStore::gpu_key(cuda::tuning_work(program_, step), *machine_);
+    const std::string key = ChoiceStore::gpu_key(cuda::tuning_work(program_, step, ways), *machine_);
     auto [at, fresh] = known_.try_emplace(key);
     if (fresh) {
       if (auto kept = store_.find(key))
         at->second = std::move(*kept);
       else if (has_time())
-        at->second = measured(step, key);
+        at->second = measured(step, ways, key);
       else
         untried_.push_back(step.label);
     }
-    if (!at->second.times.empty()) choices_[step.shaped >= 0 ? step.shaped : step.node.id] = at->second;
+    if (at->second.times.empty()) return;
+    if (!shaped && step.kind == codegen::Step::Kind::kernel)
+      cuda::join_fused(choices_[step.node.id], at->second);
+    else
+      choices_[shaped && step.shaped >= 0 ? step.shaped : step.node.id] = at->second;
   }
-  codegen::ProductChoice measured(const codegen::Step& step, const std::string& key) {
+  // A kernel of ours where there is one.
+  void dictate(const codegen::Step& step) {
+    const auto own = std::find_if(step.instead.begin(), step.instead.end(),
+                                  [](const codegen::Alternative& a) { return a.kernel >= 0; });
+    if (own == step.instead.end()) return;
+    const bool fused = step.kind == codegen::Step::Kind::kernel;
+    codegen::ProductChoice& choice = choices_[step.node.id];
+    choice.candidate = own->candidate, choice.fused = fused, choice.source = "dictated";
+  }
+  codegen::ProductChoice measured(const codegen::Step& step, cuda::Ways ways, const std::string& key) {
     const int64_t began = monotonic_ns();
-    codegen::ProductChoice choice = cuda::tune(program_, step, kernels_, dropped_);
+    codegen::ProductChoice choice = cuda::tune(program_, step, ways, kernels_, dropped_);
     if (options_.tuning_ns) *options_.tuning_ns += monotonic_ns() - began;
     if (!choice.times.empty()) store_.insert(key, choice);
     return choice;

@@ -1,8 +1,8 @@
 // A graph as text on standard input, what code generation makes of it on standard output: the harness of
 // tests/python/kernels/cpp/test_codegen.py. codegen_tool graph|loops|fused|program|json
-// [lanes [passes] [stream] [shared] [sm_90]]; with `passes` they run first, with `stream` every kernel writes
+// [lanes [passes] [stream] [shared] [tiles=256] [fused] [sm_90]]; with `passes` they run first, with `stream` every kernel writes
 // past the cache, with `shared` small kernels share launches, with an architecture kernels are laid out for
-// such a GPU.
+// such a GPU. tiles: its products are kernels of tiles so wide; fused: each with what follows it.
 #include <algorithm>
 #include <iostream>
 #include <iterator>
@@ -41,6 +41,20 @@ json arg_json(const ir::Arg& a) {
   return list;
 }
 
+json maps_json(const std::vector<codegen::TensorMap>& maps) {
+  json out = json::array();
+  for (const auto& m : maps)
+    out.push_back({{"argument", m.argument},
+                   {"along", m.along},
+                   {"rows", m.rows},
+                   {"images", m.images},
+                   {"row_step", m.row_step},
+                   {"image_step", m.image_step},
+                   {"tile_along", m.tile_along},
+                   {"tile_rows", m.tile_rows}});
+  return out;
+}
+
 json program_json(const codegen::Program& p) {
   json out;
   for (const auto& b : p.buffers)
@@ -59,6 +73,7 @@ json program_json(const codegen::Program& p) {
                               {"grain", int64_t{k.grain}},
                               {"blocks", int64_t{k.grid.blocks}},
                               {"shared", int64_t{k.grid.shared}},
+                              {"maps", maps_json(k.maps)},
                               {"threads", k.grid.threads},
                               {"checks", k.checks}});
   out["steps"] = json::array();
@@ -84,17 +99,35 @@ json program_json(const codegen::Program& p) {
   return out;
 }
 
-int run(const std::string& what, int lanes, bool passes, bool stream, bool shared, const std::string& arch) {
+// As if measurements had chosen so.
+codegen::ProductChoices by_tiles(const ir::Graph& graph, int columns, bool fused) {
+  codegen::ProductChoices out;
+  const auto candidates = codegen::product_candidates();
+  for (const ir::Node& node : graph.nodes())
+    for (size_t i = 0; i < candidates.size(); ++i)
+      if (columns > 0 && candidates[i].tiles.columns == columns && codegen::is_matrix_product(node))
+        out[node.id] = {static_cast<int32_t>(i), fused, {}, 0, "dictated"};
+  return out;
+}
+
+struct ToolOptions {
+  int lanes = 16;
+  bool passes = false, stream = false, shared = false, fused = false;
+  int tiles = 0;
+  std::string arch;
+};
+
+int run(const std::string& what, const ToolOptions& options) {
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   auto graph = ir::parse(text);
   if (!graph.ok()) {
     std::cerr << graph.error().what << "\n";
     return 1;
   }
-  if (passes) {
-    pipeline::PassOptions options;
-    options.verify = true;
-    graph = pipeline::optimise(graph.value(), options, nullptr);
+  if (options.passes) {
+    pipeline::PassOptions all;
+    all.verify = true;
+    graph = pipeline::optimise(graph.value(), all, nullptr);
     if (!graph.ok()) {
       std::cerr << graph.error().what << "\n";
       return 1;
@@ -106,11 +139,12 @@ int run(const std::string& what, int lanes, bool passes, bool stream, bool share
   if (what == "fused") std::cout << fusion::fused_text(loops, fusion::fuse(loops, fusion::Readers(loops)));
   if (what != "program" && what != "json") return 0;
   codegen::CodegenOptions how;
-  how.lanes = lanes;
-  how.stream_bytes = stream ? 1 : 0;
-  how.gpu = codegen::cuda::gpu_of(arch);
+  how.lanes = options.lanes;
+  how.stream_bytes = options.stream ? 1 : 0;
+  how.gpu = codegen::cuda::gpu_of(options.arch);
+  how.products.choices = by_tiles(*graph.value(), options.tiles, options.fused);
   pipeline::Settings settings;
-  if (!shared) settings.disabled = {"shared_launches"};
+  if (!options.shared) settings.disabled = {"shared_launches"};
   auto program = pipeline::build_program(graph.value(), how, nullptr, settings);
   if (!program.ok()) return 1;
   if (what == "json") std::cout << program_json(program.value()).dump();
@@ -124,10 +158,17 @@ int run(const std::string& what, int lanes, bool passes, bool stream, bool share
 int main(int argc, char** argv) {
   try {
     auto has = [&](const std::string& word) { return std::find(argv, argv + argc, word) != argv + argc; };
-    const char* const* arch = std::find_if(
-        argv, argv + argc, [](const char* word) { return std::string_view(word).starts_with("sm_"); });
-    return run(argc > 1 ? argv[1] : "program", argc > 2 ? std::atoi(argv[2]) : 16, has("passes"),
-               has("stream"), has("shared"), arch == argv + argc ? "" : *arch);
+    auto after = [&](const std::string& head) {
+      const char* const* found = std::find_if(
+          argv, argv + argc, [&](const char* word) { return std::string_view(word).starts_with(head); });
+      return found == argv + argc ? std::string() : std::string(*found);
+    };
+    ToolOptions options;
+    if (argc > 2) options.lanes = std::atoi(argv[2]);
+    options.passes = has("passes"), options.stream = has("stream"), options.shared = has("shared");
+    options.fused = has("fused"), options.arch = after("sm_");
+    if (const std::string tiles = after("tiles="); !tiles.empty()) options.tiles = std::stoi(tiles.substr(6));
+    return run(argc > 1 ? argv[1] : "program", options);
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
     return 1;

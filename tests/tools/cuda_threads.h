@@ -45,7 +45,7 @@ inline thread_local char memory;
 
 }  // namespace threads
 
-inline thread_local threads::Index threadIdx, blockIdx;
+inline thread_local threads::Index threadIdx, blockIdx, gridDim;
 
 extern "C" void switch_stack(void** save, void* load);
 asm(R"(
@@ -133,7 +133,7 @@ inline void run_grid(unsigned blocks, unsigned count, unsigned size) {
     memory_of[rank] = &memory;
     for (unsigned b = rank; b < blocks; b += size) {
       meeting.arrive_and_wait();  // nobody writes to a block that is not there yet, or is there no more
-      blockIdx.x = b;
+      blockIdx.x = b, gridDim.x = blocks;
       run_block(count);
     }
     for (Thread& t : all) free(t.memory), t.memory = nullptr;
@@ -148,6 +148,9 @@ inline void run_grid(unsigned blocks, unsigned count, unsigned size) {
 
 inline void __syncthreads() {
   threads::wait(threads::State::at_block);
+}
+inline void __syncwarp() {
+  threads::wait(threads::State::at_warp);
 }
 template <class T>
 T __shfl_xor_sync(unsigned, T x, int lane) {
@@ -241,3 +244,5 @@ inline unsigned short float_to_bfloat(float x) {
   if (x != x) return static_cast<unsigned short>(bits >> 16 | 64);
   return static_cast<unsigned short>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
+
+#include "cuda_tiles.h"

@@ -20,13 +20,16 @@ constexpr GpuRow kRows[] = {
     {"sm_121", 99, 100, false, true, true},
 };
 
+constexpr std::string_view kTiles = "sm_90";  // alone: its instructions did not stay
+
 }  // namespace
 
 Gpu gpu_of(std::string_view arch) {
   while (!arch.empty() && (arch.back() < '0' || arch.back() > '9')) arch.remove_suffix(1);
   for (const GpuRow& row : kRows)
     if (row.arch == arch)
-      return {row.block_kib << 10, row.multiprocessor_kib << 10, row.clusters, row.matrices, row.follows};
+      return {row.block_kib << 10, row.multiprocessor_kib << 10, row.clusters, row.matrices,
+              row.arch == kTiles,  row.follows};
   return {};
 }
 

@@ -13,6 +13,7 @@ struct Gpu {
   int64_t multiprocessor_bytes = 100 << 10;  // and all blocks of a multiprocessor together
   bool clusters = false;                     // blocks may run in clusters
   bool matrices = false;                     // tensor cores multiply f16 and bf16, 16 x 8 x 16 at a time
+  bool tiles = false;    // a copy engine brings tiles, and tensor cores multiply them where they lie (wgmma)
   bool follows = false;  // a kernel may start, and wait, while what was launched before it still runs
 };
 

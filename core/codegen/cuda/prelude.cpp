@@ -3,6 +3,7 @@
 #include <cctype>
 #include <vector>
 
+#include "core/codegen/cuda/matrix/tile_prelude.h"
 #include "core/codegen/schedule/words.h"
 
 namespace vitrine::codegen::cuda {
@@ -556,6 +557,7 @@ template <int threads, int blocks, class T, class F> __device__ T fold_cluster(T
   return fold_group<(all < 32 ? all : 32)>(x, f);
 }
 )"},
+    {"Tiles TensorMap few_registers many_registers", kTileText},
 };
 
 // Of the kernels' texts beside the prelude's names: arguments, indices, types, and CUDA's own.
@@ -564,7 +566,8 @@ constexpr std::string_view kWords =
     "blockDim gridDim warpSize seed offset Unsigned Four Drawn u32 u64 fetch begin count more word shift old "
     "whole seen first at group atomicAdd atomicCAS kept head tail target targets rows sums run table walker "
     "step next goes_on turn run_rows run_targets row_targets before own other least low high middle until "
-    "left last was to q cell all tile_targets tile_rows";
+    "left last was to q cell all tile_targets tile_rows tiles tile_m tile_n at_m at_n left_matrix right_matrix "
+    "left_map right_map added_row by_tiles image";
 
 bool word_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_';

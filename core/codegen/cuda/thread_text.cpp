@@ -80,30 +80,7 @@ Kernel ThreadText::kernel() {
                            num(shape_.threads) + resident + ") ";
   kernel_.by_value = value_bytes(s_.arguments);
   outside();
-  if (std::none_of(s_.arguments.begin(), s_.arguments.end(),
-                   [this](const Argument& a) { return run_of(a) > 1; })) {
-    open_kernel(head);
-    content();
-    close();
-  } else {
-    // Accesses of several neighbours need pointers at multiples of their size. Tensors nearly always are; a
-    // slice of one may not be.
-    open("template <bool aligned> __device__ void compute(" + parameters(true) + ") {");
-    content();
-    close();
-    line("");
-    open_kernel(head);
-    std::string test;
-    for (const Argument& a : s_.arguments)
-      if (const int run = run_of(a); run > 1)
-        test += (test.empty() ? "" : " && ") + ("is_aligned(" + pointer(a)) + ", " +
-                num(std::min<int64_t>(kLaneBytes, run * ir::dtype_bytes(a.dtype))) + ")";
-    line("if (" + test + ")");
-    line("  compute<true>(" + parameters(false) + ");");
-    line("else");
-    line("  compute<false>(" + parameters(false) + ");");
-    close();
-  }
+  functions(head);
   put_before("// " + kernel_.name + ": " + space([this](const ir::Sym& n) { return sized(n); }) +
              "\n// prelude: types, loads and stores, functions\n" + prelude_text(text_) +
              "// end of prelude\n\n");
@@ -112,6 +89,36 @@ Kernel ThreadText::kernel() {
     measure_lines();
   }
   return std::move(kernel_);
+}
+
+void ThreadText::functions(const std::string& head) {
+  const std::string test = alignment_test();
+  if (test.empty()) {
+    open_kernel(head);
+    content();
+    close();
+    return;
+  }
+  // Accesses of several neighbours need pointers at multiples of their size. Tensors nearly always are; a
+  // slice of one may not be.
+  open("template <bool aligned> __device__ void compute(" + parameters(true) + ") {");
+  content();
+  close();
+  line("");
+  open_kernel(head);
+  line("if (" + test + ")");
+  line("  compute<true>(" + parameters(false) + ");");
+  line("else");
+  line("  compute<false>(" + parameters(false) + ");");
+  close();
+}
+std::string ThreadText::alignment_test() const {
+  std::string out;
+  for (const Argument& a : s_.arguments)
+    if (const int run = run_of(a); is_given(a) && run > 1)
+      out += (out.empty() ? "" : " && ") + ("is_aligned(" + pointer(a)) + ", " +
+             num(std::min<int64_t>(kLaneBytes, run * ir::dtype_bytes(a.dtype))) + ")";
+  return out;
 }
 
 std::string ThreadText::space(const std::function<std::string(const ir::Sym&)>& number) const {
@@ -201,13 +208,14 @@ void ThreadText::count_costs() {
   for (size_t i = 0; i < s_.values.size(); ++i)
     if (s_.computes(launch_, static_cast<int>(i))) kernel_.flops += kernel_.work;
   for (size_t i = 0; i < s_.arguments.size(); ++i)
-    if (s_.touches(launch_, static_cast<int>(i)))
+    if (s_.touches(launch_, static_cast<int>(i)) && is_given(s_.arguments[i]))
       kernel_.bytes += argument_bytes(program_, s_, s_.arguments[i]);
 }
 
 std::string ThreadText::parameters(bool with_types, bool of_kernel) const {
   std::string out;
   for (const Argument& a : s_.arguments) {
+    if (!is_given(a)) continue;
     out += out.empty() ? "" : ", ";
     if (of_kernel && a.by_value) {
       out += memory_type(a.dtype) + " value_" + a.name;

@@ -38,6 +38,13 @@ class ThreadText : protected KernelText {
   // it, between the head and the parameters.
   Kernel kernel();
   virtual void content() = 0;
+  // The kernel and the function that it calls. head: of the kernel, up to its name.
+  virtual void functions(const std::string& head);
+  // Whether the argument is a pointer that the kernel gets.
+  virtual bool is_given(const Argument& a) const {
+    (void)a;
+    return true;
+  }
   // What stands before the functions, of which there may be two.
   virtual void outside() {}
   // Pointers behind the arguments, each after a comma.
@@ -157,6 +164,10 @@ class ThreadText : protected KernelText {
   size_t first_load(int load) const;  // phase
   void whole_run();
   void leave_out();
+  // Whether the pointers begin at multiples of what is read and written at once; "": of single elements.
+  std::string alignment_test() const;
+  // of_kernel: the kernel's own, of which some are numbers by value.
+  std::string parameters(bool with_types, bool of_kernel = false) const;
 
   // Two reductions in one: the pair of a value; how many elements a thread has seen, where that counts; the
   // first's x of one element.
@@ -213,8 +224,6 @@ class ThreadText : protected KernelText {
   // The first `blocks` ask for so many bytes each, `step` elements apart.
   void fetch_of_blocks(const Load& load, int64_t blocks, int64_t step, int64_t bytes);
   bool is_input(const Argument& a) const;
-  // of_kernel: the kernel's own, of which some are numbers by value.
-  std::string parameters(bool with_types, bool of_kernel = false) const;
   std::string space(const std::function<std::string(const ir::Sym&)>& number) const;
   bool counts_narrow() const;
 };

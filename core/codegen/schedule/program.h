@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/codegen/schedule/tensor_map.h"
 #include "core/ir/graph.h"
 
 namespace vitrine::codegen {
@@ -67,6 +68,7 @@ struct Kernel {
   std::vector<int32_t> by_value;
   // A GPU's: all pointers and the numbers behind them are one argument, a struct of 8-byte words.
   bool packed = false;
+  std::vector<TensorMap> maps;  // a GPU's arguments that its copy engine reads by
   // Indices are checked. On the CPU: the argument after the numbers (whose place is kept) points to a number
   // that becomes 1 if one is out of range; what was written is then of no use. On a GPU the kernel stops with
   // an assertion, as PyTorch's own do.

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace vitrine::runtime::cuda {
 
@@ -37,7 +38,8 @@ using CuResult = int;  // CUresult: 0 = success
 #define VITRINE_GRAPH_DRIVER(X)                \
   X(launch_after, "cuLaunchKernelEx")          \
   X(capture_info, "cuStreamGetCaptureInfo_v2") \
-  X(set_node, "cuGraphExecKernelNodeSetParams_v2")
+  X(set_node, "cuGraphExecKernelNodeSetParams_v2") \
+  X(encode, "cuTensorMapEncodeTiled")
 
 // CUDA_KERNEL_NODE_PARAMS_v2.
 struct NodeParameters {
@@ -82,6 +84,8 @@ struct DriverFunctions {
   CuResult (*launch_after)(const LaunchConfig*, void*, void**, void**) = nullptr;
   CuResult (*capture_info)(void*, int*, uint64_t*, void**, void* const**, size_t*) = nullptr;
   CuResult (*set_node)(void*, void*, const NodeParameters*) = nullptr;
+  CuResult (*encode)(void*, int, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*,
+                     const uint32_t*, int, int, int, int) = nullptr;
   CuResult (*event_create)(void**, unsigned) = nullptr;
   CuResult (*event_destroy)(void*) = nullptr;
   CuResult (*event_record)(void*, void*) = nullptr;
@@ -150,6 +154,58 @@ CuResult context_of(int device, void** context) {
 
 }  // namespace
 
+namespace {
+
+// CUtensorMap.
+struct alignas(64) EncodedMap {
+  uint64_t words[16] = {};
+};
+
+// Of memory that begins at a multiple of 16 bytes; the kernel asks whether it does, and reads no map if not.
+CuResult encode(const codegen::TensorMap& map, void* data, EncodedMap& out) {
+  constexpr int kF16 = 6, kBf16 = 9;                      // CU_TENSOR_MAP_DATA_TYPE_FLOAT16, _BFLOAT16
+  constexpr int kNone = 0, kRunsOf128 = 3, kFetch256 = 3;  // no interleave; SWIZZLE_128B; L2_PROMOTION_L2_256B
+  constexpr uint64_t kBytes = 2, kAlign = 16;
+  const auto size = [](int64_t n) { return static_cast<uint64_t>(n); };
+  const uint64_t sizes[] = {size(map.along), size(map.rows), size(map.images)};
+  const uint64_t steps[] = {size(map.row_step) * kBytes, size(map.image_step) * kBytes};
+  const uint32_t tile[] = {static_cast<uint32_t>(map.tile_along), static_cast<uint32_t>(map.tile_rows), 1};
+  const uint32_t every[] = {1, 1, 1};
+  void* at = reinterpret_cast<void*>(reinterpret_cast<uint64_t>(data) / kAlign * kAlign);
+  return driver()->encode(&out, map.dtype == ir::DType::f16 ? kF16 : kBf16, 3, at, sizes, steps, tile, every,
+                          kNone, kRunsOf128, kFetch256, 0);
+}
+
+// In the places of pointers the maps of what is there, as long as it lives.
+class MapsOf {
+ public:
+  MapsOf(const std::vector<codegen::TensorMap>& maps, void** arguments)
+      : maps_(maps), arguments_(arguments), made_(maps.size()) {
+    if (!maps.empty() && !driver()->encode) failed_ = "this driver makes no tensor maps";
+    for (size_t i = 0; i < maps.size() && failed_.empty(); ++i) {
+      void** argument = &arguments[maps[i].argument];
+      if (CuResult code = cuda::encode(maps[i], *static_cast<void**>(*argument), made_[i]))
+        failed_ = words(code);
+      pointers_.push_back(std::exchange(*argument, &made_[i]));
+    }
+  }
+  ~MapsOf() {
+    for (size_t i = 0; i < pointers_.size(); ++i) arguments_[maps_[i].argument] = pointers_[i];
+  }
+  MapsOf(const MapsOf&) = delete;
+  MapsOf& operator=(const MapsOf&) = delete;
+  const std::string& failed() const { return failed_; }
+
+ private:
+  const std::vector<codegen::TensorMap>& maps_;
+  void** arguments_;
+  std::vector<EncodedMap> made_;
+  std::vector<void*> pointers_;
+  std::string failed_;
+};
+
+}  // namespace
+
 GpuFunction::~GpuFunction() {
   if (!driver()) return;
   const CurrentContext current(context_);
@@ -158,6 +214,8 @@ GpuFunction::~GpuFunction() {
 
 std::string GpuFunction::launch(int64_t blocks, int threads, void* stream, void** arguments) const {
   const CurrentContext current(context_);
+  const MapsOf maps(maps_, arguments);
+  if (!maps.failed().empty()) return maps.failed();
   if (follows_ && driver()->launch_after) return launch_early(blocks, threads, stream, arguments);
   const CuResult failed =
       driver()->launch(function_, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads), 1, 1,
@@ -185,6 +243,8 @@ std::string GpuFunction::launch_early(int64_t blocks, int threads, void* stream,
 std::string GpuFunction::set_recorded(void* executable, void* node, int64_t blocks, int threads,
                                       void** arguments) const {
   if (!driver()->set_node) return "this driver does not change recorded launches";
+  const MapsOf maps(maps_, arguments);
+  if (!maps.failed().empty()) return maps.failed();
   NodeParameters p;
   p.function = function_;
   p.grid[0] = static_cast<unsigned>(blocks);
@@ -208,7 +268,8 @@ void* recorded_launch(void* stream) {
 }
 
 Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, const std::string& function_name,
-                                                 int device, int64_t shared, bool follows) {
+                                                 int device, int64_t shared, bool follows,
+                                                 const std::vector<codegen::TensorMap>& maps) {
   constexpr int kMostShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
   if (!driver()) return no_driver();
   void *context = nullptr, *module = nullptr, *function = nullptr;
@@ -223,7 +284,8 @@ Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, const
     return Error{"the CUDA driver did not load a kernel: " + words(failed),
                  "A driver older than NVRTC refuses its code: update the driver, or let config.nvrtc name an "
                  "older NVRTC."};
-  return std::make_shared<GpuFunction>(function, module, context, static_cast<unsigned>(shared), follows);
+  return std::make_shared<GpuFunction>(function, module, context, static_cast<unsigned>(shared), follows,
+                                       maps);
 }
 
 Result<std::string> architecture(int device) {

@@ -6,21 +6,30 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/result.h"
+#include "core/codegen/schedule/tensor_map.h"
 
 namespace vitrine::runtime::cuda {
 
 // A loaded kernel; keeps its module.
 class GpuFunction {
  public:
-  GpuFunction(void* function, void* module, void* context, unsigned shared, bool follows)
-      : function_(function), module_(module), context_(context), shared_(shared), follows_(follows) {}
+  GpuFunction(void* function, void* module, void* context, unsigned shared, bool follows,
+              std::vector<codegen::TensorMap> maps)
+      : function_(function),
+        module_(module),
+        context_(context),
+        shared_(shared),
+        follows_(follows),
+        maps_(std::move(maps)) {}
   ~GpuFunction();
   GpuFunction(const GpuFunction&) = delete;
   GpuFunction& operator=(const GpuFunction&) = delete;
-  // arguments: addresses of the pointers that the kernel takes. Asynchronous on `stream`. "" or what the
-  // driver says.
+  // arguments: addresses of the pointers that the kernel takes, also where it takes a map of what is there.
+  // Asynchronous on `stream`. "" or what the driver says.
   std::string launch(int64_t blocks, int threads, void* stream, void** arguments) const;
   // Other arguments for a launch that was recorded: `node` of the graph that `executable` is made of.
   std::string set_recorded(void* executable, void* node, int64_t blocks, int threads, void** arguments) const;
@@ -30,13 +39,15 @@ class GpuFunction {
   void *function_, *module_, *context_;
   const unsigned shared_;  // bytes of a block's memory that a launch asks for
   const bool follows_;     // it waits itself for what was launched before
+  const std::vector<codegen::TensorMap> maps_;
 };
 
 // shared: bytes of a block's shared memory besides what the code has. follows: it waits for what was launched
-// before it, and may start earlier. function: its name in the machine code. Errors: no driver, or the
-// driver's own words (a cubin for another architecture, more shared memory than there is).
+// before it, and may start earlier. function: its name in the machine code. maps: as Kernel has them. Errors:
+// no driver, or the driver's own words (a cubin for another architecture, more shared memory than there is).
 Result<std::shared_ptr<GpuFunction>> load_kernel(const std::string& cubin, const std::string& function,
-                                                 int device, int64_t shared, bool follows);
+                                                 int device, int64_t shared, bool follows,
+                                                 const std::vector<codegen::TensorMap>& maps = {});
 // "sm_90" of a device. Errors: no driver, no such device.
 Result<std::string> architecture(int device);
 // "NVIDIA H200 sm_90 driver 13000": what the times of kernels depend on. Errors: as above.

@@ -26,6 +26,7 @@ constexpr int kTurns = 9;                                // timed calls of each 
 constexpr int kEnoughTurns = 2;                          // of a way that takes half as long again or more
 constexpr int64_t kLongNs = 100'000'000;                 // of one way's calls together: no more of them
 constexpr int64_t kCacheBytes = int64_t{256} << 20;      // more than any GPU's cache holds
+constexpr double kGain = 0.97;                           // less is within what measurements differ by
 constexpr int64_t kPatternNumbers = (int64_t{1} << 20);  // different numbers that tensors are filled from
 
 ir::Device device_of(const codegen::Program& program, const codegen::Step& step) {
@@ -172,9 +173,13 @@ TimeSpread timed(const Room& room, Timer& timer, void* stream, const std::functi
 
 class Trial {
  public:
-  Trial(const codegen::Program& program, const codegen::Step& step,
+  Trial(const codegen::Program& program, const codegen::Step& step, Ways ways,
         const std::vector<CompiledKernel>& kernels)
-      : program_(program), step_(step), kernels_(kernels), room_(program, device_of(program, step)) {}
+      : program_(program),
+        step_(step),
+        ways_(ways),
+        kernels_(kernels),
+        room_(program, device_of(program, step)) {}
 
   codegen::ProductChoice run(std::vector<std::string>& dropped) {
     const bridge::ErrorsAside errors;
@@ -184,17 +189,22 @@ class Trial {
     if (is_capturing(stream_)) return choice;
     std::vector<int32_t> all = step_.buffers;
     all.insert(all.end(), step_.outs.begin(), step_.outs.end());
+    if (ways_ == Ways::instead)
+      for (const codegen::Alternative& a : step_.instead)
+        all.insert(all.end(), a.buffers.begin(), a.buffers.end());
     if (std::string why = room_.open(all); !why.empty()) {
       dropped.push_back(step_.label + " was not tuned: " + why);
       return choice;
     }
     Timer timer(device_of(program_, step_).index);
     std::vector<TimeSpread> spreads;
-    for (const TimedCandidate& way : step_.shapes.empty() ? calls() : shapes()) {
+    const bool shaped = ways_ == Ways::shapes, fused = !shaped && is_kernel();
+    for (const TimedCandidate& way : shaped ? shapes() : fused ? followed() : calls()) {
       const TimeSpread ns =
           timed(room_, timer, stream_, way.call, spreads.empty() ? TimeSpread{} : spreads.front());
       if (ns.median) {
-        choice.times.push_back({way.candidate, ns.median, false, step_.shapes.empty() ? "" : way.name});
+        choice.times.push_back(
+            {way.candidate, ns.median, fused && !choice.times.empty(), shaped ? way.name : ""});
         spreads.push_back(ns);
       } else if (const std::string why = Room::reason(); why.find("cuBLASLt") == std::string::npos) {
         dropped.push_back(step_.label + ", " + way.name + ", was left out of the choice: " + why);
@@ -210,7 +220,6 @@ class Trial {
   // of its own are below most of the first's.
   static int32_t chosen(const std::vector<codegen::ProductTime>& times,
                         const std::vector<TimeSpread>& spreads) {
-    constexpr double kGain = 0.97;
     const auto least = std::min_element(times.begin(), times.end(),
                                         [](const auto& a, const auto& b) { return a.ns < b.ns; });
     if (least == times.end()) return 0;
@@ -225,6 +234,19 @@ class Trial {
     for (const codegen::Alternative& a : step_.shapes)
       out.push_back({a.candidate, a.shape, [this, &a] { return launch(a); }});
     return out;
+  }
+  bool is_kernel() const { return step_.kind == codegen::Step::Kind::kernel; }
+  // The kernel that follows a product, and both in one.
+  std::vector<TimedCandidate> followed() {
+    std::vector<TimedCandidate> out;
+    const codegen::Alternative apart{0, step_.kernel, "", step_.buffers, step_.numbers};
+    out.push_back({0, step_.label, [this, apart] { return launch(apart); }});
+    for (const codegen::Alternative& a : step_.instead)
+      out.push_back({a.candidate, name_of(a.candidate), [this, &a] { return launch(a); }});
+    return out;
+  }
+  static std::string name_of(int32_t candidate) {
+    return std::string(codegen::product_candidates()[static_cast<size_t>(candidate)].name);
   }
   bool launch(const codegen::Alternative& a) const {
     std::vector<void*> pointers, addresses;
@@ -249,7 +271,7 @@ class Trial {
     };
     std::vector<TimedCandidate> out;
     auto add = [&](int32_t candidate, std::unique_ptr<bridge::LibraryCall> call) {
-      const std::string name(codegen::product_candidates()[static_cast<size_t>(candidate)].name);
+      const std::string name = name_of(candidate);
       if (!call || !call->into_out()) return;
       std::shared_ptr<bridge::LibraryCall> kept = std::move(call);
       out.push_back({candidate, name, [this, kept] {
@@ -264,6 +286,10 @@ class Trial {
     };
     add(0, bridge::LibraryCall::make(step_.node, slot));
     for (const codegen::Alternative& a : step_.instead) {
+      if (a.kernel >= 0) {
+        out.push_back({a.candidate, name_of(a.candidate), [this, &a] { return launch(a); }});
+        continue;
+      }
       const int algorithm = codegen::product_candidates()[static_cast<size_t>(a.candidate)].algorithm;
       add(a.candidate, bridge::make_lt_call(step_.node, slot, static_cast<size_t>(algorithm - 1), nullptr));
     }
@@ -272,6 +298,7 @@ class Trial {
 
   const codegen::Program& program_;
   const codegen::Step& step_;
+  const Ways ways_;
   const std::vector<CompiledKernel>& kernels_;
   Room room_;
   void* stream_ = nullptr;
@@ -279,9 +306,24 @@ class Trial {
 
 }  // namespace
 
-codegen::ProductChoice tune(const codegen::Program& program, const codegen::Step& step,
+codegen::ProductChoice tune(const codegen::Program& program, const codegen::Step& step, Ways ways,
                             const std::vector<CompiledKernel>& kernels, std::vector<std::string>& dropped) {
-  return Trial(program, step, kernels).run(dropped);
+  return Trial(program, step, ways, kernels).run(dropped);
+}
+
+void join_fused(codegen::ProductChoice& product, const codegen::ProductChoice& following) {
+  if (product.times.empty() || following.times.size() < 2) return;
+  int64_t now = 0;
+  for (codegen::ProductTime& time : product.times) {
+    time.ns += following.times[0].ns;
+    if (time.candidate == product.candidate) now = time.ns;
+  }
+  for (size_t i = 1; i < following.times.size(); ++i) {
+    const codegen::ProductTime& both = following.times[i];
+    product.times.push_back(both);
+    if (static_cast<double>(both.ns) < kGain * static_cast<double>(now))
+      product.candidate = both.candidate, product.fused = true, now = both.ns;
+  }
 }
 
 Result<std::string> tuning_machine(int device) {
@@ -290,17 +332,25 @@ Result<std::string> tuning_machine(int device) {
   return gpu.value() + " cuBLASLt " + std::to_string(bridge::lt_version());
 }
 
-std::string tuning_work(const codegen::Program& program, const codegen::Step& step) {
-  std::string out = step.node.op;
+std::string tuning_work(const codegen::Program& program, const codegen::Step& step, Ways ways) {
+  const bool shaped = ways == Ways::shapes;
+  std::string out = shaped ? "" : step.node.op;
   for (const auto& [name, value] : step.node.kwargs)
     if (value.is<double>() || value.is<int64_t>() || value.is<bool>())
       out += " " + name + (value == ir::Arg(true) ? " true" : "");
   for (const std::vector<int32_t>* list : {&step.buffers, &step.outs})
     for (int32_t b : *list) out += " " + program.buffers[static_cast<size_t>(b)].type.text();
-  if (!step.instead.empty()) out += " precision " + std::to_string(bridge::global_state().matmul_precision);
-  for (const codegen::Alternative& a : step.instead) out += " " + std::to_string(a.candidate);
-  for (const codegen::Alternative& a : step.shapes)
-    out += "\n" + ObjectCache::key(program.kernels[static_cast<size_t>(a.kernel)].text);
+  const auto kernel = [&](int32_t k) {
+    return "\n" + ObjectCache::key(program.kernels[static_cast<size_t>(k)].text);
+  };
+  if (shaped) {
+    for (const codegen::Alternative& a : step.shapes) out += kernel(a.kernel);
+    return out;
+  }
+  out += " precision " + std::to_string(bridge::global_state().matmul_precision);
+  for (const codegen::Alternative& a : step.instead)
+    out += " " + std::to_string(a.candidate) + (a.kernel >= 0 ? kernel(a.kernel) : "");
+  if (step.kind == codegen::Step::Kind::kernel) out += kernel(step.kernel);
   return out;
 }
 

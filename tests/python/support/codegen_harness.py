@@ -90,8 +90,8 @@ class GraphWriter:
             ", ".join("%" + r.name for r in results) + "\n}\n"
 
 
-def tool(what, text, lanes=16, passes=False, stream=False, arch="", shared=False):
-    words = ["passes"] * passes + ["stream"] * stream + ["shared"] * shared + [arch] * bool(arch)
+def tool(what, text, lanes=16, passes=False, stream=False, arch="", shared=False, more=()):
+    words = ["passes"] * passes + ["stream"] * stream + ["shared"] * shared + [arch] * bool(arch) + list(more)
     done = subprocess.run([str(TOOL), what, str(lanes), *words], input=text, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + "\n" + text
     return done.stdout

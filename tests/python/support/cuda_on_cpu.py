@@ -22,7 +22,7 @@ CONVERSIONS = {
     r'asm\("cvt.rn.bf16.f32.*?\)\);': "y.bits = float_to_bfloat(x);",
     r'asm volatile\("red.global.add.noftz.f16 .*?\);': "to = to_f16(wide(to) + wide(more));",
     r'asm\("ex2.approx.ftz.f32.*?\)\);': "y = exp2f(x * 1.44269504f);",
-    r"extern __shared__ __align__\(16\) char kept\[\]": "alignas(16) static thread_local char kept[1 << 18]",
+    r"extern __shared__ __align__\(16\) char kept\[\]": "alignas(1024) static thread_local char kept[1 << 18]; tiles::shared = kept",
     r'asm volatile\("barrier.cluster.arrive.relaxed.*?\);': "",
     r'asm volatile\("barrier.cluster.*?\);': "threads::meet_cluster();",
     r'asm\("mapa.u64.*?\);': "its = threads::of_block(mine, block);",
@@ -31,6 +31,14 @@ CONVERSIONS = {
     r'asm volatile\("cp.async.wait_group.*?\);': "",
     r'asm\("mma.sync.aligned.m16n8k16.row.col.f32.bf16.*?\);': "multiply_16_by_8(sums, {a, b, c, d}, {x, y}, bfloat_to_float);",
     r'asm\("mma.sync.aligned.m16n8k16.row.col.f32.f16.*?\);': "multiply_16_by_8(sums, {a, b, c, d}, {x, y}, half_to_float);",
+    r'asm volatile\("mbarrier.init.*?\);': "tiles::make_barrier(at, arrivals);",
+    r'asm volatile\("mbarrier.arrive.expect_tx.*?\);': "tiles::expect(at, bytes);",
+    r'asm volatile\("mbarrier.arrive.shared.*?\);': "tiles::arrive(at);",
+    r'asm volatile\("\{\\n.reg .pred p;\\nmbarrier.try_wait.*?\);': "turned = tiles::has_turned(at, phase);",
+    r'asm volatile\("cp.async.bulk.tensor.*?\);': "tiles::copy(to, &map, barrier, along, row, image);",
+    r'asm volatile\("\{\\n.reg .pred p;\\nsetp.*?\n.*?\);': "tiles::multiply(sums, a, b, keep, turned_a, turned_b, [](unsigned short x) { return wide(type{x}); });",
+    r'asm volatile\("(fence.proxy|wgmma|setmaxnreg).*?\);': "",
+    r'asm volatile\("" : "\+f".*?\);': ";",
     "#pragma unroll.*": "",
 }
 
@@ -75,7 +83,7 @@ def compile_kernel(kernel, folder):
         text = re.sub(ptx, plain, text)
     cluster = re.search(r"__cluster_dims__\((\d+)", text)
     types = [p.strip().rpartition(" ")[0] for p in re.search(r"vitrine_kernel\((.*?)\) {", text).group(1).split(",")]
-    arguments = ", ".join(f"({t})given[{i}]" for i, t in enumerate(types))
+    arguments = ", ".join(f"*(const TensorMap*)given[{i}]" if t.endswith(" TensorMap") else f"({t})given[{i}]" for i, t in enumerate(types))
     if types == ["const __grid_constant__ Members"]:  # one struct of all
         arguments = "*(const Members*)given"
     source = f"""{text}
@@ -97,14 +105,23 @@ extern "C" void run_kernel(void** arguments) {{
     return ctypes.CDLL(str(library)).run_kernel
 
 
+def tensor_map(data, m):
+    """As tests/tools/cuda_tiles.h has it."""
+    fields = (data, *(m[k] for k in ("along", "rows", "images", "row_step", "image_step", "tile_along", "tile_rows")))
+    room = torch.zeros(24, dtype=torch.int64)
+    at = -room.data_ptr() % 64 // 8
+    room[at:at + 8] = torch.tensor(fields)
+    return room[at:]
+
+
 class GpuProgram(Program):
     """codegen_tool's program for a GPU. seed, offset: of the generator that its kernels draw from."""
 
     seed = offset = 0
 
-    def __init__(self, text, folder, passes=True, arch="", shared=False):
+    def __init__(self, text, folder, passes=True, arch="", shared=False, more=()):
         self.text = text
-        self.p = json.loads(tool("json", on_gpu(text), passes=passes, arch=arch, shared=shared))
+        self.p = json.loads(tool("json", on_gpu(text), passes=passes, arch=arch, shared=shared, more=more))
         assert all("__global__" in k["text"] for k in self.p["kernels"])
         self.functions = [compile_kernel(k, folder) for k in self.p["kernels"]]
         self.value_buffer = {(n, o): b for n, o, b in self.p["values"]}
@@ -113,15 +130,18 @@ class GpuProgram(Program):
         if s["kind"] != KERNEL:
             return super().step(s, chunks)
         given = [self.get(b).data_ptr() for b in s["buffers"]]
+        maps = [(m["argument"], tensor_map(given[m["argument"]], m)) for m in self.p["kernels"][s["kernel"]]["maps"]]
+        for argument, made in maps:
+            given[argument] = made.data_ptr()
         given += s["numbers"]
         if "u64 seed, u64 offset" in self.p["kernels"][s["kernel"]]["text"]:
             given += [self.seed, self.offset]
         self.functions[s["kernel"]]((ctypes.c_void_p * len(given))(*given))
 
 
-def check(g, results, folder, kernels=None, tolerance=1e-5, reference=None, arch="", shared=False):
+def check(g, results, folder, kernels=None, tolerance=1e-5, reference=None, arch="", shared=False, more=(), passes=True):
     """Every result is eager's, or the reference, up to so much of its largest element. shared: small kernels share launches."""
-    program = GpuProgram(g.text(results), folder, arch=arch, shared=shared)
+    program = GpuProgram(g.text(results), folder, passes=passes, arch=arch, shared=shared, more=more)
     if kernels is not None:
         assert len(program.p["kernels"]) == kernels, [k["name"] for k in program.p["kernels"]]
     expected = [value.tensor for value in results]
