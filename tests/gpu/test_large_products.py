@@ -80,6 +80,18 @@ def test_what_follows(name):
     check(function, [random(*s) for s in sizes])
 
 
+def test_dropout_leaves_out_what_eager_leaves_out():
+    torch.manual_seed(0)
+    x, w = random(512, 1024), random(768, 1024)
+    function = lambda x, w: F.dropout(x @ w.t(), 0.3, True)
+    run = vitrine.compile(function, **OURS)
+    for seed in range(3):
+        torch.manual_seed(seed)
+        got = run(x, w)
+        torch.manual_seed(seed)
+        torch.testing.assert_close(got, function(x, w), rtol=1.6e-2, atol=0.1)
+
+
 def test_it_is_a_kernel_of_ours(tmp_path):
     x, w = random(512, 1024), random(768, 1024)
     with recorded(tmp_path) as session, torch.no_grad():

@@ -31,14 +31,20 @@ std::string literal(double value, int64_t integer, bool whole, Lane lane) {
   return float_literal(value, lane);
 }
 
+// 1 + exp(x), by which silu divides: what is rounded to 16 bits loses nothing to a rough quotient.
+bool is_logistic(const Expr& e) {
+  return e.kind == Expr::Kind::call && e.name == "+" && is_one(*e.args[0]) &&
+         e.args[1]->kind == Expr::Kind::call && e.args[1]->name == "exp";
+}
+
 class Printer {
  public:
-  Printer(DType compute, const OperandText& operand, bool marked, bool narrow_exp)
+  Printer(DType compute, const OperandText& operand, bool marked, Narrow narrow)
       : compute_(compute),
         lane_(fusion::lane_dtype(compute)),
         operand_(operand),
         marked_(marked),
-        narrow_exp_(narrow_exp) {}
+        narrow_(lane_ == DType::f32 ? narrow : Narrow{}) {}
 
   Typed print(const ExprPtr& e) { return print_by(*this, e, compute_); }
   Typed lane(const ExprPtr& e) { return as_lane(print(e), lane_); }
@@ -56,6 +62,11 @@ class Printer {
   }
   Typed call(const Expr& e) {
     const std::string& f = e.name;
+    if (f == "/" && narrow_.result && is_logistic(*e.args[1])) {
+      const std::string by = paren(lane(e.args[1]->args[0])) + " + exp_narrow(" +
+                             lane(e.args[1]->args[1]->args[0]).text + ")";
+      return {"quotient_narrow(" + lane(e.args[0]).text + ", " + by + ")", lane_, true};
+    }
     if (f == "*" && is_one(*e.args[1])) return lane(e.args[0]);
     if (f == "*" && is_one(*e.args[0])) return lane(e.args[1]);
     if (f == "where")
@@ -93,9 +104,10 @@ class Printer {
   // The functions of CUDA's own mathematics by their names for f32; ours stand in the prelude.
   std::string name_of(const fusion::Function& row) const {
     const std::string f(row.name);
+    if (f == "sigmoid" && narrow_.result) return "sigmoid_narrow";
     if (!row.cuda.empty()) return std::string(row.cuda);
     if (f == "fmod" && !ir::is_float(lane_)) return "rest_of";
-    if (f == "exp" && narrow_exp_ && lane_ == DType::f32) return "exp_narrow";
+    if (f == "exp" && narrow_.exponential) return "exp_narrow";
     const std::string name = f == "round" ? "rint" : f;
     return lane_ == DType::f64 ? "::" + name : name + "f";  // a value may be called exp
   }
@@ -115,7 +127,7 @@ class Printer {
   Lane lane_;
   const OperandText& operand_;
   bool marked_;
-  const bool narrow_exp_;
+  const Narrow narrow_;
 };
 
 }  // namespace
@@ -131,9 +143,9 @@ Typed as_lane(const Typed& value, Lane to) {
 }
 
 Typed expr_text(const ExprPtr& expr, DType compute, Lane want, const OperandText& operand, bool marked,
-                bool narrow_exp) {
+                Narrow narrow) {
   if (expr->kind == Expr::Kind::operand) return as_lane(operand(expr->operand), want);
-  Printer printer(compute, operand, marked, narrow_exp);
+  Printer printer(compute, operand, marked, narrow);
   return as_lane(printer.print(expr), want);
 }
 

@@ -9,9 +9,14 @@ namespace vitrine::codegen::cuda {
 
 // The value of `expr`, computed with operands cast to `compute`, as a value of lane `want` (b1 is bool).
 // compute may be f16 or bf16: constants of comparisons are then rounded to it.
-// marked: as cpp's. narrow_exp: 11 bits of an f32's exponential are enough.
+// How much of an f32 is enough: where it has an exponential, 11 bits of that; where the result is rounded to
+// 16 bits, as many of it.
+struct Narrow {
+  bool exponential = false, result = false;
+};
+// marked: as cpp's.
 Typed expr_text(const fusion::ExprPtr& expr, ir::DType compute, Lane want, const OperandText& operand,
-                bool marked = false, bool narrow_exp = false);
+                bool marked = false, Narrow narrow = {});
 Typed as_lane(const Typed& value, Lane to);
 std::string constant_text(double value, Lane lane);
 

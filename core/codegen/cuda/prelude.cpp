@@ -306,8 +306,13 @@ __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a,
 #endif
 )"},
     // exp(x) where 11 bits of it are wanted: it is off by 2^-22, and by up to x * 2^-24.
-    {"exp_narrow add_exponentials",
+    {"exp_narrow sigmoid_narrow add_exponentials",
      R"(__device__ f32 exp_narrow(f32 x) { f32 y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f)); return y; }
+)"},
+    {"quotient_narrow sigmoid_narrow",
+     R"(__device__ f32 quotient_narrow(f32 a, f32 b) { f32 y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(b)); return a * y; }
+)"},
+    {"sigmoid_narrow", R"(__device__ f32 sigmoid_narrow(f32 x) { return quotient_narrow(1.0f, 1.0f + exp_narrow(-x)); }
 )"},
     {"sign", R"(template <class T> __device__ T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : T(0); }
 )"},

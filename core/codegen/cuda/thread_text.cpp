@@ -298,7 +298,8 @@ std::string ThreadText::computed_text(const ScheduledValue& v) const {
   const Statement& s = *v.statement;
   if (const ScheduledValue* sum = inverted(v))
     return operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse;
-  const bool narrow = s_.is_exponential(v) && s_.ends_narrow(static_cast<int>(&v - s_.values.data()));
+  const Narrow narrow = {s_.is_exponential(v) && s_.ends_narrow(static_cast<int>(&v - s_.values.data())),
+                         s.is_result() && (s.dtype == DType::f16 || s.dtype == DType::bf16)};
   return expr_text(
              s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); }, sizes_ != nullptr, narrow)
       .text;

@@ -64,6 +64,19 @@ def test_functions_of_doubles_compute_in_double(name, tmp_path):
     check(g, [g.op(f"aten.{name}.default", x)], tmp_path, tolerance=1e-14)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["silu", "sigmoid"])
+def test_rough_quotients_of_every_16_bit_number(name, dtype, tmp_path):
+    """An f32 that is rounded to 16 bits is divided roughly; infinities and NaN come out as eager's."""
+    g = GraphWriter()
+    x = g.input(torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(dtype))
+    y = g.op(f"aten.{name}.default", x)
+    program = GpuProgram(g.text([y]), tmp_path)
+    assert "_narrow(" in program.p["kernels"][0]["text"].rpartition("end of prelude")[2]
+    got, eager = program.run(g.inputs)[0], y.tensor
+    torch.testing.assert_close(got, eager, rtol=2 * torch.finfo(dtype).eps, atol=1e-6, equal_nan=True)
+
+
 # ---- numbers that are drawn ------------------------------------------------------------------------------
 def philox(seed, call, thread):
     """Philox 4x32 of ten rounds, as its authors wrote it down."""

@@ -21,6 +21,7 @@ CONVERSIONS = {
     r'asm\("cvt.rn.f16.f32.*?\)\);': "y.bits = float_to_half(x);",
     r'asm\("cvt.rn.bf16.f32.*?\)\);': "y.bits = float_to_bfloat(x);",
     r'asm volatile\("red.global.add.noftz.f16 .*?\);': "to = to_f16(wide(to) + wide(more));",
+    r'asm\("rcp.approx.f32.*?\);': "y = 1.0f / b;",
     r'asm\("ex2.approx.ftz.f32.*?\)\);': "y = exp2f(x * 1.44269504f);",
     r"extern __shared__ __align__\(16\) char kept\[\]": "alignas(1024) static thread_local char kept[1 << 18]; tiles::shared = kept",
     r'asm volatile\("barrier.cluster.arrive.relaxed.*?\);': "",

@@ -303,7 +303,7 @@ Kernel emit_large_product(const LargeProduct& product, ir::NodeId node, const Pr
 }
 
 bool may_follow(const Schedule& s, int product, const LargeProduct& of) {
-  if (s.reduces || s.across || s.phases.size() != 1 || s.launches() != 1 || s.draws() >= 0 || s.gathers())
+  if (s.reduces || s.across || s.phases.size() != 1 || s.launches() != 1 || s.gathers())
     return false;
   if (!s.phases[0].late.empty() || !s.phases[0].from_scratch.empty() || s.rows >= s.dims.size()) return false;
   if (!(s.row_count() * s.columns()).same(of.images * of.m * of.n)) return false;
