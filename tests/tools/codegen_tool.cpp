@@ -14,6 +14,7 @@
 #include "core/ir/print.h"
 #include "core/pipeline/draft.h"
 #include "core/pipeline/optimise.h"
+#include "tests/tools/by_tiles.h"
 
 using namespace vitrine;
 using nlohmann::json;
@@ -96,17 +97,6 @@ json program_json(const codegen::Program& p) {
   for (const auto& r : p.results) out["results"].push_back(arg_json(r));
   out["inputs"] = p.input_buffer;
   out["arena_bytes"] = int64_t{p.arena_bytes};
-  return out;
-}
-
-// As if measurements had chosen so.
-codegen::ProductChoices by_tiles(const ir::Graph& graph, int columns, bool fused) {
-  codegen::ProductChoices out;
-  const auto candidates = codegen::product_candidates();
-  for (const ir::Node& node : graph.nodes())
-    for (size_t i = 0; i < candidates.size(); ++i)
-      if (columns > 0 && candidates[i].tiles.columns == columns && codegen::is_matrix_product(node))
-        out[node.id] = {static_cast<int32_t>(i), fused, {}, 0, "dictated"};
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "core/ir/parse.h"
 #include "core/ops/table.h"
 #include "core/pipeline/draft.h"
+#include "tests/tools/by_tiles.h"
 #include "tests/unit/golden_folder.h"
 
 using namespace vitrine;
@@ -176,6 +177,17 @@ TEST_CASE("CUDA kernels") {
   check_folder("cuda", [](const ir::GraphPtr& g) { return kernels_text(program_of(g, 0, "", apart())); });
   check_folder("cuda_sm_90",
                [](const ir::GraphPtr& g) { return kernels_text(program_of(g, 0, "sm_90", apart())); });
+}
+
+TEST_CASE("large products by tiles") {
+  check_folder("cuda_tiles", [](const ir::GraphPtr& g) {
+    codegen::CodegenOptions how;
+    how.gpu = codegen::cuda::gpu_of("sm_90");
+    how.products.choices = by_tiles(*g, 256, true);
+    auto program = pipeline::build_program(g, how, nullptr, apart());
+    REQUIRE(program.ok());
+    return kernels_text(program.value());
+  });
 }
 
 TEST_CASE("small kernels in one launch") {
