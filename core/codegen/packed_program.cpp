@@ -40,8 +40,8 @@ void each(Io& io, T& of) {
 template <class Io, Fields<Kernel> T>
 void each(Io& io, T& of) {
   // scalar: of a machine without a compiler, which keeps nothing.
-  auto& [label, name, grid, text, edited, space, family, lines, nodes, numbers, by_value, packed, maps, checks,
-         draws, held, scratch, scalar, work, grain, bytes, flops, entity] = of;
+  auto& [label, name, grid, text, edited, space, family, lines, nodes, numbers, by_value, packed, maps,
+         checks, draws, held, scratch, scalar, work, grain, bytes, flops, entity] = of;
   ir::pack_all(io, label, name, grid, text, edited, family, numbers, by_value, packed, maps, checks, draws,
                held, scratch, work, grain, bytes, flops);
 }

@@ -21,10 +21,10 @@ namespace vitrine::codegen {
 
 // One row a way to compute a product.
 struct ProductCandidate {
-  std::string_view name;  // of a kernel: its tile, rows x columns of sums in registers
-  cpp::ProductTile tile;  // lanes 0: a library's call
-  int algorithm = 0;      // of a GPU: 0 is PyTorch's own call, n the n-th that cuBLASLt proposes
-  bool winograd = false;  // cpp/winograd_text.h: convolutions with a window of 3 x 3 alone
+  std::string_view name;          // of a kernel: its tile, rows x columns of sums in registers
+  cpp::ProductTile tile;          // lanes 0: a library's call
+  int algorithm = 0;              // of a GPU: 0 is PyTorch's own call, n the n-th that cuBLASLt proposes
+  bool winograd = false;          // cpp/winograd_text.h: convolutions with a window of 3 x 3 alone
   cuda::ProductTiles tiles = {};  // of a GPU: a kernel of ours, if there are columns
 };
 // Position in it: the number of a candidate. The first is PyTorch's.

@@ -479,8 +479,7 @@ void ProgramBuilder::compute_with_product(int u, const Schedule& schedule, Step&
   const ir::Node& n = loops_.graph->node(loops_.loops[product].node);
   const Kernel kernel = std::move(program_.kernels.back());
   program_.kernels.pop_back();
-  auto made =
-      product_and(product, u, schedule, step, kernel, options_.products.choices.at(n.id).candidate);
+  auto made = product_and(product, u, schedule, step, kernel, options_.products.choices.at(n.id).candidate);
   VITRINE_CHECK(made, "a product and what follows it fell apart");
   step.node = n;
   step.kernel = made->kernel;

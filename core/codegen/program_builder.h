@@ -90,8 +90,8 @@ class ProgramBuilder {
   static void take_first(Step& step);
   std::optional<Alternative> with_product(size_t product, const Schedule& schedule, const Step& step,
                                           const Kernel& kernel, int32_t candidate);
-  std::optional<Alternative> product_and(size_t product, int unit, const Schedule& schedule,
-                                         const Step& step, const Kernel& kernel, int32_t candidate);
+  std::optional<Alternative> product_and(size_t product, int unit, const Schedule& schedule, const Step& step,
+                                         const Kernel& kernel, int32_t candidate);
   void offer_with_product(int unit, const Schedule& schedule, Step& step);
   void compute_with_product(int unit, const Schedule& schedule, Step& step);
   void settle(Step& step, const ProductChoice& choice) const;

@@ -29,8 +29,7 @@ bool ProgramBuilder::settle() {
     // PyTorch allocates what its convolutions give, a kernel writes where the program says.
     if (choice.candidate && is_foreign(step)) return false;
   }
-  for (Step& step : program_.steps)
-    settle(step, choice_of(step.shaped >= 0 ? step.shaped : step.node.id));
+  for (Step& step : program_.steps) settle(step, choice_of(step.shaped >= 0 ? step.shaped : step.node.id));
   drop_unused_kernels();
   return true;
 }

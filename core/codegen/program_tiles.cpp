@@ -1,5 +1,5 @@
-// A GPU's products: a library's call, PyTorch's own or one of cuBLASLt's algorithms, or a kernel of ours, alone
-// or with what follows it.
+// A GPU's products: a library's call, PyTorch's own or one of cuBLASLt's algorithms, or a kernel of ours,
+// alone or with what follows it.
 #include <algorithm>
 
 #include "core/codegen/cuda/matrix/emit_large_product.h"

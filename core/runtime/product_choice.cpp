@@ -311,8 +311,8 @@ class Chooser {
   bool has_time() const {
     return !options_.tuning_ns || *options_.tuning_ns < options_.tuning_seconds * 1'000'000'000;
   }
-  // From this program, from the store, or measured now; a kernel's is found by the node that it is named by. A
-  // product comes before the kernel that follows it.
+  // From this program, from the store, or measured now; a kernel's is found by the node that it is named by.
+  // A product comes before the kernel that follows it.
   void tune(const codegen::Step& step, cuda::Ways ways) {
     const bool shaped = ways == cuda::Ways::shapes;
     if ((shaped ? step.shapes : step.instead).empty()) return;

@@ -1,8 +1,9 @@
 // A graph as text on standard input, what code generation makes of it on standard output: the harness of
 // tests/python/kernels/cpp/test_codegen.py. codegen_tool graph|loops|fused|program|json
-// [lanes [passes] [stream] [shared] [tiles=256] [fused] [sm_90]]; with `passes` they run first, with `stream` every kernel writes
-// past the cache, with `shared` small kernels share launches, with an architecture kernels are laid out for
-// such a GPU. tiles: its products are kernels of tiles so wide; fused: each with what follows it.
+// [lanes [passes] [stream] [shared] [tiles=256] [fused] [sm_90]]; with `passes` they run first, with `stream`
+// every kernel writes past the cache, with `shared` small kernels share launches, with an architecture
+// kernels are laid out for such a GPU. tiles: its products are kernels of tiles so wide; fused: each with
+// what follows it.
 #include <algorithm>
 #include <iostream>
 #include <iterator>

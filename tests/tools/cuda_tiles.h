@@ -1,6 +1,6 @@
-// What tile_prelude.h writes as PTX, for kernels that are played on a CPU: barriers that turn, copies of tiles,
-// products of what these brought. Runs of 16 bytes lie where the copy engine puts them, and are read as the
-// descriptors of matrices say, so that a mistake in either shows.
+// What tile_prelude.h writes as PTX, for kernels that are played on a CPU: barriers that turn, copies of
+// tiles, products of what these brought. Runs of 16 bytes lie where the copy engine puts them, and are read
+// as the descriptors of matrices say, so that a mistake in either shows.
 #pragma once
 
 #include <map>

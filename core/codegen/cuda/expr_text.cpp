@@ -63,8 +63,8 @@ class Printer {
   Typed call(const Expr& e) {
     const std::string& f = e.name;
     if (f == "/" && narrow_.result && is_logistic(*e.args[1])) {
-      const std::string by = paren(lane(e.args[1]->args[0])) + " + exp_narrow(" +
-                             lane(e.args[1]->args[1]->args[0]).text + ")";
+      const std::string by =
+          paren(lane(e.args[1]->args[0])) + " + exp_narrow(" + lane(e.args[1]->args[1]->args[0]).text + ")";
       return {"quotient_narrow(" + lane(e.args[0]).text + ", " + by + ")", lane_, true};
     }
     if (f == "*" && is_one(*e.args[1])) return lane(e.args[0]);

@@ -28,8 +28,8 @@ Gpu gpu_of(std::string_view arch) {
   while (!arch.empty() && (arch.back() < '0' || arch.back() > '9')) arch.remove_suffix(1);
   for (const GpuRow& row : kRows)
     if (row.arch == arch)
-      return {row.block_kib << 10, row.multiprocessor_kib << 10, row.clusters, row.matrices,
-              row.arch == kTiles,  row.follows};
+      return {row.block_kib << 10, row.multiprocessor_kib << 10, row.clusters,
+              row.matrices,        row.arch == kTiles,           row.follows};
   return {};
 }
 

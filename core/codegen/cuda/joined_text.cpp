@@ -198,8 +198,8 @@ bool may_join(const Kernel& k) {
   const std::string_view text = k.text;
   const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
   return k.grid.threads > 0 && !k.grid.blocks.symbolic() && k.grid.shared.same(0) && k.numbers.empty() &&
-         !k.packed && k.maps.empty() && k.draws < 0 && k.held.same(0) && k.scratch.same(0) && !k.edited && has(kEndOfPrelude) &&
-         !has("__cluster_dims__") && !has("gridDim") && !has("extern __shared__");
+         !k.packed && k.maps.empty() && k.draws < 0 && k.held.same(0) && k.scratch.same(0) && !k.edited &&
+         has(kEndOfPrelude) && !has("__cluster_dims__") && !has("gridDim") && !has("extern __shared__");
 }
 
 int64_t named_shared_memory(const Kernel& kernel) {

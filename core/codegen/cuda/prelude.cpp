@@ -312,7 +312,8 @@ __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a,
     {"quotient_narrow sigmoid_narrow",
      R"(__device__ f32 quotient_narrow(f32 a, f32 b) { f32 y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(b)); return a * y; }
 )"},
-    {"sigmoid_narrow", R"(__device__ f32 sigmoid_narrow(f32 x) { return quotient_narrow(1.0f, 1.0f + exp_narrow(-x)); }
+    {"sigmoid_narrow",
+     R"(__device__ f32 sigmoid_narrow(f32 x) { return quotient_narrow(1.0f, 1.0f + exp_narrow(-x)); }
 )"},
     {"sign", R"(template <class T> __device__ T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : T(0); }
 )"},
@@ -571,7 +572,8 @@ constexpr std::string_view kWords =
     "blockDim gridDim warpSize seed offset Unsigned Four Drawn u32 u64 fetch begin count more word shift old "
     "whole seen first at group atomicAdd atomicCAS kept head tail target targets rows sums run table walker "
     "step next goes_on turn run_rows run_targets row_targets before own other least low high middle until "
-    "left last was to q cell all tile_targets tile_rows tiles tile_m tile_n at_m at_n left_matrix right_matrix "
+    "left last was to q cell all tile_targets tile_rows tiles tile_m tile_n at_m at_n left_matrix "
+    "right_matrix "
     "left_map right_map added_row by_tiles image";
 
 bool word_char(char c) {

@@ -471,7 +471,7 @@ LaunchShape choose_shape(const Schedule& s, const Gpu& gpu, size_t launch) {
   const int most_items = std::max(1, kKeptValues / (kept_registers(s) * shape.vector));
   // A warp shares a row while its values fit into registers; then the whole block does.
   int group = 1;
-  const int preferred = rows < kFewRows                          ? only_sums(s, shape) ? runs_of_sums(s) / 2 : 2
+  const int preferred = rows < kFewRows ? only_sums(s, shape) ? runs_of_sums(s) / 2 : 2
                         : rows < kFewSums && only_sums(s, shape) ? runs_of_sums(s)
                                                                  : 8;  // runs of a thread
   while (group < kMostThreads && ceil_div(runs, group) > (group < kWarp ? 1 : preferred)) group *= 2;

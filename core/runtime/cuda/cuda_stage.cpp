@@ -127,8 +127,8 @@ class CubinStage {
     w.result.start_ns = monotonic_ns();
     // Tiles take instructions that the next architectures do not have.
     const bool own = !w.kernel->maps.empty() && arch_.back() != 'a';
-    auto compiled = nvrtc_->compile(w.kernel->text, function_name(w.kernel->name), arch_ + (own ? "a" : ""),
-                                    with_texts_);
+    auto compiled =
+        nvrtc_->compile(w.kernel->text, function_name(w.kernel->name), arch_ + (own ? "a" : ""), with_texts_);
     w.result.wall_ns = monotonic_ns() - w.result.start_ns;
     if (!compiled) {
       w.error = compiled.error().what;
@@ -176,7 +176,8 @@ class CubinStage {
     // While a run is recorded each kernel's time is its own: none starts before another is done.
     const bool follows =
         !with_texts_ && codegen::cuda::follows(w.kernel->text) && codegen::cuda::gpu_of(arch_).follows;
-    auto loaded = load_kernel(w.cubin, function_name(w.kernel->name), device_, w.shared, follows, w.kernel->maps);
+    auto loaded =
+        load_kernel(w.cubin, function_name(w.kernel->name), device_, w.shared, follows, w.kernel->maps);
     if (loaded)
       w.result.loaded.cuda = loaded.take();
     else if (!missing_)

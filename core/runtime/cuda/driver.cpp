@@ -35,9 +35,9 @@ using CuResult = int;  // CUresult: 0 = success
   X(version, "cuDriverGetVersion")
 
 // Later additions, which a driver may lack.
-#define VITRINE_GRAPH_DRIVER(X)                \
-  X(launch_after, "cuLaunchKernelEx")          \
-  X(capture_info, "cuStreamGetCaptureInfo_v2") \
+#define VITRINE_GRAPH_DRIVER(X)                    \
+  X(launch_after, "cuLaunchKernelEx")              \
+  X(capture_info, "cuStreamGetCaptureInfo_v2")     \
   X(set_node, "cuGraphExecKernelNodeSetParams_v2") \
   X(encode, "cuTensorMapEncodeTiled")
 
@@ -163,8 +163,9 @@ struct alignas(64) EncodedMap {
 
 // Of memory that begins at a multiple of 16 bytes; the kernel asks whether it does, and reads no map if not.
 CuResult encode(const codegen::TensorMap& map, void* data, EncodedMap& out) {
-  constexpr int kF16 = 6, kBf16 = 9;                      // CU_TENSOR_MAP_DATA_TYPE_FLOAT16, _BFLOAT16
-  constexpr int kNone = 0, kRunsOf128 = 3, kFetch256 = 3;  // no interleave; SWIZZLE_128B; L2_PROMOTION_L2_256B
+  constexpr int kF16 = 6, kBf16 = 9;  // CU_TENSOR_MAP_DATA_TYPE_FLOAT16, _BFLOAT16
+  constexpr int kNone = 0, kRunsOf128 = 3,
+                kFetch256 = 3;  // no interleave; SWIZZLE_128B; L2_PROMOTION_L2_256B
   constexpr uint64_t kBytes = 2, kAlign = 16;
   const auto size = [](int64_t n) { return static_cast<uint64_t>(n); };
   const uint64_t sizes[] = {size(map.along), size(map.rows), size(map.images)};

@@ -124,12 +124,13 @@ void write_elements(Text& text, const ProductLines& lines, int run, const char* 
     text.line("const int row = u / " + num(beside / kWarp) + ", begin = (u % " + num(beside / kWarp) +
               " * 32 + lane) * " + num(run) + ";");
   }
-  text.line(std::string("const ") + index + " at_m = tile_m + warp * 16 + row, at_n = tile_n + j * 64 + begin;");
+  text.line(std::string("const ") + index +
+            " at_m = tile_m + warp * 16 + row, at_n = tile_n + j * 64 + begin;");
   text.line("if (at_m >= " + num(p.m) + " || at_n >= " + num(p.n) + ") continue;");
-  text.line(std::string("const ") + index + " i = " +
-            (p.images > 1 ? "((" + std::string(index) + ")image * " + num(p.m) + " + at_m)"
-                          : std::string("at_m")) +
-            " * " + num(p.n) + " + at_n;");
+  text.line(
+      std::string("const ") + index + " i = " +
+      (p.images > 1 ? "((" + std::string(index) + ")image * " + num(p.m) + " + at_m)" : std::string("at_m")) +
+      " * " + num(p.n) + " + at_n;");
   each();
   text.close();
   text.close();
@@ -163,14 +164,16 @@ class PlainProduct : KernelText {
     open("template <bool aligned> __device__ void store(" + lines_of_.tiles_type() + "& tiles, const " +
          lines_of_.sums_type() + ", int tile_m, int tile_n, int image, " + type + "* out) {");
     write_elements(*this, lines_of_, run, index.c_str(), [&] {
-      line("store_pack<aligned, " + num(run) + ">(out + i, tiles.template run<" + num(run) + ">(row, begin));",
-           node_);
+      line(
+          "store_pack<aligned, " + num(run) + ">(out + i, tiles.template run<" + num(run) + ">(row, begin));",
+          node_);
     });
     close();
     line("");
-    write_kernel(*this, lines_of_, node_, ", " + type + "* out",
-                 {"if (is_aligned(out, " + num(run * 2) + ")) store<true>(tiles, sums, tile_m, tile_n, image, out);",
-                  "else store<false>(tiles, sums, tile_m, tile_n, image, out);"});
+    write_kernel(
+        *this, lines_of_, node_, ", " + type + "* out",
+        {"if (is_aligned(out, " + num(run * 2) + ")) store<true>(tiles, sums, tile_m, tile_n, image, out);",
+         "else store<false>(tiles, sums, tile_m, tile_n, image, out);"});
     describe(kernel_, p, tiles_);
     kernel_.work = p.images * p.m * p.n;
     kernel_.flops = p.flops();
@@ -303,8 +306,7 @@ Kernel emit_large_product(const LargeProduct& product, ir::NodeId node, const Pr
 }
 
 bool may_follow(const Schedule& s, int product, const LargeProduct& of) {
-  if (s.reduces || s.across || s.phases.size() != 1 || s.launches() != 1 || s.gathers())
-    return false;
+  if (s.reduces || s.across || s.phases.size() != 1 || s.launches() != 1 || s.gathers()) return false;
   if (!s.phases[0].late.empty() || !s.phases[0].from_scratch.empty() || s.rows >= s.dims.size()) return false;
   if (!(s.row_count() * s.columns()).same(of.images * of.m * of.n)) return false;
   if (choose_shape(s).turned >= 0) return false;

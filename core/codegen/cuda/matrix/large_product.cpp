@@ -9,9 +9,9 @@ namespace vitrine::codegen::cuda {
 
 namespace {
 
-constexpr int64_t kRows = 128, kDeep = 64;                     // of a tile, of a step
-constexpr int64_t kPassed = int64_t{8} * 16 * 72 * 2;          // what eight warps pass on (tile_prelude.h)
-constexpr int64_t kRun = 8;                                    // elements of 16 bytes
+constexpr int64_t kRows = 128, kDeep = 64;                      // of a tile, of a step
+constexpr int64_t kPassed = int64_t{8} * 16 * 72 * 2;           // what eight warps pass on (tile_prelude.h)
+constexpr int64_t kRun = 8;                                     // elements of 16 bytes
 constexpr int64_t kLeast = 64, kLeastFlops = int64_t{1} << 26;  // smaller ones are over before a tile is full
 
 const ir::TensorType& type_of(const ir::Graph& graph, ir::Ref r) {
@@ -87,8 +87,8 @@ std::optional<LargeProduct> large_product(const ir::Graph& graph, const ir::Node
   if (!added) return p;
   p.added = node.args[0].as<ir::Ref>();
   const ir::TensorType& row = type_of(graph, *p.added);
-  const bool fits = row.dtype == p.dtype && row.sizes.size() == 1 && row.sizes[0].same(p.n) &&
-                    row.strides[0].same(1);
+  const bool fits =
+      row.dtype == p.dtype && row.sizes.size() == 1 && row.sizes[0].same(p.n) && row.strides[0].same(1);
   return fits ? std::optional(p) : std::nullopt;
 }
 

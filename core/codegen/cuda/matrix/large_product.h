@@ -1,5 +1,6 @@
-// Large products of 16-bit matrices that a kernel of ours computes on Hopper GPUs (tile_prelude.h), instead of
-// a library: offered where candidates are measured, alone and with the element-wise kernel that follows it.
+// Large products of 16-bit matrices that a kernel of ours computes on Hopper GPUs (tile_prelude.h), instead
+// of a library: offered where candidates are measured, alone and with the element-wise kernel that follows
+// it.
 #pragma once
 
 #include <cstdint>
