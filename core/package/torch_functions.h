@@ -27,11 +27,11 @@ using AtenStatus = int32_t;  // 0: success
     AtenStatus (*)(void*, int64_t, const int64_t*, const int64_t*, int64_t, int32_t, int32_t, int32_t, \
                    AtenHandle*))                                                                       \
   X(copy, "aoti_torch_copy_", AtenStatus (*)(AtenHandle, AtenHandle, int32_t))                         \
-  X(set_grad, "aoti_torch_grad_mode_set_enabled", void (*)(bool))                                      \
-  X(what, "torch_exception_get_what_without_backtrace", const char* (*)())
+  X(set_grad, "aoti_torch_grad_mode_set_enabled", void (*)(bool))
 
 // Of which some may be absent.
 #define VITRINE_ATEN_OPERATORS(X)                                                            \
+  X(what, "torch_exception_get_what_without_backtrace", const char* (*)())                   \
   X(mm, "aoti_torch_cpu_mm_out", AtenStatus (*)(AtenHandle, AtenHandle, AtenHandle))         \
   X(bmm, "aoti_torch_cpu_bmm_out", AtenStatus (*)(AtenHandle, AtenHandle, AtenHandle))       \
   X(addmm, "aoti_torch_cpu_addmm_out",                                                       \
