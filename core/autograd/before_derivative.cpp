@@ -13,6 +13,7 @@
 #include "core/ops/node.h"
 #include "core/passes/cleanup/functionalise.h"
 #include "core/passes/decompose/batch_norm.h"
+#include "core/passes/decompose/uniform_bags.h"
 #include "core/passes/layout/channels_last.h"
 #include "core/passes/library_calls/fuse_attention.h"
 #include "core/torch_api/library/library.h"
@@ -37,6 +38,10 @@ bool may_attend(const JointParts& parts) {
   return passes::may_write_attention(parts.forward);
 }
 
+bool bags(const JointParts& parts) {
+  return passes::has_bags(parts.forward);
+}
+
 template <ir::GraphPtr (*pass)(const ir::GraphPtr&, const std::shared_ptr<ir::NodeIds>&)>
 ir::GraphPtr plainly(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, const HasGradient&) {
   return pass(graph, ids);
@@ -50,6 +55,7 @@ struct EarlyPass {
 
 constexpr EarlyPass kRows[] = {
     {"fuse_attention", may_attend, passes::fuse_attention_to_derive},
+    {"uniform_bags", bags, plainly<passes::uniform_bags_to_derive>},
     // An activation that is written in place would hold its image's layout.
     {"functionalise", convolves, plainly<passes::functionalise>},
     {"plain_batch_norm", convolves, plainly<passes::plain_batch_norm>},
