@@ -245,4 +245,4 @@ inline unsigned short float_to_bfloat(float x) {
   return static_cast<unsigned short>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
-#include "cuda_tiles.h"
+#include "played_tiles.h"

@@ -107,7 +107,7 @@ extern "C" void run_kernel(void** arguments) {{
 
 
 def tensor_map(data, m):
-    """As tests/tools/cuda_tiles.h has it."""
+    """As tests/tools/played_tiles.h has it."""
     fields = (data, *(m[k] for k in ("along", "rows", "images", "row_step", "image_step", "tile_along", "tile_rows")))
     room = torch.zeros(24, dtype=torch.int64)
     at = -room.data_ptr() % 64 // 8
