@@ -228,8 +228,10 @@ bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, PyRef&
                                                  : PyRef::borrow(callable);
   const Asked run_asked{name, callable, run_args, run_kwargs, origin};
   const bool of_expressions = is_recurrence_of_expressions(whole, args);
-  PyRef result = of_expressions ? recurrence_of_expressions(*whole, run_asked, once, warned)
-                                : run_in_modes(run_callable.get(), run_asked, once, warned);
+  const DataComposite* of_data = data_composite(callable, args, kwargs);
+  PyRef result = of_data          ? by_stand_ins(*of_data, run_asked)
+                 : of_expressions ? recurrence_of_expressions(*whole, run_asked, once, warned)
+                                  : run_in_modes(run_callable.get(), run_asked, once, warned);
   if (result && warned && !dispatch.stopped)
     stop("warning", name + " warns: " + text_of_warning(warned.get()));
   if (!result || dispatch.stopped) {
@@ -239,7 +241,7 @@ bool Lowering::State::record(const Asked& asked, WarningWatch::Once once, PyRef&
   refuse_inference_inputs(name, args, result.get());
   refuse_unwritten(name, outs);
   count_bias(recording, name, result.get(), mark);
-  if (whole && !of_expressions) collapse(*whole, run_args, run_kwargs, result.get(), mark);
+  if (whole && !of_expressions && !of_data) collapse(*whole, run_args, run_kwargs, result.get(), mark);
   if (is_attention && is_tensor(result.get()) && requires_grad(result.get()) && for_absent_gpu() &&
       !has_attention(recording, mark))
     recording.effects.chosen_on_gpu = python_name(whole->function).attribute;

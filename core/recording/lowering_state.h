@@ -28,6 +28,14 @@ struct PreservedComposite {
 // The row of a callable, or nullptr.
 const PreservedComposite* preserved_composite(PyObject* callable);
 
+// A function of PyTorch's of packed sequences (data_composites.cpp): it reads how many go on at each step.
+struct DataComposite {
+  Name function;
+  const char* op;
+  Py_ssize_t arguments;  // that a call has
+  Py_ssize_t lengths;    // its tensor of numbers of sequences, by step
+};
+
 // The dispatch mode stack, by PyTorch's own functions.
 class ModeGuard {
  public:
@@ -113,6 +121,8 @@ struct Lowering::State {
   bool is_recurrence_of_expressions(const PreservedComposite* whole, PyObject* args);
   PyRef recurrence_of_expressions(const PreservedComposite& whole, const Asked& asked,
                                   WarningWatch::Once once, PyRef& warned);
+  const DataComposite* data_composite(PyObject* callable, PyObject* args, PyObject* kwargs);
+  PyRef by_stand_ins(const DataComposite& whole, const Asked& asked);
   bool for_absent_gpu() const;
   void copy_requires_grad(int index, PyObject* real);
   int leaf_slot(PyObject* tensor);

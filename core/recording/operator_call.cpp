@@ -22,7 +22,8 @@ PyRef OperatorCall::run() {
   if (!op_.has_tensor_return() && !op_.writes) return question();
   if (op_.random && draws()) recording_.effects.random = true, ++recording_.effects.draws;
   node_.id = recording_.next_id();
-  PyRef out = op_.dynamic_shape && !fixed_shape() ? by_stand_in() : by_rule();
+  const bool of_data = op_.dynamic_shape ? !fixed_shape() : takes_stand_in();
+  PyRef out = of_data ? by_stand_in() : by_rule();
   if (!out) out = by_mask();
   if (!out) out = by_pytorch();
   note_writes();
@@ -88,7 +89,9 @@ bool OperatorCall::draws() const {
   for (size_t i = 0; i < bound_.size(); ++i) {
     const std::string& name = op_.params[i].name;
     const ir::Arg& arg = bound_[i].arg;
-    if ((name == "dropout_p" || name == "p") && arg.is<double>() && arg.as<double>() == 0) return false;
+    if ((name == "dropout_p" || name == "p" || name == "dropout") && arg.is<double>() &&
+        arg.as<double>() == 0)
+      return false;
     if ((name == "train" || name == "training") && arg.is<bool>() && !arg.as<bool>()) return false;
   }
   return true;

@@ -120,6 +120,40 @@ std::optional<Types> pack_padded_sequence(const DataCall& of) {
                ir::TensorType::contiguous(ir::DType::i64, {of.new_size()})};
 }
 
+// (output, states) of a recurrent layer of a packed sequence.
+std::optional<Types> packed_layer(const DataCall& of) {
+  constexpr size_t kStates = 2, kBothWays = 8;
+  std::vector<const ir::TensorType*> given;
+  if (of.tensor(kStates)) given.push_back(of.tensor(kStates));
+  for (const ops::ShapeArg& each : of.call.args.at(kStates).list) given.push_back(each.tensor);
+  if (given.empty() || of.tensor(0)->sizes.size() != 2) return {};
+  for (const ir::TensorType* state : given)
+    if (!state || state->sizes.size() != 3) return {};
+  const int64_t directions = of.flag(kBothWays) ? 2 : 1;
+  Types out{of.like(0, of.tensor(0)->dtype, {of.tensor(0)->sizes[0], given[0]->sizes[2] * directions})};
+  for (const ir::TensorType* state : given) out.push_back(of.like(0, state->dtype, state->sizes));
+  return out;
+}
+
+// (padded, lengths): as many sequences as go on at the first step.
+std::optional<Types> pad_packed_sequence(const DataCall& of) {
+  ir::Dims sizes = of.tensor(0)->sizes;
+  if (sizes.empty()) return {};
+  const ir::Arg* total = of.call.args.at(4).constant;
+  if (!total || !total->is<int64_t>()) return {};
+  const auto said = total->as<ir::Sym>();
+  const ir::Sym steps = said.hint() > 0 ? said : of.tensor(1)->sizes.at(0);
+  const int64_t sequences = of.new_size();
+  sizes.erase(sizes.begin());
+  sizes.insert(sizes.begin(), {steps, sequences});
+  ir::TensorType padded = of.like(0, of.tensor(0)->dtype, sizes);
+  if (of.flag(2)) {  // a view of it
+    std::swap(padded.sizes[0], padded.sizes[1]);
+    std::swap(padded.strides[0], padded.strides[1]);
+  }
+  return Types{padded, ir::TensorType::contiguous(ir::DType::i64, {sequences})};
+}
+
 struct DataShapeRow {
   std::string_view op;
   std::optional<Types> (*types)(const DataCall&);
@@ -134,6 +168,11 @@ constexpr std::array kRows = {
     DataShapeRow{"aten.repeat_interleave.Tensor", repeat_interleave},
     DataShapeRow{"aten.bincount.default", bincount},
     DataShapeRow{"aten._pack_padded_sequence.default", pack_padded_sequence},
+    DataShapeRow{"aten.lstm.data", packed_layer},
+    DataShapeRow{"aten.gru.data", packed_layer},
+    DataShapeRow{"aten.rnn_tanh.data", packed_layer},
+    DataShapeRow{"aten.rnn_relu.data", packed_layer},
+    DataShapeRow{"aten._pad_packed_sequence.default", pad_packed_sequence},
 };
 
 // Primes that programs do not have for sizes: what is computed from one shows it.

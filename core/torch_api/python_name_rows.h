@@ -71,6 +71,9 @@
   X(InferenceMode, "torch._C", "_InferenceMode", required)                                              \
   X(layout, "torch", "layout", required)                                                                \
   X(lstm, "torch", "lstm", optional)                                                                    \
+  X(rnn_relu, "torch", "rnn_relu", optional)                                                            \
+  X(rnn_tanh, "torch", "rnn_tanh", optional)                                                            \
+  X(pad_packed_sequence, "torch", "_pad_packed_sequence", optional)                                     \
   X(memory_format, "torch", "memory_format", required)                                                  \
   X(Module, "torch.nn", "Module", required)                                                             \
   X(module_call, "torch.nn", "Module._wrapped_call_impl", required) /* not __call__, see operators */   \
@@ -145,6 +148,7 @@
   X(is_consumed, "vitrine._autograd.training", "is_consumed", required)                                 \
   X(leaves_behind, "vitrine._autograd.training", "leaves_behind", required)                             \
   X(lstm_of_expressions, "vitrine._polyfills.recurrent", "lstm", required)                              \
+  X(stemming_from, "vitrine._polyfills.recurrent", "stemming_from", required)                           \
   X(loses_infinity, "vitrine._library_gelu", "loses_infinity", required)                                \
   X(not_followed, "vitrine._controls", "not_followed", required)                                        \
   X(outputs_behind, "vitrine._autograd.training", "outputs_behind", required)                           \

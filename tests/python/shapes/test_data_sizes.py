@@ -142,6 +142,104 @@ def test_packed_sequences_are_one_graph():
         same(compiled(x, torch.tensor(lengths)), packed(x, torch.tensor(lengths)))
 
 
+def through_packed(layer, first, enforce_sorted, total=None):
+    """A recurrent layer of sequences of several lengths."""
+
+    def run(x, lengths, *state):
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, first, enforce_sorted)
+        out, last = layer(packed, *state)
+        padded, found = nn.utils.rnn.pad_packed_sequence(out, first, -1.0, total)
+        return padded * 2, found, last, out.data.shape
+
+    return run
+
+
+LENGTHS = [[4, 3, 1], [2, 6, 1], [5, 2, 2], [7, 1], [1, 5, 2], [11], [3, 3, 3, 3]]
+
+
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}, {"bias": False}], ids=["plain", "both ways", "no bias"])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@vitrine.config.patch(recompile_limit=64)  # it counts all layers of one program, in both grad modes
+def test_recurrent_layers_of_packed_sequences_are_one_graph(kind, options):
+    for first, total in ((True, None), (False, 12)):
+        layer = getattr(nn, kind)(6, 5, batch_first=first, **options)
+        run = through_packed(layer, first, False, total)
+        compiled = vitrine.compile(run, fullgraph=True)
+        for lengths in LENGTHS:
+            shape = (len(lengths), max(lengths), 6)
+            x, lengths = torch.randn(shape if first else (shape[1], shape[0], 6)), torch.tensor(lengths)
+            expected, found = run(x, lengths), compiled(x, lengths)
+            same(found, expected)
+            gradients = [torch.autograd.grad(out[0].square().sum() + out[2][0].sum(), list(layer.parameters())) for out in (expected, found)]
+            same(gradients[1], gradients[0])
+            with torch.no_grad():
+                same(compiled(x, lengths), run(x, lengths))
+
+
+def test_packed_layers_that_drop_out_draw_as_eager():
+    layer = nn.LSTM(6, 5, num_layers=2, dropout=0.4)
+    run = through_packed(layer, False, True)
+    compiled, x = vitrine.compile(run), torch.randn(4, 3, 6)
+    for lengths in ([4, 3, 1], [4, 2, 1], [4, 4, 2]):
+        found = []
+        for f in (run, compiled):
+            torch.manual_seed(1)
+            found.append((f(x, torch.tensor(lengths)), torch.rand(3)))
+        same(found[1], found[0])
+
+
+def test_errors_of_packed_layers_are_eagers():
+    layer = nn.LSTM(6, 5)
+    run = through_packed(layer, False, False)
+    compiled = vitrine.compile(run)
+    state = tuple(torch.randn(1, 3, 5) for _ in range(2))
+    for x, lengths in ((torch.randn(4, 3, 6), [4, 2, 1]), (torch.randn(4, 3, 7), [4, 2, 1]), (torch.randn(4, 3, 6), [4, 0, 1]), (torch.randn(4, 2, 6), [4, 1])):
+        said = []
+        for f in (run, compiled):
+            try:
+                said.append(f(x, torch.tensor(lengths), state)[0])
+            except RuntimeError as error:
+                said.append(str(error).splitlines()[0])
+        if torch.is_tensor(said[0]):
+            same(said[1], said[0])
+        else:
+            assert said[0] == said[1]
+
+
+def test_hooks_and_names_of_packed_layers_are_eagers():
+    layer = nn.LSTM(6, 5, batch_first=True)
+
+    def hooked(x, lengths):
+        out, _ = layer(nn.utils.rnn.pack_padded_sequence(x, lengths, True))
+        out.data.register_hook(lambda gradient: gradient * 2)
+        return nn.utils.rnn.pad_packed_sequence(out)[0] * 2, type(out.data.grad_fn).__name__
+
+    compiled = vitrine.compile(hooked)
+    for length in (4, 5, 6):
+        x, lengths = torch.randn(3, length, 6), torch.tensor([length, 2, 1])
+        found = []
+        for f in (hooked, compiled):
+            result, name = f(x, lengths)
+            found.append((name, torch.autograd.grad(result.sum(), list(layer.parameters()))))
+        assert found[0][0] == found[1][0]
+        same(found[1][1], found[0][1])
+
+
+def test_sizes_of_a_new_tensor_may_be_tensors():
+    def new(x, n):
+        return torch.zeros(2, n[0]) + x.sum(), torch.ones(3, n[0], n[1], dtype=torch.float64) * 2, x.new_zeros(2, n[1]).cos()
+
+    assert vitrine.explain(new)(torch.ones(2), torch.tensor([4, 3])).graph_break_count == 0
+    compiled = vitrine.compile(new)
+    for n in ([4, 3], [7, 3], [7, 0], [5, 5]):
+        same(compiled(torch.ones(2), torch.tensor(n)), new(torch.ones(2), torch.tensor(n)))
+    for wrong in (torch.tensor([-1, -2]), torch.tensor([2.0, 3.0])):
+        with pytest.raises((RuntimeError, TypeError)) as eager:
+            new(torch.ones(2), wrong)
+        with pytest.raises(eager.type):
+            compiled(torch.ones(2), wrong)
+
+
 def test_what_the_program_asks_of_a_size_is_asked_again():
     """The way that the program takes, and what is computed in it, follow the size of each run."""
 

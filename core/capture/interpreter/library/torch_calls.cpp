@@ -1,6 +1,7 @@
 // Calls that become nodes: torch functions, tensor methods, operators on tensors.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/words.h"
 #include "core/capture/interpreter/commit/aliasing.h"
@@ -266,11 +267,36 @@ bool unseen_quantiles(const std::string& name, PyObject* positional, PyObject* k
 
 }  // namespace
 
+// Sizes of a new tensor may be given as tensors, which PyTorch reads. Where a run may read them, they are
+// ints.
+static Arguments with_read_sizes(Tracer& t, const std::string& name, const Arguments& a) {
+  static const std::unordered_set<std::string> makes = {
+      "torch.zeros", "torch.ones",       "torch.empty",     "torch.rand",
+      "torch.randn", "Tensor.new_zeros", "Tensor.new_ones", "Tensor.new_empty"};
+  Arguments out = a;
+  if (!makes.contains(name)) return out;
+  const auto is_int = [&](Value* v) {
+    v = peek(t, v);
+    return v->is(ValueKind::Symbol) || (v->is(ValueKind::Constant) && PyLong_CheckExact(v->obj));
+  };
+  const size_t first = name.starts_with("Tensor.") ? 1 : 0;
+  if (a.positional.size() <= first || !is_int(a.positional[first])) return out;
+  for (size_t i = first; i < out.positional.size(); ++i) {
+    Value* v = t.look(out.positional[i]);
+    if (!v->is(ValueKind::Tensor)) continue;
+    const ir::TensorType type = torch_api::type_of(v->obj);
+    if (!type.sizes.empty() || !ir::is_integer(type.dtype) || type.dtype == ir::DType::b1) continue;
+    if (Value* number = read_number(t, v, "__index__")) out.positional[i] = number;
+  }
+  return out;
+}
+
 // Of one graph: a loop without end becomes a break before it has used up the memory.
 constexpr int64_t kMostCalls = 50'000;
 
-Value* torch_call(Tracer& t, const std::string& name, PyObject* callable, const Arguments& a) {
-  if (Value* of_array = tensor_of_array(t, name, a)) return of_array;
+Value* torch_call(Tracer& t, const std::string& name, PyObject* callable, const Arguments& given) {
+  if (Value* of_array = tensor_of_array(t, name, given)) return of_array;
+  const Arguments a = with_read_sizes(t, name, given);
   PyRef positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
     PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), to_python(t, a.positional[i]));

@@ -1,5 +1,7 @@
 """PyTorch's recurrent layers of sizes that are expressions: the operators that PyTorch chooses for a size, which its own
-function only takes apart for numbers. What is recorded here is compared with what PyTorch recorded for the first sizes."""
+function only takes apart for numbers. What is recorded here is compared with what PyTorch recorded for the first sizes.
+
+And what autograd is told of such a layer of a packed sequence, which is recorded as one operator."""
 
 import torch
 
@@ -29,3 +31,18 @@ def lstm(input, states, weights, biases, layers, dropout, train, both_ways, batc
             x = torch.dropout(x, dropout, True)
     hidden, cell = torch.stack(last), torch.stack(cells)
     return x.transpose(0, 1) if batch_first else x, hidden, cell
+
+
+class _Stemming(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, results, *given):
+        return tuple(results) if isinstance(results, (tuple, list)) else results
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise RuntimeError("vitrine: a fake tensor has no gradients")
+
+
+def stemming_from(results, given):
+    """Fake results that require grad because of what they are computed from. A backward pass from them is left to a run."""
+    return _Stemming.apply(results, *given)
