@@ -142,13 +142,13 @@ def test_packed_sequences_are_one_graph():
         same(compiled(x, torch.tensor(lengths)), packed(x, torch.tensor(lengths)))
 
 
-def through_packed(layer, first, enforce_sorted, total=None):
+def through_packed(layer, first, enforce_sorted):
     """A recurrent layer of sequences of several lengths."""
 
     def run(x, lengths, *state):
         packed = nn.utils.rnn.pack_padded_sequence(x, lengths, first, enforce_sorted)
         out, last = layer(packed, *state)
-        padded, found = nn.utils.rnn.pad_packed_sequence(out, first, -1.0, total)
+        padded, found = nn.utils.rnn.pad_packed_sequence(out, first, -1.0)
         return padded * 2, found, last, out.data.shape
 
     return run
@@ -159,11 +159,11 @@ LENGTHS = [[4, 3, 1], [2, 6, 1], [5, 2, 2], [7, 1], [1, 5, 2], [11], [3, 3, 3, 3
 
 @pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}, {"bias": False}], ids=["plain", "both ways", "no bias"])
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-@vitrine.config.patch(recompile_limit=64)  # it counts all layers of one program, in both grad modes
+@vitrine.config.patch(recompile_limit=256)  # it counts all layers of one program, in both grad modes
 def test_recurrent_layers_of_packed_sequences_are_one_graph(kind, options):
-    for first, total in ((True, None), (False, 12)):
+    for first in (True, False):
         layer = getattr(nn, kind)(6, 5, batch_first=first, **options)
-        run = through_packed(layer, first, False, total)
+        run = through_packed(layer, first, False)
         compiled = vitrine.compile(run, fullgraph=True)
         for lengths in LENGTHS:
             shape = (len(lengths), max(lengths), 6)
@@ -174,6 +174,21 @@ def test_recurrent_layers_of_packed_sequences_are_one_graph(kind, options):
             same(gradients[1], gradients[0])
             with torch.no_grad():
                 same(compiled(x, lengths), run(x, lengths))
+
+
+def test_packed_sequences_are_padded_to_a_given_length():
+    layer = nn.LSTM(6, 5)
+
+    def run(x, lengths):
+        out, _ = layer(nn.utils.rnn.pack_padded_sequence(x, lengths))
+        return nn.utils.rnn.pad_packed_sequence(out, total_length=6)[0] * 2
+
+    compiled = vitrine.compile(run)
+    for lengths in ([4, 3, 1], [6, 2, 1], [5, 5, 5]):
+        x = torch.randn(lengths[0], 3, 6)
+        same(compiled(x, torch.tensor(lengths)), run(x, torch.tensor(lengths)))
+    with pytest.raises(ValueError, match="total_length"):
+        compiled(torch.randn(7, 3, 6), torch.tensor([7, 2, 1]))
 
 
 def test_packed_layers_that_drop_out_draw_as_eager():
@@ -223,6 +238,17 @@ def test_hooks_and_names_of_packed_layers_are_eagers():
             found.append((name, torch.autograd.grad(result.sum(), list(layer.parameters()))))
         assert found[0][0] == found[1][0]
         same(found[1][1], found[0][1])
+
+
+def test_an_element_is_read_anew_behind_a_write():
+    def f(x, n):
+        first, again = int(n[0]), int(n[0])
+        n.add_(1)
+        return torch.zeros(first) + x, torch.zeros(again) * 2, torch.zeros(int(n[0])).cos(), first + again
+
+    compiled = vitrine.compile(f, fullgraph=True)
+    for number in (3, 3, 5, 0):
+        same(compiled(torch.ones(1), torch.tensor([number, 2])), f(torch.ones(1), torch.tensor([number, 2])))
 
 
 def test_sizes_of_a_new_tensor_may_be_tensors():

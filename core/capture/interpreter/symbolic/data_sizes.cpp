@@ -43,6 +43,34 @@ ir::GraphPtr with_symbols(const ir::Graph& graph, ir::SymbolTable& shown,
   });
 }
 
+std::string item_of(ir::NodeId node) {
+  return "value " + std::to_string(node) + ".item()";
+}
+
+// An element of memory that nobody has written to is the same each time that the program reads it. -1: this
+// one was not read.
+int32_t symbol_of_element(Tracer& t, PyObject* tensor, ir::NodeId node) {
+  if (t.lowering().is_written(tensor)) return -1;
+  const auto& nodes = t.lowering().state().recording.captured_nodes();
+  const auto node_of = [&](ir::NodeId id) {
+    const auto found = std::ranges::find(nodes, id, &ir::Node::id);
+    return found == nodes.end() ? nullptr : &*found;
+  };
+  const ir::Node* asked = node_of(node);
+  const Symbolic& symbolic = *t.sizes.symbolic;
+  for (const int32_t i : t.sizes.stand_ins) {
+    const ir::NodeId read = symbolic.origins.at(static_cast<size_t>(i)).node;
+    const std::string& source = symbolic.table.symbols()[static_cast<size_t>(i)].source;
+    if (source != item_of(read)) continue;
+    if (read == node) return i;
+    const ir::Node* other = node_of(read);
+    const bool is_element = asked && other && asked->op == "operator.getitem" && other->op == asked->op;
+    if (is_element && asked->args == other->args && asked->args.size() == 2 && asked->args[1].is<int64_t>())
+      return i;
+  }
+  return -1;
+}
+
 // What item(), tolist(), int() of a tensor of integers give: ints that each run reads. nullptr: another
 // question.
 Value* data_number(Tracer& t, Value* tensor, std::string_view method) {
@@ -60,19 +88,23 @@ Value* data_number(Tracer& t, Value* tensor, std::string_view method) {
   } else if (type.numel() != 1) {
     return nullptr;
   }
+  const ir::Ref ref = t.lowering().captured_ref(tensor->obj);
+  if (length < 0)
+    if (const int32_t known = symbol_of_element(t, tensor->obj, ref.node); known >= 0)
+      return symbol_value(t, t.sizes.symbolic->table.symbol(known));
   const PyRef function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor),
                                               length < 0 ? "item" : "tolist"));
   const PyRef args(PyTuple_Pack(1, tensor->obj));
   if (!function || !args) t.raise_python();
   t.lowering().note_question_of_data(function.get(), args.get());
   const auto first = static_cast<int32_t>(t.sizes.symbolic->table.symbols().size());
-  const ir::Ref ref = t.lowering().captured_ref(tensor->obj);
   const std::string text = "value " + std::to_string(ref.node);
   t.sizes.symbolic->questions.push_back({first, nullptr, static_cast<int32_t>(length)});
   const auto read = [&](const std::string& how) {
     return symbol_value(t, add_symbol(t, text + how, t.lowering().stand_in(), {}, ref.node));
   };
-  if (length < 0) return read(".item()");
+  if (length < 0)
+    return symbol_value(t, add_symbol(t, item_of(ref.node), t.lowering().stand_in(), {}, ref.node));
   Values all;
   for (int64_t i = 0; i < length; ++i) all.push_back(read(".tolist()[" + std::to_string(i) + "]"));
   return t.sequence(ValueKind::List, std::move(all));
