@@ -119,7 +119,8 @@ void kth(Vjp& v) {
 // y_i = the largest of x_j up to i, where it was found: the sum of g there
 void running_extremum(Vjp& v) {
   if (v.sizes(0).empty()) return v.give(0, v.g());
-  v.give(0, v.op("aten.scatter_add.default", {v.zeros(v.g(), v.sizes(0)), v.arg(1), v.out(1), v.g()}));
+  const Ref none = v.zeros(v.in(0), v.sizes(0));  // eager keeps x, too, and notices when it is written to
+  v.give(0, v.op("aten.scatter_add.default", {none, v.arg(1), v.out(1), v.g()}));
 }
 
 // The product of all others beside each element: of those before and of those behind, without a division.

@@ -188,3 +188,15 @@ def test_equal_layers_share_the_kernels_of_their_gradients(tmp_path):
         assert kernels(6) == kernels(4)
     finally:
         vitrine.config.cache_dir = before
+
+
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+def test_what_eager_keeps_without_reading_it_may_not_be_written_to(name):
+    """Autograd keeps the input of a running extremum, though only its sizes count."""
+    f = lambda x: getattr(x, name)(0).values  # noqa: E731
+    for function in (f, vitrine.compile(f)):
+        x = leaf(4, 3) * 1
+        result = function(x)
+        x.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            result.sum().backward()
