@@ -26,15 +26,11 @@ bool overlap(const Lifetime& a, const Lifetime& b) {
          b.offset.hint() < a.offset.hint() + padded(a.bytes.hint());
 }
 
-// The smallest gap between the buffers alive at the same time that holds `b`.
+// The smallest gap between the buffers alive at the same time that holds `b`. placed: by offset.
 int64_t best_fit(const Lifetime& b, const std::vector<const Lifetime*>& placed) {
-  std::vector<const Lifetime*> others;
-  for (const Lifetime* p : placed)
-    if (at_once(*p, b)) others.push_back(p);
-  std::sort(others.begin(), others.end(),
-            [](auto* x, auto* y) { return x->offset.hint() < y->offset.hint(); });
   int64_t end = 0, best = -1, best_gap = INT64_MAX;
-  for (const Lifetime* p : others) {
+  for (const Lifetime* p : placed) {
+    if (!at_once(*p, b)) continue;
     int64_t gap = p->offset.hint() - end;
     if (gap >= padded(b.bytes.hint()) && gap < best_gap) best = end, best_gap = gap;
     end = std::max(end, p->offset.hint() + padded(p->bytes.hint()));
@@ -51,7 +47,8 @@ ir::Sym place_plain(std::vector<Lifetime>& buffers, const std::vector<size_t>& o
     const int64_t offset = best_fit(b, placed);
     b.offset = offset;
     size = std::max(size, offset + padded(b.bytes.hint()));
-    placed.push_back(&b);
+    const auto is_before = [](int64_t at, const Lifetime* p) { return at < p->offset.hint(); };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, is_before), &b);
   }
   return size;
 }
