@@ -112,6 +112,11 @@ Result<PyObject*> Lowering::symbolic_input(PyObject* tensor, ir::NodeKind kind, 
   return entered(tensor, kind, source, &as);
 }
 
+void Lowering::name_input(PyObject* traced, ir::NodeKind kind, const std::string& source) {
+  Recording& r = state_->recording;
+  if (const int index = r.find_exact(traced); index >= 0) r.name_input(index, kind, source);
+}
+
 void Lowering::take_symbols(ir::SymbolTable& table) {
   state_->recording.symbols = &table;
 }

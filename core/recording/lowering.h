@@ -48,6 +48,8 @@ class Lowering {
   // share storage share a fake tensor storage, so aliasing is seen). New reference. Errors: subclass, sparse,
   // other device, overlapping strides ...
   Result<_object*> input(_object* tensor, ir::NodeKind kind, const std::string& source);
+  // What people call an input that entered as a placeholder. Its kind follows where its sizes are plain.
+  void name_input(_object* traced, ir::NodeKind kind, const std::string& source);
   // The same with expressions for sizes and strides, whose hints are the tensor's. From now on what the
   // program computes of them stays an expression; what would fix one is a guard of its table, or unsupported.
   Result<_object*> symbolic_input(_object* tensor, ir::NodeKind kind, const std::string& source,

@@ -265,12 +265,17 @@ ir::Ref Recording::add_input_node(ir::NodeKind kind, const std::string& source, 
   ir::Node node;
   node.id = next_id();
   node.kind = kind;
-  node.name = name_of(source, kind);
-  if (const int seen = input_names_[node.name]++) node.name += "_" + std::to_string(seen);
+  node.name = input_name(source, kind);
   node.source = source;
   node.outputs = {type};
   to.push_back(std::move(node));
   return {to.back().id, 0};
+}
+
+std::string Recording::input_name(const std::string& source, ir::NodeKind kind) {
+  std::string name = name_of(source, kind);
+  if (const int seen = input_names_[name]++) name += "_" + std::to_string(seen);
+  return name;
 }
 
 ir::TensorType Recording::type_here(PyObject* real) const {
@@ -295,6 +300,16 @@ int Recording::input(PyObject* real, ir::NodeKind kind, const std::string& sourc
   storage_of_tensor(index).inference = keys == api().inference_keys || keys == api().cuda_inference_keys;
   real_inputs_.emplace(real, index);
   return index;
+}
+
+void Recording::name_input(int index, ir::NodeKind kind, const std::string& source) {
+  const int64_t found = input_index_.find(inputs_, at(index).entry);
+  if (found < 0) return;
+  ir::Node& node = inputs_[static_cast<size_t>(found)];
+  if (node.kind != ir::NodeKind::placeholder) return;
+  if (!ir::has_expression(node.outputs.at(0))) node.kind = kind;
+  node.source = source;
+  node.name = input_name(source, kind);
 }
 
 int Recording::constant(PyObject* real) {

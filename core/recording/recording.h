@@ -84,6 +84,7 @@ class Recording {
   PyRef inputs_by_object() const;         // dict: real tensor -> its fake tensor
   // as: its type, where its sizes are expressions.
   int input(PyObject* real, ir::NodeKind kind, const std::string& source, const ir::TensorType* as = nullptr);
+  void name_input(int index, ir::NodeKind kind, const std::string& source);  // of a placeholder only
   int constant(PyObject* real);  // a real tensor that keeps its value
   int constant_made_inside(
       PyObject* real);  // of a call: what the program sees is a copy, for it may write to it
@@ -144,6 +145,7 @@ class Recording {
  private:
   int find_alias(PyObject* tensor);
   PyRef computed_value(int index);
+  std::string input_name(const std::string& source, ir::NodeKind kind);  // one that no other input has
   ir::TensorType type_here(PyObject* real) const;
   void undo_last();
   int add_on_storage(PyObject* real, const ir::TensorType& type);

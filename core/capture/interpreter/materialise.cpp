@@ -85,6 +85,7 @@ void materialise(Tracer& t, Value* v) {
   if (auto found = t.values.by_object.find(o); found != t.values.by_object.end() && found->second != v) {
     Value* first = resolve(found->second);
     same_object(t, v, first);
+    name_by_module(t, first, v->source);
     v->forward = first;
     return;
   }

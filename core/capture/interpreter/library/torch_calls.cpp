@@ -364,17 +364,54 @@ void note_updates(Tracer& t) {
   t.graph.differentiable = now.differentiable;
 }
 
-Value* enter_tensor(Tracer& t, Value* v) {
-  PyObject* real = v->obj;
+namespace {
+
+struct InputName {
   ir::NodeKind kind = ir::NodeKind::placeholder;
-  for (const Source* s = v->source; s; s = s->base) {
+  std::string path;
+};
+
+InputName name_by_source(const Source* source) {
+  InputName name{.path = source->path()};
+  for (const Source* s = source; s; s = s->base) {
     if (s->kind != SourceKind::InstanceDict) continue;
-    if (s->name == "_parameters") kind = ir::NodeKind::parameter;
-    if (s->name == "_buffers") kind = ir::NodeKind::buffer;
+    if (s->name == "_parameters") name.kind = ir::NodeKind::parameter;
+    if (s->name == "_buffers") name.kind = ir::NodeKind::buffer;
     break;
   }
+  return name;
+}
+
+// A parameter is called by its way through the modules, also where an optimizer or a list gave it first. So
+// is its gradient.
+InputName name_of_input(Tracer& t, const Source* source, PyObject* real) {
+  InputName name = name_by_source(source);
+  if (name.kind != ir::NodeKind::placeholder) return name;
+  if (PyType_IsSubtype(Py_TYPE(real), torch_names().parameter)) {
+    const std::string& path = t.graph.module_paths.of(real, t.frames.live);
+    if (path.empty()) return name;
+    t.graph.known_as[source] = path;
+    return {ir::NodeKind::parameter, path};
+  }
+  if (source->kind == SourceKind::Attr && source->base)
+    if (const auto found = t.graph.known_as.find(source->base); found != t.graph.known_as.end())
+      name.path = found->second + "." + source->name;
+  return name;
+}
+
+}  // namespace
+
+void name_by_module(Tracer& t, const Value* first, const Source* source) {
+  if (!source || !first->is(ValueKind::Tensor) || !first->source) return;
+  const InputName name = name_by_source(source);
+  if (name.kind != ir::NodeKind::placeholder) t.lowering().name_input(first->obj, name.kind, name.path);
+}
+
+Value* enter_tensor(Tracer& t, Value* v) {
+  PyObject* real = v->obj;
+  const auto [kind, path] = name_of_input(t, v->source, real);
   check_storage_of(t, v);
-  auto entered = t.lowering().input(real, kind, v->source->path());
+  auto entered = t.lowering().input(real, kind, path);
   if (!entered) stop("unsupported_value", entered.error().what, entered.error().hint);
   become(v, ValueKind::Tensor);
   v->as<TensorValue>().real = real;

@@ -15,5 +15,7 @@ PyObject* to_python(Tracer& t, Value* v);
 Value* from_python(Tracer& t, PyObject* o);  // result of a torch call
 bool is_torch_leaf(PyObject* callable, std::string* name);
 Value* enter_tensor(Tracer& t, Value* v);  // a real tensor becomes a graph input
+// A module has the input, too: it is called by that way from now on, unless another module came first.
+void name_by_module(Tracer& t, const Value* first, const Source* source);
 
 }  // namespace vitrine::capture

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/capture/interpreter/state/input_memory.h"
+#include "core/capture/interpreter/state/module_paths.h"
 #include "core/capture/trace/source.h"
 #include "core/recording/lowering.h"
 
@@ -15,6 +18,8 @@ struct GraphState {
   std::unique_ptr<torch_api::Lowering> lowering;
   std::vector<const Source*> inputs;
   InputMemory input_memory;
+  ModulePaths module_paths;
+  std::unordered_map<const Source*, std::string> known_as;  // module paths of what came another way
   int64_t torch_calls = 0;
   // Where what needs gradients begins behind the last update of a tensor that requires grad; -1: there is
   // none. No graph has both: autograd must see what tensors hold when it begins.
