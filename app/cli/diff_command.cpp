@@ -11,6 +11,7 @@
 #include "core/base/closest.h"
 #include "core/session/abandoned.h"
 #include "core/session/compare/difference.h"
+#include "core/session/compare/equal_changes.h"
 
 namespace vitrine::cli {
 
@@ -55,13 +56,17 @@ Result<ComparedSession> read(const std::string& path, const std::string& compila
   return out;
 }
 
-std::string line_of(const SessionChange& c) {
+std::string line_of(const EqualChanges& equal) {
   static constexpr const char* kSigns[] = {"+", "−", "~"};
-  std::string out = std::string("  ") + kSigns[static_cast<size_t>(c.sign)] + " " + c.text;
+  const SessionChange& c = equal.change;
+  std::string out = std::string("  ") + kSigns[static_cast<size_t>(c.sign)] + " " + equal.times();
   if (c.what == What::Fusion)
-    out = std::string("  ") + kSigns[static_cast<size_t>(c.sign)] + " " + c.before + " → " + c.after;
+    out += c.before + " → " + c.after;
   else if (!c.before.empty() || !c.after.empty())
-    out += ": " + (c.before.empty() ? "–" : c.before) + " → " + (c.after.empty() ? "–" : c.after);
+    out += c.text + ": " + (c.before.empty() ? "–" : c.before) + " → " + (c.after.empty() ? "–" : c.after);
+  else
+    out += c.text;
+  if (!c.module.empty()) out += "   in " + c.module;
   if (!c.where.empty()) out += "   " + c.where;
   if (c.ns != 0) out += "   " + std::string(c.ns > 0 ? "+" : "−") + time_text(c.ns);
   return out + "\n" + (c.reason.empty() ? "" : "      " + c.reason + "\n");
@@ -92,16 +97,16 @@ std::string as_text(const SessionDifference& d, const DiffArguments& a) {
     if (hidden) out += "  and " + std::to_string(hidden) + " more: --wide prints all\n";
     shown = hidden = 0;
   };
-  for (const SessionChange& c : d.changes) {
-    if (c.what != kind) {
+  for (const EqualChanges& equal : equal_changes(d)) {
+    if (equal.change.what != kind) {
       close();
-      kind = c.what;
-      out += "\n" + std::string(word_of(c.what)) + "\n";
+      kind = equal.change.what;
+      out += "\n" + std::string(word_of(*kind)) + "\n";
     }
     if (!a.wide && shown >= kMostOfAKind)
-      ++hidden;
+      hidden += equal.changes.size();
     else
-      ++shown, out += line_of(c);
+      ++shown, out += line_of(equal);
   }
   close();
   return out;
@@ -173,7 +178,7 @@ int diff_command(const DiffArguments& a) {
     const std::string text = as_json(d);
     std::fwrite(text.data(), 1, text.size(), stdout);
   } else {
-    print_text(as_text(d, a));
+    print_prose(as_text(d, a));
   }
   return judge(d, before.value(), after.value(), limit);
 }

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/session/compare/difference.h"
+#include "core/session/compare/equal_changes.h"
 #include "core/session/writer.h"
 
 using namespace vitrine;
@@ -134,6 +134,56 @@ TEST_CASE("ten thousand kernels are paired at once") {
   ComparedSession b = a;
   std::reverse(b.programs[0].kernels.begin(), b.programs[0].kernels.end());
   CHECK(count(compare_sessions(a, b), What::Kernel, Sign::Removed) == 0);
+}
+
+// Twelve layers with a kernel and a weight each.
+ComparedSession layers(const std::string& op, double ns) {
+  ComparedSession s;
+  s.status = "finished";
+  ComparedProgram p{"Net.forward 0/0", "0/0", "ok", "return"};
+  for (int i = 0; i < 12; ++i) {
+    const std::string layer = "layers." + std::to_string(i), label = "K" + std::to_string(2 * i);
+    const std::string first = layer + ".up aten.add #0", second = layer + " aten." + op + " #0";
+    p.nodes.push_back({first, i ? "add_" + std::to_string(i) : "add", "f32[8,64]", label});
+    p.nodes.push_back({second, i ? op + "_" + std::to_string(i) : op, "f32[8,64]", label});
+    p.kernels.push_back(kernel(label, "add_" + op, {first, second}, ns));
+    p.guards.insert("L['self']." + layer + ".up.weight, tensor: f32[64," + (op == "gelu" ? "64]" : "32]"));
+  }
+  s.programs = {p};
+  return s;
+}
+
+TEST_CASE("what differs in each of twelve equal layers alike is one row") {
+  const SessionDifference d = compare_sessions(layers("gelu", 1e3), layers("silu", 3e3));
+  const auto rows = equal_changes(d);
+  std::vector<std::string> told;
+  for (const EqualChanges& row : rows)
+    told.push_back(row.times() + row.change.text + " " + row.change.before + " " + row.change.after + " " +
+                   row.change.module);
+  const std::vector<std::string> expected = {
+      "12 operators: gelu ×12 (layers.0…11 aten.gelu)   ",
+      "12 operators: silu ×12 (layers.0…11 aten.silu)   ",
+      "×12 layers: L['self'].layers.0…11.up.weight, tensor: f32[64,64]   ",
+      "×12 layers: L['self'].layers.0…11.up.weight, tensor: f32[64,32]   ",
+      "×12 layers: K0…22 add_silu  36.0 µs layers.0…11",  // what costs most first
+      "×12 layers: K0…22 add_gelu 12.0 µs  layers.0…11"};
+  REQUIRE(told.size() == expected.size());
+  for (size_t i = 0; i < told.size(); ++i) CHECK(told[i] == expected[i]);
+  CHECK(rows.back().changes.size() == 12);
+  CHECK(rows.back().change.ns == doctest::Approx(-12e3));
+  size_t all = 0;
+  for (const EqualChanges& row : rows) all += row.changes.size();
+  CHECK(all == d.changes.size());
+}
+
+TEST_CASE("sizes, values and versions are no numbers of layers") {
+  for (const char* text : {"L['x'], tensor: f32[8,64]", "L['scale'] == 1.5", "torch 2.13.0",
+                           "G['n'], value: 3", "f32[8]", "x aten.add.Tensor"})
+    CHECK(LayerText(text).pattern() == text);
+  CHECK(LayerText("K7 mm").pattern() == LayerText("K12 mm").pattern());
+  CHECK(LayerText("3.up aten.add").of_layer());
+  CHECK(LayerText::merged({LayerText("L['p'][0]"), LayerText("L['p'][4]")}) == "L['p'][0, 4]");
+  CHECK(LayerText("2 layers").pattern() != LayerText("3 layers").pattern());
 }
 
 TEST_CASE("labels, ids and lines may be others") {

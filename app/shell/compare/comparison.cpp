@@ -194,6 +194,7 @@ Result<TwoSessionsPtr> compareFiles(const std::string& before, const std::string
   if (!old) return old.error();
   if (!now) return now.error();
   out->difference = compare_sessions(old.value(), now.value());
+  out->equal = equal_changes(out->difference);
   pairCompilations(*out);
   for (const auto& [from, to] : std::vector(out->compilations)) {
     relate(*out, from, to);

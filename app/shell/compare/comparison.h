@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/session/compare/difference.h"
+#include "core/session/compare/equal_changes.h"
 #include "views/kit/session/session_data.h"
 #include "views/kit/tables/item_model.h"
 
@@ -23,6 +23,7 @@ struct KernelPair {
 struct TwoSessions {
   kit::SessionPtr before, after;
   session::SessionDifference difference;
+  std::vector<session::EqualChanges> equal;  // its changes as they are listed
   std::vector<std::pair<Id, Id>> compilations;
   std::vector<KernelPair> kernels;
   std::unordered_map<Id, Id> to_after, to_before;  // compilations, nodes of all last graphs, kernels

@@ -19,7 +19,7 @@ QString s(const std::string& text) {
   return QString::fromStdString(text);
 }
 
-// Handles of rows: differences count from 1, pairs of kernels behind them.
+// Handles of rows: differences count from 1, pairs of kernels behind them, then equal changes, then headings.
 Id handle(size_t index) {
   return make_id(Kind::Message, static_cast<int64_t>(index) + 1);
 }
@@ -77,27 +77,52 @@ std::vector<kit::Column> differenceColumns() {
   return {{"what differs", 300, false, false, true}, {"a call", 84, true}};
 }
 
+namespace {
+
+Item changeItem(Id id, const SessionChange& change, const std::string& times) {
+  const SignLook told = toldBy(change.sign);
+  Cell what{s(times) + changeText(change)};
+  what.icon = QString::fromLatin1(told.icon), what.tone = told.tone;
+  const QString where = s(change.module.empty() ? change.where : change.module + ", " + change.where);
+  what.below = change.reason.empty()   ? where
+               : change.module.empty() ? s(change.reason)
+                                       : s(change.module + ": " + change.reason);
+  what.tooltip = what.text + '\n' + where;
+  Cell cost{change.ns != 0 ? kit::signedText(kit::timeText(std::abs(change.ns)), change.ns) : QString()};
+  cost.sort = change.ns;
+  cost.tone = change.ns > 0 ? Tone::Warn : change.ns < 0 ? Tone::Ok : Tone::None;
+  return {id, {what, cost}};
+}
+
+}  // namespace
+
+// What differs in every layer alike is one row, and the layers stand below it.
 std::vector<Item> differenceItems(const TwoSessions& c) {
   std::vector<Item> out;
-  for (size_t i = 0; i < c.difference.changes.size(); ++i) {
-    const SessionChange& change = c.difference.changes[i];
-    const QString kind = s(std::string(word_of(change.what)));
-    if (out.empty() || out.back().cells[0].text != plural(kind)) {
-      Item group{handle(c.difference.changes.size() + c.kernels.size() + i), {{plural(kind)}, {QString()}}};
+  const size_t groups = c.difference.changes.size() + c.kernels.size();
+  size_t headings = groups + c.equal.size();
+  for (size_t at = 0; at < c.equal.size(); ++at) {
+    const EqualChanges& equal = c.equal[at];
+    const QString kind = plural(s(std::string(word_of(equal.change.what))));
+    if (out.empty() || out.back().cells[0].text != kind) {
+      Item group{handle(headings++), {{kind}, {QString()}}};
       group.heading = group.open = true;
       out.push_back(std::move(group));
     }
-    const SignLook told = toldBy(change.sign);
-    Cell what{changeText(change)};
-    what.icon = QString::fromLatin1(told.icon), what.tone = told.tone;
-    what.below = change.reason.empty() ? s(change.where) : s(change.reason);
-    what.tooltip = what.text + '\n' + s(change.where);
-    Cell cost{change.ns != 0 ? kit::signedText(kit::timeText(std::abs(change.ns)), change.ns) : QString()};
-    cost.sort = change.ns;
-    cost.tone = change.ns > 0 ? Tone::Warn : change.ns < 0 ? Tone::Ok : Tone::None;
-    out.back().children.push_back({handle(i), {what, cost}});
+    if (equal.changes.size() == 1) {
+      out.back().children.push_back(changeItem(handle(equal.changes.front()), equal.change, ""));
+      continue;
+    }
+    Item row = changeItem(handle(groups + at), equal.change, equal.times());
+    for (const size_t i : equal.changes)
+      row.children.push_back(changeItem(handle(i), c.difference.changes[i], ""));
+    out.back().children.push_back(std::move(row));
   }
-  for (Item& group : out) group.cells[0].text += QStringLiteral(", %1").arg(group.children.size());
+  for (Item& group : out) {
+    size_t count = 0;
+    for (const Item& row : group.children) count += std::max<size_t>(1, row.children.size());
+    group.cells[0].text += QStringLiteral(", %1").arg(count);
+  }
   return out;
 }
 
@@ -168,7 +193,9 @@ std::vector<Item> kernelPairItems(const TwoSessions& c) {
 std::pair<Id, Id> thingsOf(const TwoSessions& c, Id row) {
   const auto index = static_cast<size_t>(seq_of(row) - 1);
   const size_t changes = c.difference.changes.size();
-  if (index >= changes + c.kernels.size()) return {};
+  const size_t groups = changes + c.kernels.size();
+  if (index >= groups + c.equal.size()) return {};
+  if (index >= groups) return thingsOf(c, handle(c.equal[index - groups].changes.front()));
   if (index >= changes) return {c.kernels[index - changes].before, c.kernels[index - changes].after};
   const SessionChange& change = c.difference.changes[index];
   if (change.what != SessionChange::What::Kernel && change.what != SessionChange::What::Fusion) return {};

@@ -33,6 +33,8 @@ struct SessionChange {
   std::string before, after;  // of Changed
   std::string reason;
   double ns = 0;  // what it costs more, a call; below 0: less; 0: not known, or within the noise
+  double before_ns = 0, after_ns = 0;  // of a kernel whose times are in `before` and `after`
+  std::string module;                  // of a kernel: the module that all of its operators are in; ""
 };
 
 std::string_view word_of(SessionChange::What what);  // "break", "fusion group"

@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
+#include "core/session/compare/equal_changes.h"
 #include "core/session/compare/parts.h"
 #include "core/session/speed_up.h"
 
@@ -68,10 +71,18 @@ std::string why_apart(const ComparedProgram& p, const std::vector<const Compared
   return "";
 }
 
+// K9 before K10.
+struct ByNumber {
+  bool operator()(const std::string& a, const std::string& b) const {
+    return std::pair(a.size(), std::string_view(a)) < std::pair(b.size(), std::string_view(b));
+  }
+};
+
 // Groups of `from` whose operators stand in several groups of `to`.
 void add_parted(const ComparedProgram& from, const ComparedProgram& to, Sign sign, Changes& out) {
   const auto there = by_key(to);
-  std::map<std::string, std::map<std::string, std::vector<const ComparedNode*>>> groups;  // here, there
+  using Parts = std::map<std::string, std::vector<const ComparedNode*>, ByNumber>;
+  std::map<std::string, Parts, ByNumber> groups;  // here, there
   for (const ComparedNode& node : from.nodes)
     if (const auto at = there.find(node.key);
         !node.group.empty() && at != there.end() && !at->second->group.empty())
@@ -144,6 +155,24 @@ bool apart(const ComparedKernel& a, const ComparedKernel& b) {
   return a.lower_ns > b.upper_ns || b.lower_ns > a.upper_ns;
 }
 
+// The module that all of a kernel's operators are in, by their keys: "layers.3" of "layers.3.up aten.mul #0"
+// and "layers.3.norm aten.add #0". "": of the whole model, or not known.
+std::string module_of(const ComparedKernel& k) {
+  std::string common;
+  bool first = true;
+  for (const std::string& key : k.nodes) {
+    const size_t end = key.find(' ');
+    const std::string module = key.find(' ', end + 1) == std::string::npos ? "" : key.substr(0, end);
+    if (std::exchange(first, false)) {
+      common = module;
+      continue;
+    }
+    while (!common.empty() && module != common && !module.starts_with(common + "."))
+      common.resize(common.rfind('.') == std::string::npos ? 0 : common.rfind('.'));
+  }
+  return common;
+}
+
 void compare_kernel(const ComparedProgram& p, const ComparedKernel& a, const ComparedKernel& b, bool busy,
                     Changes& out) {
   const bool texts = a.text != b.text;
@@ -151,8 +180,10 @@ void compare_kernel(const ComparedProgram& p, const ComparedKernel& a, const Com
   const bool times = apart(a, b) && !(busy && !texts && a.space == b.space);
   if (!times && !texts && a.kind == b.kind && a.spills == b.spills) return;
   SessionChange made{What::Kernel, Sign::Changed, p.key, b.label + " " + b.name, "", "", "", 0};
+  made.module = module_of(b);
   if (times) {
     made.before = time_text(a.ns), made.after = time_text(b.ns);
+    made.before_ns = a.ns, made.after_ns = b.ns;
     made.ns = b.ns - a.ns;
   }
   std::vector<std::string> why;
@@ -185,14 +216,15 @@ void compare_graphs(const ComparedProgram& before, const ComparedProgram& after,
   }
   auto count = [](size_t n) { return std::to_string(n) + (n == 1 ? " operator" : " operators"); };
   if (!removed.empty())
-    out.push_back({What::Graph, Sign::Removed, after.key, count(removed.size()) + ": " + listed(removed), "",
-                   "", "", 0});
+    out.push_back({What::Graph, Sign::Removed, after.key,
+                   count(removed.size()) + ": " + listed(equal_entries(removed)), "", "", "", 0});
   if (!added.empty())
-    out.push_back(
-        {What::Graph, Sign::Added, after.key, count(added.size()) + ": " + listed(added), "", "", "", 0});
+    out.push_back({What::Graph, Sign::Added, after.key,
+                   count(added.size()) + ": " + listed(equal_entries(added)), "", "", "", 0});
   if (!retyped.empty())
     out.push_back({What::Graph, Sign::Changed, after.key,
-                   "types of " + count(retyped.size()) + ": " + listed(retyped), "", "", "", 0});
+                   "types of " + count(retyped.size()) + ": " + listed(equal_entries(retyped)), "", "", "",
+                   0});
 }
 
 void compare_fusion(const ComparedProgram& before, const ComparedProgram& after, Changes& out) {
@@ -213,13 +245,13 @@ void compare_kernels(const ComparedProgram& before, const ComparedProgram& after
       compare_kernel(after, a, *b, before.busy || after.busy, out);
     } else {
       out.push_back({What::Kernel, Sign::Removed, after.key, a.label + " " + a.name,
-                     a.ns > 0 ? time_text(a.ns) : "", "", "", priced ? -a.ns : 0});
+                     a.ns > 0 ? time_text(a.ns) : "", "", "", priced ? -a.ns : 0, a.ns, 0, module_of(a)});
     }
   }
   for (const ComparedKernel& b : after.kernels)
     if (!taken.contains(&b))
       out.push_back({What::Kernel, Sign::Added, after.key, b.label + " " + b.name, "",
-                     b.ns > 0 ? time_text(b.ns) : "", "", priced ? b.ns : 0});
+                     b.ns > 0 ? time_text(b.ns) : "", "", priced ? b.ns : 0, 0, b.ns, module_of(b)});
 }
 
 }  // namespace vitrine::session

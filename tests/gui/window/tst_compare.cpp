@@ -185,6 +185,27 @@ class TestCompare : public QObject {
     QCOMPARE(both[1]->window_of_time().scale, both[0]->window_of_time().scale);
   }
 
+  // One row says what differs in each layer; the layers stand below it, and a click on it leads to the first.
+  void equalLayersAreOneRow() {
+    layered("narrow", "mm_gelu");
+    layered("wide", "mm_silu");
+    CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
+    open(window, "narrow", "wide");
+    const app::TwoSessions& c = *window.comparison();
+    const std::vector<kit::Item> headings = app::differenceItems(c);
+    QCOMPARE(headings.size(), size_t(1));
+    QCOMPARE(headings[0].cells[0].text, QStringLiteral("Kernels, 12"));
+    QCOMPARE(headings[0].children.size(), size_t(1));
+    const kit::Item& row = headings[0].children[0];
+    QCOMPARE(row.cells[0].text, QStringLiteral("×12 layers: K0…11 mm_silu"));
+    QVERIFY2(row.cells[0].below.startsWith("layers.0…11.fc: was K0…11 mm_gelu"),
+             qPrintable(row.cells[0].below));
+    QCOMPARE(row.children.size(), size_t(12));
+    QCOMPARE(row.children[3].cells[0].text, QStringLiteral("K3 mm_silu"));
+    QCOMPARE(app::thingsOf(c, row.id), app::thingsOf(c, row.children[0].id));
+    QVERIFY(app::thingsOf(c, row.id).second);
+  }
+
   void whatCannotBeOpenedIsSaid() {
     CompareWindow window(nullptr, app::JobRunner::Mode::Inline);
     open(window, "a", "none");
@@ -236,6 +257,36 @@ class TestCompare : public QObject {
     w->finish("finished");
     out.session = kit::SessionData::load(path(name)).value();
     return out;
+  }
+  // Twelve equal layers of one operator and one kernel each.
+  void layered(const char* name, const std::string& kernel) {
+    auto w = session::Writer::create(path(name)).take();
+    const Id run = w->next(Kind::Run), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment),
+             compilation = w->next(Kind::Compilation), graph = w->next(Kind::Graph);
+    w->put(session::RunRow{run, "a.py"});
+    w->put(session::FrameRow{.id = frame, .run = run});
+    w->put(session::SegmentRow{.id = segment, .frame = frame});
+    w->put(session::CompilationRow{.id = compilation, .segment = segment, .label = "0/0"});
+    w->put(session::GraphRow{.id = graph, .compilation = compilation, .stage = "fused"});
+    for (int i = 0; i < 12; ++i) {
+      const std::string label = "K" + std::to_string(i);
+      w->put(session::NodeRow{.id = w->next(Kind::Node),
+                              .graph = graph,
+                              .ordinal = i,
+                              .stable = i,
+                              .name = "mm_" + std::to_string(i),
+                              .kind = "op",
+                              .op = "aten.mm.default",
+                              .module = "layers." + std::to_string(i) + ".fc",
+                              .group_label = label});
+      w->put(session::KernelRow{.id = w->next(Kind::Kernel),
+                                .compilation = compilation,
+                                .ordinal = i,
+                                .label = label,
+                                .name = kernel,
+                                .source = w->blob(kernel)});
+    }
+    w->finish("finished");
   }
   // The calls of a captured graph as TORCH_TRACE writes them, one behind the other.
   static QString dynamoLog(const kit::SessionData& data, Id compilation) {
