@@ -1,7 +1,6 @@
 // The command line: every command is one function, and a row of kCommands. Recording and measuring happen in
 // Python (the engine); what was recorded is printed from the session file.
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -22,6 +21,7 @@
 #include "app/cli/query_command.h"
 #include "app/cli/run_command.h"
 #include "app/cli/show.h"
+#include "app/cli/text_table.h"
 #include "core/base/closest.h"
 #include "core/session/abandoned.h"
 #include "core/session/ranks/ranks.h"
@@ -40,13 +40,6 @@ void tell_of_recording_beside(const std::string& path) {
                path.c_str(), beside.c_str());
 }
 
-// Columns of the terminal that is written to; 0: it is none.
-size_t terminal_width() {
-  winsize size{};
-  if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size)) return 0;
-  return size.ws_col;
-}
-
 int show_command(const std::string& path, const std::string& stage, ShowOptions options) {
   options.width = options.wide ? 0 : terminal_width();
   session::close_if_abandoned(path);
@@ -58,7 +51,7 @@ int show_command(const std::string& path, const std::string& stage, ShowOptions 
   if (options.json || options.csv)  // exact, as other programs read it
     std::fwrite(text.value().data(), 1, text.value().size(), stdout);
   else
-    print_text(text.value());
+    print_text(is_code(stage, options) ? text.value() : wrapped(text.value(), options.width));
   if (opened.value()->damage().empty()) return 0;
   return fail(Error{"A part of the session is damaged: " + opened.value()->damage() + ".",
                     "What could be read is above.", path});

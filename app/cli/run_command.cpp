@@ -1,5 +1,6 @@
 #include "app/cli/run_command.h"
 
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 
 #include "app/cli/python_process.h"
 #include "app/cli/show.h"
+#include "app/cli/text_table.h"
 #include "core/base/last_words.h"
 #include "core/base/runnable.h"
 #include "core/base/visible.h"
@@ -119,7 +121,7 @@ Recorded report_death(const Ended& ended, const EngineArguments& engine, const s
 void print_summary(const session::Reader& s) {
   std::string text = "\n" + stage_summary(s) + "\n" + run_summary(s) + "\n" + verdict_summary(s);
   if (std::string problems = problem_summary(s); !problems.empty()) text += "\n" + problems;
-  print_text(text);
+  print_prose(text);
 }
 
 // Runs the engine.
@@ -152,14 +154,25 @@ Recorded record(const EngineArguments& engine, const std::string& file, const st
 
 int fail(const Error& error, int status) {
   const std::string where = error.where.empty() ? "" : error.where + ": ";
-  std::fprintf(stderr, "vitrine: %s\n", visible(where + error.what, Keep::Lines).c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "  %s\n", visible(error.hint, Keep::Lines).c_str());
+  std::string said = "vitrine: " + visible(where + error.what, Keep::Lines) + "\n";
+  if (!error.hint.empty()) said += "  " + visible(error.hint, Keep::Lines) + "\n";
+  std::fputs(wrapped(said, terminal_width(STDERR_FILENO)).c_str(), stderr);
   return status;
 }
 
 void print_text(const std::string& text) {
   const std::string shown = visible(text, Keep::Lines);
   std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
+
+size_t terminal_width(int stream) {
+  winsize size{};
+  if (!isatty(stream) || ioctl(stream, TIOCGWINSZ, &size)) return 0;
+  return size.ws_col;
+}
+
+void print_prose(const std::string& text) {
+  print_text(wrapped(text, terminal_width()));
 }
 
 void EngineArguments::declare(CLI::App& command) {
@@ -303,7 +316,7 @@ int explain_command(const RunArguments& a) {
   }
   int status = 0;
   if (auto opened = session::Reader::open(session))
-    print_text(explain(*opened.value()));
+    print_prose(explain(*opened.value()));
   else
     status = fail(opened.error());
   if (python) session::remove_session(session);

@@ -14,6 +14,10 @@ int fail(const Error& error, int status = 1);
 
 // Prints what a session says. What would steer the terminal is written out.
 void print_text(const std::string& text);
+// The same of prose: its lines are as long as the terminal's, and break between words.
+void print_prose(const std::string& text);
+// Columns of the terminal that a stream writes to, 1 or 2; 0: it is none.
+size_t terminal_width(int stream = 1);
 
 // The engine's options, declared on a command so that its --help lists them and wrong ones are refused.
 class EngineArguments {

@@ -56,6 +56,13 @@ const std::vector<ShowRow>& show_table() {
   return rows;
 }
 
+bool is_code(const std::string& stage, const ShowOptions& options) {
+  const auto row = std::ranges::find(show_table(), stage, &ShowRow::name);
+  if (row == show_table().end()) return !options.kernel.empty();
+  return row->print == show_graph || row->print == show_kernel_text || row->print == show_source ||
+         row->print == show_bytecode || row->print == show_steps || row->print == show_remarks;
+}
+
 namespace {
 
 std::string joined(const std::vector<std::string>& words) {

@@ -29,6 +29,9 @@ struct ShowRow {
   std::string (*print)(const session::Reader& session, const ShowOptions& options, std::string_view name);
 };
 
+// Whether what is shown is code or a graph, whose lines stay as they are.
+bool is_code(const std::string& stage, const ShowOptions& options);
+
 // Every stage and table that can be shown, in the order of the pipeline.
 const std::vector<ShowRow>& show_table();
 

@@ -160,7 +160,8 @@ std::string kernels_text(const Totals& t, const EntityNames& names, const ShowOp
 
 std::string memory_text(const Reader& s, const Totals& t) {
   if (!t.temporaries && !t.saved) return "";
-  std::string out = "Memory: temporaries take up to " + (t.temporaries ? bytes(t.temporaries) : "0 B");
+  std::string out = "Memory: " + (t.temporaries ? "temporaries take up to " + bytes(t.temporaries)
+                                                : std::string("no temporaries"));
   if (t.saved) out += ", " + bytes(t.saved) + " kept for backward";
   const bool training = !s.all<PartitionRow>().empty();
   return out + (training ? "   [memory, partition]\n" : "   [memory]\n");

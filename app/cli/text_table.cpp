@@ -56,6 +56,49 @@ std::string elide_middle(const std::string& text, size_t most) {
   return text.substr(0, starts[head]) + "…" + (tail ? text.substr(starts[starts.size() - tail]) : "");
 }
 
+// How far in a line's text goes on: below what follows "instead:"; further in than a row of columns begins.
+static size_t hanging(const std::string& line) {
+  const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  const size_t word = std::min(line.find(' ', begin), line.size());
+  if (begin && word > begin && line[word - 1] == ':') {
+    const size_t text = std::min(line.find_first_not_of(' ', word), line.size());
+    return begin + width(line.substr(begin, text - begin));
+  }
+  constexpr size_t kFurther = 4;
+  return line.find("  ", begin) == std::string::npos ? begin : begin + kFurther;
+}
+
+std::string wrapped(const std::string& text, size_t most) {
+  if (!most) return text;
+  std::string out;
+  for (size_t from = 0; from < text.size();) {
+    const size_t end = std::min(text.find('\n', from), text.size());
+    std::string line = text.substr(from, end - from);
+    const std::string indent(std::min(hanging(line), most / 2), ' ');
+    const bool command = line.starts_with("  command ");  // is copied as one line
+    while (!command && width(line) > most) {
+      size_t cut = std::string::npos;  // behind the last word that fits
+      const size_t begin = line.find_first_not_of(' ');
+      for (size_t at = line.find(' ', begin); at != std::string::npos; at = line.find(' ', at + 1)) {
+        if (width(line.substr(0, at)) > most && cut != std::string::npos) break;
+        cut = at;
+        if (width(line.substr(0, at)) > most) break;
+      }
+      if (cut == std::string::npos) break;
+      const size_t next = line.find_first_not_of(' ', cut);
+      out += line.substr(0, line.find_last_not_of(' ', cut) + 1) + "\n";
+      if (next == std::string::npos) {
+        line.clear();
+        break;
+      }
+      line = indent + line.substr(next);
+    }
+    out += line + (end < text.size() ? "\n" : "");
+    from = end + 1;
+  }
+  return out;
+}
+
 void TextTable::fit(std::vector<size_t>& widths, size_t line) const {
   auto taken = [&](size_t most) {
     size_t sum = 2 * (widths.size() - 1);

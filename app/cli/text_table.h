@@ -24,6 +24,10 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// Prose for a terminal: lines that are longer than `width` go on below, as far in as their text began. Words
+// are never cut. 0: as it is.
+std::string wrapped(const std::string& text, size_t width);
+
 // Of more than `most` characters the ends, which tell most.
 std::string elide_middle(const std::string& text, size_t most);
 
