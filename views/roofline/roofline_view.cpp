@@ -343,7 +343,14 @@ void RooflineView::place(Roof& roof, const std::vector<QPolygonF>& taken) const 
     for (double part : {0.5, 0.3, 0.7, 0.15, 0.85, 0.0, 1.0})
       for (int above : {-t.px(19), t.px(3)})
         if (try_at(part, above)) return;
-  try_at(0.5, t.px(3));
+  // Nowhere, or the line is shorter than its name: the name then goes on before the line begins.
+  for (int above : {-t.px(19), t.px(3)}) {
+    if (try_at(0.5, above)) return;
+    const double over = roof.area().boundingRect().right() - plot().right();
+    if (over <= 0) continue;
+    roof.at *= QTransform::fromTranslate(-over, 0);
+    if (above < 0 && plot().contains(roof.area().boundingRect())) return;
+  }
 }
 
 std::vector<QRectF> RooflineView::roofNames() const {

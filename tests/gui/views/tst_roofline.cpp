@@ -33,6 +33,14 @@ class TestRoofline : public QObject {
     }
   }
 
+  void namesOfRoofsStandInThePlot() {
+    for (int width = 520; width <= 1600; width += 60) {
+      Rig<RooflineView> rig(session_, "", {width, 240});
+      for (const QRectF& name : rig.view.roofNames())
+        QVERIFY2(name.right() <= rig.view.plot().right() + 1, qPrintable(QString::number(width)));
+    }
+  }
+
   void aClickActivatesAPointAndTheGroundNone() {
     Rig<RooflineView> rig(session_, "", {700, 400});
     QTest::mouseClick(&rig.view, Qt::LeftButton, {}, rig.view.place(ids_.library).toPoint());
