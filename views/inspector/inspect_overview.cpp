@@ -94,7 +94,8 @@ InspectorSection resultOf(const SessionData& d, const RunRow& run) {
   out.rows.push_back(
       {"graphs", QString::number(graphs), breaks, "", verdict.breaks ? Tone::Warn : Tone::None});
   if (all > 1)
-    out.rows.push_back({"compiling", kit::timeText(compile_ns), kit::countText(all, "compilation")});
+    out.rows.push_back({"compiling", compile_ns > 0 ? kit::timeText(compile_ns) : kit::unknown(),
+                        kit::countText(all, "compilation")});
   if (const QString kept = kit::keptCalls(d, run.id); !kept.isEmpty()) out.rows.push_back({"calls", kept});
   if (verdict.recompilations)
     out.rows.push_back({"compiled", kit::countText(verdict.recompilations, "more time"), "", "", Tone::Warn});

@@ -59,7 +59,8 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
     guards += static_cast<int64_t>(d.guards.of(row.id).size());
   }
   if (compilations > 1)
-    facts << QStringLiteral("%1 compilations %2").arg(compilations).arg(kit::timeText(all));
+    facts << counted(static_cast<size_t>(compilations), "compilation") +
+                 (all > 0 ? " " + kit::timeText(all) : QString());  // an import may not tell
   else if (all > 0)
     facts << "compile " + kit::timeText(all);
   double cost = 0;

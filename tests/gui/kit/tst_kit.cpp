@@ -154,6 +154,15 @@ class TestKit : public QObject {
     QVERIFY(kit::nextAct(&data).command.isEmpty());
   }
 
+  void anOptionIsNotCutAtItsHyphens() {
+    QImage image(600, 200, QImage::Format_ARGB32_Premultiplied);
+    QPainter painter(&image);
+    const QString text = QStringLiteral("measured by --eager-too");
+    const int width = kit::textWidth(kit::theme().ui(13), text) + 2 * kit::theme().padding() - 6;
+    const QRect taken = kit::drawEmpty(painter, {0, 0, width, 200}, text);
+    QVERIFY(taken.width() <= kit::textWidth(kit::theme().ui(13), QStringLiteral("measured by ")) + 2);
+  }
+
   void timesBelowEachOtherHaveOneUnit() {
     QStringList times;
     std::function<void(const kit::Item&)> walk = [&](const kit::Item& item) {
@@ -480,7 +489,7 @@ class TestKit : public QObject {
   // What another tool did not write down did not happen for all that, and is no 0.
   void whatARecordLacksIsSaidAndIsNoNumber() {
     QTemporaryDir folder;
-    auto recorded = [&](const char* name, bool compiled) {
+    auto recorded = [&](const char* name, bool compiled, int compilations = 1) {
       const std::string path = folder.filePath(name).toStdString();
       auto w = session::Writer::create(path).take();
       w->meta("imported", "a trace");
@@ -489,8 +498,11 @@ class TestKit : public QObject {
       if (compiled) {
         w->put(session::FrameRow{.id = frame, .run = run, .state = "captured"});
         w->put(session::SegmentRow{.id = segment, .frame = frame});
-        w->put(session::CompilationRow{
-            .id = w->next(Kind::Compilation), .segment = segment, .label = "0/0", .status = "ok"});
+        for (int i = 0; i < compilations; ++i)
+          w->put(session::CompilationRow{.id = w->next(Kind::Compilation),
+                                         .segment = segment,
+                                         .label = "0/" + std::to_string(i),
+                                         .status = "ok"});
       }
       w->finish("finished");
       w.reset();
@@ -505,6 +517,13 @@ class TestKit : public QObject {
     for (const views::InspectorSection& section : views::inspect(*graphs, selection).sections)
       for (const views::InspectorRow& row : section.rows) rows << row.key + ' ' + row.value;
     QVERIFY2(rows.contains("took " + kit::unknown()), qPrintable(rows.join('\n')));
+    const kit::SessionPtr two = recorded("two", true, 2);
+    const QString told = app::runStatus(*two, two->compilations[0].id).numbers;
+    QVERIFY2(told.contains("2 compilations, ") && !told.contains("0 ns"), qPrintable(told));
+    rows.clear();
+    for (const views::InspectorSection& section : views::inspect(*two, {}).sections)
+      for (const views::InspectorRow& row : section.rows) rows << row.key + ' ' + row.value;
+    QVERIFY2(rows.contains("compiling " + kit::unknown()), qPrintable(rows.join('\n')));
   }
 
   void itemViewFiltersAndSorts() {
