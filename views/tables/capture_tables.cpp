@@ -491,6 +491,12 @@ size_t guard_count(const SessionData& data, Id compilation) {
   return data.guards.of(compilation).size();
 }
 
+// Another tool's record may be silent on what is checked.
+QString guard_why(const TableScope& scope) {
+  return scope.data.imported() ? QStringLiteral("what was imported tells of none")
+                               : QStringLiteral("this compilation checks nothing");
+}
+
 }  // namespace
 
 const TableSpec kBreaksTable{.id = "breaks",
@@ -507,7 +513,8 @@ const TableSpec kGuardsTable{.id = "guards",
                              .rows = guard_rows,
                              .subtitle = guard_subtitle,
                              .empty = "No guards: this compilation checks nothing.",
-                             .count = guard_count};
+                             .count = guard_count,
+                             .why = guard_why};
 const TableSpec kRecompilationsTable{"recompilations",
                                      "Recompilations",
                                      recompilation_columns,

@@ -138,6 +138,23 @@ class TestTables : public QObject {
     QVERIFY2(view->columnWidth(1) >= 70, qPrintable(QString::number(view->columnWidth(1))));
   }
 
+  void whatWasImportedWithoutGuardsMayHaveCheckedSome() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("a.vitrine").toStdString();
+    {
+      auto w = session::Writer::create(path).take();
+      w->meta("imported", "a log");
+      const Id run = w->next(Kind::Run), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment);
+      w->put(session::RunRow{.id = run, .label = "a", .status = "finished"});
+      w->put(session::FrameRow{.id = frame, .run = run, .state = "captured"});
+      w->put(session::SegmentRow{.id = segment, .frame = frame});
+      w->put(session::CompilationRow{.id = w->next(Kind::Compilation), .segment = segment, .label = "0/0"});
+      w->finish("finished");
+    }
+    Rig<TableView> rig(kit::SessionData::load(path).value(), "", {460, 300}, views::kGuardsTable);
+    QVERIFY2(rig.view.why_empty().contains("imported"), qPrintable(rig.view.why_empty()));
+  }
+
   // Where the numbers alone are wider than the pane it scrolls, and a row can still be told by its name.
   void aTableThatScrollsStillNamesItsRows() {
     Rig<TableView> rig(session(), "", {480, 300}, views::kKernelsTable);
