@@ -157,7 +157,7 @@ std::vector<Item> break_rows(const TableScope& scope) {
         if (each == b) continue;
         // Its caller, another compilation, or where the same line stopped before.
         Cell where{each->instruction != b->instruction && each->cause == b->cause
-                       ? QStringLiteral("called at ") + break_place(scope.data, each->instruction, with_file)
+                       ? QStringLiteral("from ") + break_place(scope.data, each->instruction, with_file)
                        : QStringLiteral("also")};
         where.quiet = true;
         item.children.push_back(
