@@ -164,9 +164,42 @@ def a_block_in_which_breaks_matter():
     return torch.compile(f, backend="eager")(torch.zeros(1)).tolist()
 
 
+def counted(function, calls, **settings):
+    """What the calls give, and how many graphs a backend got."""
+    counter = CompileCounter()
+    compiled = torch.compile(function, backend=counter, **settings)
+    return [compiled(*call).tolist() for call in calls], counter.frame_count
+
+
+def sizes_and_ints():
+    sizes = [(torch.ones(n),) for n in (3, 4, 5, 6, 1, 0)]
+    numbers = [(torch.ones(2), n) for n in (3, 4, 5, 0, 1, -1)]
+    return counted(lambda x: x * 2, sizes), counted(lambda x, n: x * n, numbers)
+
+
+def sizes_that_are_marked():
+    def marked(mark):
+        calls = [(torch.ones(n),) for n in (3, 4, 5)]
+        for (x,) in calls:
+            mark(x, 0)
+        return calls
+
+    return counted(lambda x: x * 2, marked(torch._dynamo.mark_static), dynamic=True), counted(lambda x: x + 2, marked(torch._dynamo.maybe_mark_dynamic))
+
+
+def stances_that_wait():
+    told = []
+    for stance in ("eager_then_compile", "aot_eager_then_compile"):
+        with torch.compiler.set_stance(stance):
+            told.append(counted(lambda x: x * 2, [(torch.ones(n),) for n in (3, 4, 5)]))
+        torch._dynamo.reset()
+    return told
+
+
 PROGRAMS = [
     allowed_in_graph, allowed_although_it_breaks, allowed_and_differentiated, constant_result, constant_result_of_a_method, nested_region,
     told_of_export, step_begins_inside, callbacks, counters, explained_by_a_backend, optimized, decorated_class, a_block_in_which_breaks_matter,
+    sizes_and_ints, sizes_that_are_marked, stances_that_wait,
 ]  # fmt: skip
 
 
@@ -182,6 +215,29 @@ def test_a_call_does_what_it_does_for_torch_compile(program):
     torch._dynamo.reset()
     with torch_compile_taken_over():
         assert program() == expected
+
+
+@pytest.mark.skipif(not hasattr(torch._dynamo.decorators, "leaf_function"), reason="newer than this PyTorch")
+def test_a_leaf_function_runs_as_eager_has_it():
+    @torch._dynamo.decorators.leaf_function
+    def leaf(x):
+        return (x * 2 if x.sum() > 0 else x * 3,)
+
+    leaf.register_fake(lambda x: (torch.empty_like(x),))
+    seen = []
+    leaf.register_multi_grad_hook(lambda gradient: seen.append(gradient.tolist()))
+
+    def f(x):
+        return (leaf(x * x - 1)[0] + 1).sum()
+
+    compiled = vitrine.compile(f, backend="eager")
+    for x in (torch.arange(3.0), torch.zeros(3)):
+        gradients = []
+        for function in (f, compiled):
+            given = x.clone().requires_grad_()
+            function(given).backward()
+            gradients.append((given.grad.tolist(), seen.pop()))
+        assert gradients[0] == gradients[1] and not seen
 
 
 @pytest.mark.parametrize("name", sorted(vitrine._OF_PYTORCH))
