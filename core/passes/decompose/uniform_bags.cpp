@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include "core/passes/rewrite/rewriter.h"
 
@@ -26,9 +27,10 @@ class UniformBags {
       : graph_(graph), out_(graph, ids, "uniform_bags", true), most_(most) {}
 
   GraphPtr run() {
+    find_read_further();
     for (const Node& node : graph_->nodes()) {
       const std::optional<int64_t> each = is_bag(node) ? indices_of_each(node) : std::nullopt;
-      if (each && only_first_is_read(node) && out_.may_rewrite(node))
+      if (each && !read_further_.contains(node.id) && out_.may_rewrite(node))
         out_.replace(node, {Arg(written_out(node, *each)), Arg(), Arg(), Arg()});
       else
         out_.keep(node);
@@ -67,12 +69,13 @@ class UniformBags {
     return all && bags.sizes.size() == 2 && bags.sizes[0].same(end / step) ? std::optional(step)
                                                                            : std::nullopt;
   }
-  bool only_first_is_read(const Node& node) {
-    bool only = true;
-    const auto look = [&](Ref r) { only = only && (r.node != node.id || r.output == 0); };
+  // Nodes of which somebody reads more than the first output.
+  void find_read_further() {
+    const auto look = [&](Ref r) {
+      if (r.output > 0) read_further_.insert(r.node);
+    };
     for (const Node& n : graph_->nodes()) ir::each_ref(n, look);
     for (const Arg& result : graph_->results()) ir::each_ref(result, look);
-    return only;
   }
 
   Ref written_out(const Node& node, int64_t each) {
@@ -88,6 +91,7 @@ class UniformBags {
   const GraphPtr& graph_;
   Rewriter out_;
   const int64_t most_;  // indices
+  std::unordered_set<NodeId> read_further_;
 };
 
 }  // namespace
