@@ -282,7 +282,7 @@ static Arguments with_read_sizes(Tracer& t, const std::string& name, const Argum
   const size_t first = name.starts_with("Tensor.") ? 1 : 0;
   if (a.positional.size() <= first || !is_int(a.positional[first])) return out;
   for (size_t i = first; i < out.positional.size(); ++i) {
-    Value* v = t.look(out.positional[i]);
+    Value* v = peek(t, out.positional[i]);  // a look would make a size a constant
     if (!v->is(ValueKind::Tensor)) continue;
     const ir::TensorType type = torch_api::type_of(v->obj);
     if (!type.sizes.empty() || !ir::is_integer(type.dtype) || type.dtype == ir::DType::b1) continue;
