@@ -1,7 +1,9 @@
 // Numbers that may be others in the next call: sizes of tensors, ints and floats.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -9,6 +11,13 @@
 #include "core/capture/trace/trace.h"
 
 namespace vitrine::capture {
+
+// A number in a tensor of the graph: its only one, or the one at an index.
+struct ReadElement {
+  ir::Ref tensor;
+  std::optional<int64_t> index;
+  auto operator<=>(const ReadElement&) const = default;
+};
 
 struct SizeState {
   std::shared_ptr<Symbolic> symbolic = std::make_shared<Symbolic>();
@@ -21,6 +30,7 @@ struct SizeState {
   int64_t last_stand_in = 0;
   std::vector<int32_t> stand_ins;
   int64_t calls_before_stand_ins = 0;
+  std::map<ReadElement, int32_t> of_elements;            // the symbols of those that were read
   std::unordered_set<const Value*> guarded_comparisons;  // of sizes: only their guards tell the answers
 };
 

@@ -16,8 +16,6 @@ namespace vitrine::capture {
 
 namespace {
 
-constexpr int64_t kLongestList = 64;
-
 // A symbol for an int of a run.
 ir::Sym add_symbol(Tracer& t, const std::string& text, int64_t stand_in, ir::SymRange range, int32_t node) {
   Symbolic& symbolic = *t.sizes.symbolic;
@@ -43,32 +41,15 @@ ir::GraphPtr with_symbols(const ir::Graph& graph, ir::SymbolTable& shown,
   });
 }
 
-std::string item_of(ir::NodeId node) {
-  return "value " + std::to_string(node) + ".item()";
-}
-
-// An element of memory that nobody has written to is the same each time that the program reads it. -1: this
-// one was not read.
-int32_t symbol_of_element(Tracer& t, PyObject* tensor, ir::NodeId node) {
-  if (t.lowering().is_written(tensor)) return -1;
+// Which number a program reads: that of a node, or an element of one.
+ReadElement element_of(Tracer& t, ir::Ref ref) {
   const auto& nodes = t.lowering().state().recording.captured_nodes();
-  const auto node_of = [&](ir::NodeId id) {
-    const auto found = std::ranges::find(nodes, id, &ir::Node::id);
-    return found == nodes.end() ? nullptr : &*found;
-  };
-  const ir::Node* asked = node_of(node);
-  const Symbolic& symbolic = *t.sizes.symbolic;
-  for (const int32_t i : t.sizes.stand_ins) {
-    const ir::NodeId read = symbolic.origins.at(static_cast<size_t>(i)).node;
-    const std::string& source = symbolic.table.symbols()[static_cast<size_t>(i)].source;
-    if (source != item_of(read)) continue;
-    if (read == node) return i;
-    const ir::Node* other = node_of(read);
-    const bool is_element = asked && other && asked->op == "operator.getitem" && other->op == asked->op;
-    if (is_element && asked->args == other->args && asked->args.size() == 2 && asked->args[1].is<int64_t>())
-      return i;
-  }
-  return -1;
+  const auto node = std::ranges::lower_bound(nodes, ref.node, {}, &ir::Node::id);
+  const bool is_element = node != nodes.end() && node->id == ref.node && node->op == "operator.getitem" &&
+                          node->args.size() == 2 && node->args[0].is<ir::Ref>() &&
+                          node->args[1].is<int64_t>();
+  if (is_element) return {node->args[0].as<ir::Ref>(), node->args[1].as<int64_t>()};
+  return {ref, {}};
 }
 
 // What item(), tolist(), int() of a tensor of integers give: ints that each run reads. nullptr: another
@@ -89,9 +70,13 @@ Value* data_number(Tracer& t, Value* tensor, std::string_view method) {
     return nullptr;
   }
   const ir::Ref ref = t.lowering().captured_ref(tensor->obj);
-  if (length < 0)
-    if (const int32_t known = symbol_of_element(t, tensor->obj, ref.node); known >= 0)
-      return symbol_value(t, t.sizes.symbolic->table.symbol(known));
+  // An element of memory that nobody has written to is the same each time that the program reads it.
+  int32_t* known = nullptr;
+  if (length < 0 && !t.lowering().is_written(tensor->obj)) {
+    known = &t.sizes.of_elements.try_emplace(element_of(t, ref), -1).first->second;
+    if (*known >= 0) return symbol_value(t, t.sizes.symbolic->table.symbol(*known));
+    *known = static_cast<int32_t>(t.sizes.symbolic->table.symbols().size());
+  }
   const PyRef function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor),
                                               length < 0 ? "item" : "tolist"));
   const PyRef args(PyTuple_Pack(1, tensor->obj));
@@ -103,8 +88,7 @@ Value* data_number(Tracer& t, Value* tensor, std::string_view method) {
   const auto read = [&](const std::string& how) {
     return symbol_value(t, add_symbol(t, text + how, t.lowering().stand_in(), {}, ref.node));
   };
-  if (length < 0)
-    return symbol_value(t, add_symbol(t, item_of(ref.node), t.lowering().stand_in(), {}, ref.node));
+  if (length < 0) return read(".item()");
   Values all;
   for (int64_t i = 0; i < length; ++i) all.push_back(read(".tolist()[" + std::to_string(i) + "]"));
   return t.sequence(ValueKind::List, std::move(all));

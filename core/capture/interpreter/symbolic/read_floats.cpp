@@ -16,8 +16,6 @@
 namespace vitrine::capture {
 namespace {
 
-constexpr int64_t kLongestList = 64;
-
 // Whether nothing but its tensor decides what comes. On a GPU eager waits there, and a plan would as well.
 bool may_read(const Tracer& t, const Value* tensor, const ir::TensorType& type, const std::string& method) {
   if (!t.options.reads_floats || t.options.as_if || t.pure.since >= 0 || t.pure.cached_since >= 0)

@@ -7,6 +7,8 @@
 
 namespace vitrine::capture {
 
+constexpr int64_t kLongestList = 64;  // what tolist() may give as numbers of each run
+
 // What a method of a tensor of floats that reads its value gives. nullptr: the program is to break there.
 Value* read_float(Tracer& t, Value* tensor, const std::string& method);
 // Whether a symbolic float comes of such a number.
