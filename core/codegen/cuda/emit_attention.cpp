@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdio>
 
+#include "core/codegen/cuda/card.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/cuda/thread_text.h"
 
@@ -14,8 +15,8 @@ namespace {
 using ir::Sym;
 using ir::TensorType;
 
-constexpr int64_t kThreads = 128, kWarps = 4, kWarp = 32, kTile = 32;  // places of a tile
-constexpr int64_t kBlocks = 2 * 132, kMostParts = 64;
+constexpr int64_t kThreads = 128, kWarps = 4, kTile = 32;  // places of a tile
+constexpr int64_t kBlocks = 2 * kMultiprocessors, kMostParts = 64;
 
 std::string num(int64_t n) {
   return std::to_string(n);

@@ -17,7 +17,7 @@ constexpr int kThreads = 256, kRuns = 4;  // a thread's turns
 constexpr int64_t kArgumentBytes = 4096;  // of a kernel, on every GPU
 
 // Neighbours that every tensor moves at once, at most 16 bytes.
-LaunchShape shape_of(const Schedule& s) {
+LaunchShape horizontal_shape(const Schedule& s) {
   int64_t widest = 1;
   for (const Load& l : s.loads)
     if (!l.per_row) widest = std::max(widest, ir::dtype_bytes(l.dtype));
@@ -200,7 +200,7 @@ size_t most_horizontal(const Schedule& schedule) {
 
 Kernel emit_horizontal(const fusion::LoopProgram& program, const fusion::Unit& unit,
                        const std::vector<Schedule>& members) {
-  return HorizontalText(program, unit, members, shape_of(members.front())).emit();
+  return HorizontalText(program, unit, members, horizontal_shape(members.front())).emit();
 }
 
 }  // namespace vitrine::codegen::cuda

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/codegen/cuda/card.h"
 #include "core/codegen/cuda/thread_text.h"
 #include "core/fusion/scatters.h"
 #include "core/fusion/types.h"
@@ -13,13 +14,8 @@ using Stage = OrderedSums::Stage;
 
 namespace {
 
-constexpr int kThreads = 256, kWarp = 32, kDeep = kThreads / kWarp;
+constexpr int kThreads = 256, kDeep = kThreads / kWarp;
 constexpr int kBatch = 8;  // rows whose loads are under way together
-constexpr int64_t kMultiprocessors = 132;
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 const ScheduledValue& summed(const Schedule& s) {
   return *std::find_if(s.values.begin(), s.values.end(),

@@ -1,16 +1,13 @@
 #include "core/codegen/cuda/emit_product.h"
 
+#include "core/codegen/cuda/card.h"
 #include "core/codegen/cuda/thread_text.h"
 
 namespace vitrine::codegen::cuda {
 
 namespace {
 
-constexpr int kWarp = 32, kStep = 32;  // a warp multiplies so many numbers of a row at once
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
+constexpr int kStep = 32;  // a warp multiplies so many numbers of a row at once
 
 class ProductEmitter : ThreadText {
  public:

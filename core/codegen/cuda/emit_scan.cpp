@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/codegen/cuda/card.h"
 #include "core/codegen/cuda/thread_text.h"
 #include "core/fusion/types.h"
 
@@ -12,18 +13,14 @@ using fusion::Statement;
 
 namespace {
 
-constexpr int kThreads = 256, kWarp = 32, kMostThreads = 1024;
+constexpr int kThreads = 256;
 constexpr int kMostOwn = 4;    // elements a thread keeps, unless one run has more
 constexpr int kOwnAcross = 8;  // where it shares a row across which its neighbours lie
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 // Rows side by side. A thread each is enough where they fill the card; else up to as many as a block has
 // share one.
 LaunchShape shape_across(const Schedule& s) {
-  constexpr int64_t kBlocks = 132 * 2, kMostDeep = kMostThreads / kWarp;
+  constexpr int64_t kBlocks = kMultiprocessors * 2, kMostDeep = kMostThreads / kWarp;
   LaunchShape shape;
   shape.registers = false;
   const int64_t tiles = ceil_div(s.row_count().hint(), kWarp),
@@ -39,7 +36,7 @@ LaunchShape shape_across(const Schedule& s) {
 
 // A warp has short rows, a block long ones, and very long ones a large block. The more runs a thread reads
 // before the block meets, the fewer turns there are, each of which waits for memory.
-LaunchShape shape_of(const Schedule& s) {
+LaunchShape scan_shape(const Schedule& s) {
   if (s.across) return shape_across(s);
   LaunchShape shape;
   shape.threads = kThreads;
@@ -233,7 +230,7 @@ class Scan : ThreadText {
 
 Kernel emit_scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
                  Statement::Reduce scan, SizeMemory* sizes) {
-  const LaunchShape shape = shape_of(schedule);
+  const LaunchShape shape = scan_shape(schedule);
   return Scan(program, unit, schedule, shape, scan, sizes).emit();
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/codegen/cuda/card.h"
+
 namespace vitrine::codegen::cuda {
 
 namespace {
@@ -112,7 +114,7 @@ std::optional<FewRows> few_rows(const Schedule& schedule) {
 
 LaunchShape few_rows_shape(const FewRows& product, const Gpu& gpu) {
   // Of few blocks more warps share a row. Measured on an H200.
-  constexpr int64_t kWarp = 32, kStep = 32, kRunBytes = 16, kMultiprocessors = 132, kThreads = 2048;
+  constexpr int64_t kStep = 32, kRunBytes = 16, kThreads = 2048;
   constexpr int64_t kFewBlocks = 256, kManyBlocks = 512, kLeastStages = 3, kMostStages = 6,
                     kDriverBytes = 1 << 10;
   LaunchShape shape;
@@ -140,7 +142,7 @@ LaunchShape few_rows_shape(const FewRows& product, const Gpu& gpu) {
 }
 
 int64_t few_rows_sum_bytes(const FewRows& product, const LaunchShape& shape) {
-  constexpr int64_t kWarp = 32, kNumber = 4;
+  constexpr int64_t kNumber = 4;
   return shape.threads / kWarp * (product.eights() * 8) * (shape.product + 1) * kNumber;
 }
 

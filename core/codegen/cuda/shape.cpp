@@ -4,6 +4,7 @@
 #include <bit>
 #include <set>
 
+#include "core/codegen/cuda/card.h"
 #include "core/codegen/cuda/product.h"
 #include "core/fusion/types.h"
 
@@ -11,16 +12,12 @@ namespace vitrine::codegen::cuda {
 
 namespace {
 
-constexpr int kWarp = 32, kLeastThreads = 128, kMostThreads = 1024;
+constexpr int kLeastThreads = 128;
 constexpr int kAccessBytes = 16;     // the widest load
 constexpr int kKeptValues = 64;      // registers of a thread that may hold a row's values
 constexpr int kResident = 4;         // blocks of 256 threads that walk through memory, on a multiprocessor
 constexpr int64_t kFewRows = 1024;   // fewer rows are shared by more threads each,
 constexpr int64_t kFewSums = 16384;  // and fewer of which 16-bit elements are only summed
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 // Neighbours that every tensor moves at once: the widest type decides, and rows must begin at multiples. What
 // is read or written once a row does not count.
@@ -278,7 +275,7 @@ LaunchShape part_shape(const Schedule& s) {
 // runs of four: those of eight leave no registers.
 LaunchShape both_ways_shape(const Schedule& s) {
   constexpr int kOthers = 32, kMostRegisters = 112, kOfWarp = 232, kOfThird = 168, kRegisters = 65536;
-  constexpr int kMultiprocessors = 132, kMostRun = 4;
+  constexpr int kMostRun = 4;
   constexpr int64_t kRowsEach = 8;
   LaunchShape shape;
   shape.vector = std::min(vector_of(s), kMostRun);
@@ -320,7 +317,6 @@ LaunchShape both_ways_shape(const Schedule& s) {
 
 // What the walkers left, added up for a few columns a block: a warp's width where that is work for all.
 LaunchShape column_sums_shape(const Schedule& s) {
-  constexpr int64_t kMultiprocessors = 132;
   constexpr int kSector = 8;  // neighbours that memory is read by
   LaunchShape shape;
   shape.registers = false;
@@ -411,7 +407,7 @@ int64_t parts_of(const Schedule& s, const Gpu& gpu) {
   if (!s.reduces || !std::all_of(s.loads.begin(), s.loads.end(),
                                  [&](const Load& l) { return l.plain() || (l.per_row && !s.across); }))
     return 1;
-  constexpr int64_t kBlocks = 132 * kResident, kEnough = 132 * 2, kMost = 512;
+  constexpr int64_t kBlocks = kMultiprocessors * kResident, kEnough = kMultiprocessors * 2, kMost = 512;
   if (s.across) {
     const LaunchShape shape = across_shape(s);
     const int64_t turns = s.columns().hint() / (shape.threads / shape.group);  // of a thread

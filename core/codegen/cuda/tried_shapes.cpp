@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include "core/codegen/cuda/card.h"
+
 namespace vitrine::codegen::cuda {
 
 namespace {
 
-constexpr int kWarp = 32, kMostThreads = 1024;
 constexpr int kThreadsAtOnce = 2048;  // of a multiprocessor
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 std::vector<LaunchShape> flat_shapes(const LaunchShape& own, int64_t total) {
   struct Way {

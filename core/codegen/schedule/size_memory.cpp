@@ -8,14 +8,14 @@ namespace vitrine::codegen {
 namespace {
 
 // begin [kind number | literal | type | expression] end; the last: where a symbolic number's is
-constexpr char kBegin = '\x01', kEnd = '\x02', kBetween = '\x05';
+constexpr char kSizeBegin = '\x01', kSizeEnd = '\x02', kBetween = '\x05';
 constexpr char kSize = 's', kReal = 'r';
 
 std::string marked(char kind, const ir::Sym& number, const std::string& literal, const std::string& type) {
   const std::string expr =
       number.symbolic() ? std::to_string(std::bit_cast<uintptr_t>(number.expr())) : std::string();
-  return kBegin + std::string(1, kind) + std::to_string(number.hint()) + kBetween + literal + kBetween +
-         type + kBetween + expr + kEnd;
+  return kSizeBegin + std::string(1, kind) + std::to_string(number.hint()) + kBetween + literal + kBetween +
+         type + kBetween + expr + kSizeEnd;
 }
 
 // The marked numbers of a text, and what is around them.
@@ -51,8 +51,8 @@ struct Parts {
 Parts parts_of(const std::string& text) {
   Parts parts;
   size_t at = 0;
-  for (size_t begin; (begin = text.find(kBegin, at)) != std::string::npos;) {
-    const size_t end = text.find(kEnd, begin);
+  for (size_t begin; (begin = text.find(kSizeBegin, at)) != std::string::npos;) {
+    const size_t end = text.find(kSizeEnd, begin);
     parts.around.push_back(text.substr(at, begin - at));
     parts.add(text.substr(begin + 1, end - begin - 1));
     at = end + 1;
@@ -65,7 +65,7 @@ Parts parts_of(const std::string& text) {
 std::string key_of(const Parts& parts) {
   std::string out = parts.around[0];
   for (size_t i = 0; i < parts.numbers.size(); ++i)
-    out += kBegin + parts.types[i] + (parts.real[i] ? kReal : kSize) + parts.around[i + 1];
+    out += kSizeBegin + parts.types[i] + (parts.real[i] ? kReal : kSize) + parts.around[i + 1];
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/codegen/cuda/card.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/cuda/thread_text.h"
 
@@ -9,16 +10,11 @@ namespace vitrine::codegen::cuda {
 
 namespace {
 
-constexpr int kThreads = 384, kRows = 128, kDeep = 64, kPassedColumns = 64, kPassedRows = 16, kWarp = 32;
-constexpr int64_t kMultiprocessors = 132;  // each has one block, which goes from tile to tile
+constexpr int kThreads = 384, kRows = 128, kDeep = 64, kPassedColumns = 64, kPassedRows = 16;
 
 std::string num(int64_t n) {
   return std::to_string(n);
 }
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 // The lines of the kernel but for what is done with the sums.
 class ProductLines {
  public:
@@ -201,7 +197,7 @@ LaunchShape shape_of(const Schedule& s, const LargeProduct& p, const ProductTile
   shape.vector = choose_shape(s).vector;
   while (p.n % shape.vector) shape.vector /= 2;
   shape.shared = tiles.shared_bytes();
-  shape.blocks = std::min(kMultiprocessors, p.blocks(tiles));
+  shape.blocks = std::min(kMultiprocessors, p.blocks(tiles));  // a block goes from tile to tile
   return shape;
 }
 
