@@ -5,17 +5,12 @@
 #include "app/shell/main_window.h"
 #include "app/shell/panes/layouts.h"
 #include "core/session/stages.h"
+#include "views/kit/text/qt_text.h"
 #include "views/registry.h"
 
 namespace vitrine::app {
 
-namespace {
-
-QString words(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void MainWindow::addMenus() {
   of_session_ = new QActionGroup(this);
@@ -40,7 +35,7 @@ void MainWindow::addViewMenus(QMenu* menu) {
     }
     auto* action = new QAction(title, of_session_);
     action->setObjectName(what);
-    action->setToolTip(words(about));
+    action->setToolTip(s(about));
     connect(action, &QAction::triggered, this, [this, what] { showNamed(what, false); });
     below->addAction(action);
   };
@@ -49,7 +44,7 @@ void MainWindow::addViewMenus(QMenu* menu) {
       add(QString::fromUtf8(row.menu), QString::fromUtf8(row.title), row.about,
           "view:" + QString::fromLatin1(row.id));
   for (const session::StageInfo& stage : session::kStages)
-    add(QStringLiteral("Stages"), words(stage.title), stage.about, "stage:" + words(stage.name));
+    add(QStringLiteral("Stages"), s(stage.title), stage.about, "stage:" + s(stage.name));
 }
 
 // "view:<id>", "stage:<name>" or "layout:<name>", as menus and palette have them.

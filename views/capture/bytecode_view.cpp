@@ -4,6 +4,7 @@
 
 #include "views/kit/painting/icons.h"
 #include "views/kit/painting/paint.h"
+#include "views/kit/text/qt_text.h"
 #include "views/kit/widgets/widgets.h"
 
 namespace vitrine::views {
@@ -16,10 +17,6 @@ namespace {
 // Columns, in logical pixels.
 constexpr int kLineRight = 34, kPcRight = 74, kChevron = 80, kName = 96, kIndent = 14, kArgument = 112;
 constexpr int kGap = 10, kLeastArgument = 60;
-
-QString q(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 }  // namespace
 
@@ -39,8 +36,8 @@ QString BytecodeView::subtitle() const {
   if (!session() || trace_.empty()) return {};
   const CodeRow* code = session()->codes.find(session()->codeOf(compilation()));
   auto python = session()->meta.find("python");
-  return (code ? q(code->qualname) : QString()) +
-         (python == session()->meta.end() ? QString() : QStringLiteral(", CPython ") + q(python->second));
+  return (code ? s(code->qualname) : QString()) +
+         (python == session()->meta.end() ? QString() : QStringLiteral(", CPython ") + s(python->second));
 }
 
 QList<QWidget*> BytecodeView::headerControls() {
@@ -116,8 +113,8 @@ void BytecodeView::addLine(const TraceRow& row) {
   Line line;
   line.row = &row;
   line.pc = QString::number(ins->pc);
-  line.op = q(ins->op);
-  line.arg = ins->argrepr.empty() && ins->arg ? QString::number(ins->arg) : q(ins->argrepr);
+  line.op = s(ins->op);
+  line.arg = ins->argrepr.empty() && ins->arg ? QString::number(ins->arg) : s(ins->argrepr);
   const SpanRow* span = session()->spans.find(ins->span);
   if (span && row.line_start) line.line = QString::number(span->line);
   line.open = open_.contains(row.first);

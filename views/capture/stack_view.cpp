@@ -8,6 +8,7 @@
 #include "views/kit/painting/paint.h"
 #include "views/kit/tables/item_delegate.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -15,10 +16,6 @@ using namespace kit;
 using namespace session;
 
 namespace {
-
-QString q(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 // What stands before a value that is no tensor.
 struct KindGlyph {
@@ -89,7 +86,7 @@ void StackView::fill() {
       add({Line::What::Caption,
            0,
            {},
-           QStringLiteral("after %1 %2").arg(ins->pc).arg(q(ins->op)),
+           QStringLiteral("after %1 %2").arg(ins->pc).arg(s(ins->op)),
            {},
            NodeFamily::None,
            {}});
@@ -145,7 +142,7 @@ void StackView::addProse() {
     text = QStringLiteral("Recorded as a node of the graph; nothing was computed.");
   if (kind_of(made) == Kind::Guard)
     text = QStringLiteral("A guard was recorded: it is checked at each call.");
-  if (const BreakRow* b = session()->breaks.find(made)) text = q(b->reason);
+  if (const BreakRow* b = session()->breaks.find(made)) text = s(b->reason);
   if (!text.isEmpty()) add({Line::What::Prose, 0, {}, text, {}, NodeFamily::None, {}});
 }
 
@@ -170,7 +167,7 @@ void StackView::addFrames() {
     add({Line::What::Frame,
          f.instruction,
          {},
-         code ? q(code->qualname) : unknown(),
+         code ? s(code->qualname) : unknown(),
          where,
          NodeFamily::None,
          QStringLiteral("function")});

@@ -4,6 +4,7 @@
 #include <QSet>
 #include <QStringList>
 #include <map>
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -11,10 +12,6 @@ using namespace session;
 using kit::SessionData;
 
 namespace {
-
-QString q(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 // Words that Python keeps for itself, or that the function's own lines use.
 const QSet<QString>& takenWords() {
@@ -130,7 +127,7 @@ QString graphText(const SessionData& data, Id graph, const std::set<Id>& taken) 
   QStringList lines;
   for (const NodeRow& node : data.nodes.of(graph))
     if (taken.contains(node.id))
-      lines << QStringLiteral("%1 = %2(%3) : %4").arg(q(node.name), q(node.op), q(node.detail), q(node.type));
+      lines << QStringLiteral("%1 = %2(%3) : %4").arg(s(node.name), s(node.op), s(node.detail), s(node.type));
   return lines.join('\n');
 }
 
@@ -138,19 +135,19 @@ QString graphDot(const SessionData& data, const GraphRow& graph, const std::set<
   QStringList lines;
   for (const NodeRow& node : data.nodes.of(graph.id))
     if (taken.contains(node.id))
-      lines << QStringLiteral("  \"%1\" [label=\"%1\\n%2\"];").arg(q(node.name), q(node.type));
-  auto name = [&](Id id) { return q(data.nodes.find(id)->name); };
+      lines << QStringLiteral("  \"%1\" [label=\"%1\\n%2\"];").arg(s(node.name), s(node.type));
+  auto name = [&](Id id) { return s(data.nodes.find(id)->name); };
   for (const EdgeRow& edge : data.edges.of(graph.id))
     if (taken.contains(edge.src) && taken.contains(edge.dst))
       lines << QStringLiteral("  \"%1\" -> \"%2\";").arg(name(edge.src), name(edge.dst));
-  return QStringLiteral("digraph \"%1\" {\n%2\n}").arg(q(graph.stage), lines.join('\n'));
+  return QStringLiteral("digraph \"%1\" {\n%2\n}").arg(s(graph.stage), lines.join('\n'));
 }
 
 QString graphPython(const SessionData& data, const GraphRow& graph, const std::set<Id>& taken) {
   std::set<QString> several;
   std::set<Id> made, read, returned;
   for (const NodeRow& node : data.nodes.of(graph.id)) {
-    if (hasSeveral(q(node.type))) several.insert(q(node.name));
+    if (hasSeveral(s(node.type))) several.insert(s(node.name));
     if (taken.contains(node.id) && node.kind == "op") made.insert(node.id);
   }
   QStringList parameters, lines, results;
@@ -164,17 +161,17 @@ QString graphPython(const SessionData& data, const GraphRow& graph, const std::s
     if (made.contains(edge.src) && !made.contains(edge.dst)) returned.insert(edge.src);
   const ArgumentText arguments(several);
   for (const NodeRow& node : data.nodes.of(graph.id)) {
-    const QString name = pythonName(q(node.name));
+    const QString name = pythonName(s(node.name));
     if (named.contains(node.id)) parameters << name;
     if (!made.contains(node.id)) continue;
     lines << QStringLiteral("    %1 = %2  # %3")
-                 .arg(name, called(q(node.op), arguments.python(q(node.detail))), q(node.type));
+                 .arg(name, called(s(node.op), arguments.python(s(node.detail))), s(node.type));
     if (returned.contains(node.id) || !read.contains(node.id)) results << name;
   }
   if (lines.isEmpty()) return {};
   lines << QStringLiteral("    return ") + results.join(QStringLiteral(", "));
   return QStringLiteral("import operator\n\nimport torch\n\n\ndef %1(%2):\n%3\n")
-      .arg(pythonName(q(graph.stage)), parameters.join(QStringLiteral(", ")), lines.join('\n'));
+      .arg(pythonName(s(graph.stage)), parameters.join(QStringLiteral(", ")), lines.join('\n'));
 }
 
 }  // namespace vitrine::views

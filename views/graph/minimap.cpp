@@ -10,7 +10,7 @@ using kit::theme;
 
 namespace {
 constexpr double kNarrow = 360;  // a view that a map would cover
-constexpr double kLeast = 62, kMost = 96, kTallest = 220, kInset = 10, kMargin = 24;
+constexpr double kMapLeast = 62, kMapMost = 96, kTallest = 220, kInset = 10, kMargin = 24;
 constexpr double kTwoRowsFrom = 300, kThreeRowsFrom = 400;  // height of a view with room for so many rows of
                                                             // families
 
@@ -20,7 +20,8 @@ double minimap_scale(const GraphPicture& picture, double width) {
 }
 
 double map_width(const GraphPicture& picture) {
-  return std::clamp(picture.layout.width * kTallest / std::max(1.0, picture.layout.height), kLeast, kMost);
+  return std::clamp(picture.layout.width * kTallest / std::max(1.0, picture.layout.height), kMapLeast,
+                    kMapMost);
 }
 }  // namespace
 
@@ -32,7 +33,7 @@ QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camer
                          .adjusted(kMargin, kMargin, -kMargin, -kMargin);
   if (seen.contains(all)) return {};
   const double width = map_width(picture);
-  double height = std::clamp(picture.layout.height * minimap_scale(picture, width), kLeast / 2, kTallest);
+  double height = std::clamp(picture.layout.height * minimap_scale(picture, width), kNarrow / 2, kTallest);
   return {view.right() - width - kInset, view.bottom() - height - kInset, width, height};
 }
 

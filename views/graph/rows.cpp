@@ -17,10 +17,6 @@ constexpr double kGap = 16;                      // between rows, also across a 
 constexpr double kHullSide = 8, kHullAbove = 6;  // of a hull around its rows
 constexpr double kLongestLane = 900;             // a longer edge is drawn as its two ends
 
-bool is_weight(const NodeRow& n) {
-  return n.kind == "parameter" || n.kind == "buffer" || n.kind == "constant";
-}
-
 // What is placed together: the loops of a kernel, or one node.
 struct PlacedUnit {
   std::vector<const NodeRow*> members;

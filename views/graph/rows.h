@@ -11,6 +11,11 @@ namespace vitrine::views {
 // node has no label of its own.
 std::unordered_map<int64_t, std::string> kernel_labels(const kit::SessionData& data, Id compilation);
 
+// A weight stands beside the rows, not among them.
+inline bool is_weight(const session::NodeRow& node) {
+  return node.kind == "parameter" || node.kind == "buffer" || node.kind == "constant";
+}
+
 // The vertices of a graph (no weights, no outputs) in row order. An input stands above its first reader.
 std::vector<const session::NodeRow*> row_order(const kit::SessionData& data, const session::GraphRow& graph);
 

@@ -16,10 +16,6 @@ namespace {
 
 constexpr double kLeftRoom = 96, kRightRoom = 172, kBarsFrom = 12, kLongestBar = 76;
 
-bool is_weight(const NodeRow& n) {
-  return n.kind == "parameter" || n.kind == "buffer" || n.kind == "constant";
-}
-
 // Bytes a node reads and writes when it runs by itself: each of its inputs once, and its result. Of a table
 // that is looked up it reads no more than what it gives.
 std::map<Id, double> own_traffic(const kit::SessionData& data, Id graph) {

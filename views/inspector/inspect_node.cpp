@@ -10,6 +10,7 @@
 #include "views/kit/session/symbolic_types.h"
 #include "views/kit/session/values.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -18,10 +19,6 @@ using kit::Tone;
 using namespace session;
 
 namespace {
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 constexpr size_t kMostVerdicts = 6;
 

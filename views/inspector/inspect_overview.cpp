@@ -7,6 +7,7 @@
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/verdict.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -17,10 +18,6 @@ using namespace session;
 namespace {
 
 constexpr size_t kMostKernels = 6, kMostBreaks = 3;
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 template <class F>
 void eachCompilation(const SessionData& d, Id run, F f) {

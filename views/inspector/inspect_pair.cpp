@@ -7,6 +7,7 @@
 #include "profiler/analysis/fusion_price.h"
 #include "profiler/analysis/why_apart.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -16,10 +17,6 @@ using namespace session;
 using namespace profiler;
 
 namespace {
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 bool isAsked(Id id) {
   const Kind kind = kind_of(id);

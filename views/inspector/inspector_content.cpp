@@ -7,6 +7,7 @@
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/sources.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -15,10 +16,6 @@ using kit::Tone;
 using namespace session;
 
 namespace {
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 QString stageTitle(const std::string& name, bool gpu) {
   const StageInfo* info = find_timed_stage(name);

@@ -4,6 +4,7 @@
 
 #include "core/session/stages.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -12,10 +13,6 @@ using kit::Item;
 using kit::Tone;
 
 namespace {
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 struct LogLine {
   int64_t time_ns;

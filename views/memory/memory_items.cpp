@@ -4,6 +4,7 @@
 
 #include "views/kit/session/sources.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -14,19 +15,15 @@ namespace {
 
 constexpr size_t kMostRows = 60;  // of a side; the others are one row
 
-QString q(const std::string& text) {
-  return QString::fromStdString(text);
-}
-
 struct MemoryUnits {
   const SessionData& data;
   MeasureUnit bytes, time;
   double most = 1;
 };
 
-Cell bytes_cell(const MemoryUnits& s, double bytes) {
-  Cell out{s.bytes.format(bytes)};
-  out.sort = bytes, out.bar = bytes / s.most;
+Cell bytes_cell(const MemoryUnits& units, double bytes) {
+  Cell out{units.bytes.format(bytes)};
+  out.sort = bytes, out.bar = bytes / units.most;
   return out;
 }
 
@@ -41,29 +38,29 @@ const NodeRow* node_of(const SessionData& data, const AllocationRow& row) {
   return nullptr;
 }
 
-Item row_of(const MemoryUnits& s, const AllocationRow& row) {
-  const NodeRow* node = node_of(s.data, row);
-  const BufferRow* buffer = s.data.buffers.find(row.entity);
-  const Id span = spanNear(s.data, node ? node->id : row.entity);
-  Cell name{node ? q(node->name) : row.op.empty() ? QStringLiteral("of no operator") : q(row.op)};
+Item row_of(const MemoryUnits& units, const AllocationRow& row) {
+  const NodeRow* node = node_of(units.data, row);
+  const BufferRow* buffer = units.data.buffers.find(row.entity);
+  const Id span = spanNear(units.data, node ? node->id : row.entity);
+  Cell name{node ? s(node->name) : row.op.empty() ? QStringLiteral("of no operator") : s(row.op)};
   name.mono = true;
   if (node) name.family = familyOf(node->family);
   Item out;
   out.id = row.entity;
   out.cells = {
       name,
-      bytes_cell(s, static_cast<double>(row.bytes)),
-      {buffer ? q(buffer->name) : unknown()},
-      {row.op.empty() ? unknown() : q(row.op)},
-      {span ? s.data.label(span) : unknown()},
-      {s.time.format(static_cast<double>(row.start_ns))},
-      {row.freed_ns < 0 ? QStringLiteral("held") : s.time.format(static_cast<double>(row.freed_ns))}};
+      bytes_cell(units, static_cast<double>(row.bytes)),
+      {buffer ? s(buffer->name) : unknown()},
+      {row.op.empty() ? unknown() : s(row.op)},
+      {span ? units.data.label(span) : unknown()},
+      {units.time.format(static_cast<double>(row.start_ns))},
+      {row.freed_ns < 0 ? QStringLiteral("held") : units.time.format(static_cast<double>(row.freed_ns))}};
   out.cells[5].sort = static_cast<double>(row.start_ns);
   out.cells[6].sort = static_cast<double>(row.freed_ns < 0 ? INT64_MAX : row.freed_ns);
   return out;
 }
 
-Item heading_of(const MemoryUnits& s, const MemorySide& side, const QString& who, int64_t at) {
+Item heading_of(const MemoryUnits& units, const MemorySide& side, const QString& who, int64_t at) {
   const int64_t when = at < 0 ? side.peak_ns : at;
   const auto held = side.blocks_at(when);
   Item out;
@@ -73,17 +70,17 @@ Item heading_of(const MemoryUnits& s, const MemorySide& side, const QString& who
     return out;
   }
   const double bytes = side.held_at(when);
-  out.cells = {{who}, bytes_cell(s, bytes), {}, {at < 0 ? QStringLiteral("at its peak") : QString()}, {}};
-  out.cells.push_back({s.time.format(static_cast<double>(when))});
+  out.cells = {{who}, bytes_cell(units, bytes), {}, {at < 0 ? QStringLiteral("at its peak") : QString()}, {}};
+  out.cells.push_back({units.time.format(static_cast<double>(when))});
   double others = 0;
   for (size_t i = 0; i < held.size(); ++i)
     if (i < kMostRows)
-      out.children.push_back(row_of(s, *held[i]));
+      out.children.push_back(row_of(units, *held[i]));
     else
       others += static_cast<double>(held[i]->bytes);
   if (held.size() > kMostRows)
     out.children.push_back(
-        {0, {{QStringLiteral("%1 smaller ones").arg(held.size() - kMostRows)}, bytes_cell(s, others)}});
+        {0, {{QStringLiteral("%1 smaller ones").arg(held.size() - kMostRows)}, bytes_cell(units, others)}});
   return out;
 }
 

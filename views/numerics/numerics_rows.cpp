@@ -8,6 +8,7 @@
 #include "views/kit/selection/link_letters.h"
 #include "views/kit/session/values.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -15,10 +16,6 @@ using namespace kit;
 using session::NumericsRow;
 
 namespace {
-
-QString q(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 // "2.4e−07", "–" where it is not known.
 QString errorText(double error) {
@@ -105,7 +102,7 @@ Cell ulpCell(const NumericsRow& row) {
 }
 
 Cell verdictCell(const NumericsRow& row) {
-  Cell cell{q(row.verdict)};
+  Cell cell{s(row.verdict)};
   if (row.first) {
     cell.text = QStringLiteral("differs first");
     cell.icon = "error";
@@ -141,11 +138,11 @@ Cell nanCell(const NumericsRow& row) {
 
 // How the compiled value was got.
 Cell sourceCell(const NumericsRow& row) {
-  Cell cell{row.source == "buffer" ? q(row.step) : q(row.source)};
+  Cell cell{row.source == "buffer" ? s(row.step) : s(row.source)};
   cell.quiet = row.source != "buffer";
   cell.mono = row.source == "buffer";
   cell.tooltip =
-      row.source == "buffer"   ? QStringLiteral("from the program's own memory, behind %1").arg(q(row.step))
+      row.source == "buffer"   ? QStringLiteral("from the program's own memory, behind %1").arg(s(row.step))
       : row.source == "output" ? QStringLiteral("fused away: compiled again with others as further results")
       : row.source == "alone" ? QStringLiteral("fused away: compiled again with it alone as a further result")
                               : QStringLiteral("its compiled value could not be got");
@@ -154,7 +151,7 @@ Cell sourceCell(const NumericsRow& row) {
 
 QString detailOf(const NumericsRow& row) {
   QString out;
-  if (!row.message.empty()) out += q(row.message).toHtmlEscaped() + "<br>";
+  if (!row.message.empty()) out += s(row.message).toHtmlEscaped() + "<br>";
   out += sourceCell(row).tooltip.toHtmlEscaped() + ".";
   if (const QString values = kit::valuesText(row); !values.isEmpty())
     out += "<br>Values: " + values.toHtmlEscaped() + ". <span class=\"q\">" + kit::distributionText(row) +
@@ -166,7 +163,7 @@ QString detailOf(const NumericsRow& row) {
 
 Item itemOf(const SessionData& d, const NumericsRow& row, const ErrorScale& scale) {
   const session::NodeRow* node = d.nodes.find(row.node);
-  Cell value{q(row.name)};
+  Cell value{s(row.name)};
   value.family = node ? familyOf(node->family) : NodeFamily::None;
   const Id span = node ? nearestSpan(d, row.node) : 0;
   Cell place{span ? d.place(span) : unknown()};

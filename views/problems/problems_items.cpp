@@ -10,6 +10,7 @@
 #include "views/kit/session/sources.h"
 #include "views/kit/session/verdict.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -20,10 +21,6 @@ using kit::Tone;
 using namespace session;
 
 namespace {
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 struct PricedProblem {
   Tone tone;

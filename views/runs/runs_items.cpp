@@ -9,6 +9,7 @@
 #include "views/kit/session/sources.h"
 #include "views/kit/session/verdict.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -19,10 +20,6 @@ using kit::Tone;
 using namespace session;
 
 namespace {
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 Cell word(const QString& text, const char* icon, bool quiet = false) {
   Cell cell;
@@ -54,7 +51,7 @@ struct Units {
   }
 };
 
-double launched(const SessionData& d, Id compilation) {
+double launched_ns(const SessionData& d, Id compilation) {
   double ns = 0;
   for (const LaunchRow& launch : d.launches.of(compilation)) ns += launch.median_ns;
   return ns;
@@ -80,7 +77,7 @@ Units unitsOf(const SessionData& d, const RunRow& run) {
     compile.add(compileTime(d, frame));
     for (const SegmentRow& segment : d.segments.of(frame.id))
       for (const CompilationRow& each : d.compilations.of(segment.id)) {
-        calls.add(launched(d, each.id));
+        calls.add(launched_ns(d, each.id));
         addKernels(d, each.id, kernels);
       }
   }
@@ -132,7 +129,7 @@ int64_t callsOf(const SessionData& d, const CompilationRow& row) {
 Item compilationItem(const SessionData& d, const CompilationRow& row, const Units& units, bool nested) {
   Item item;
   item.id = row.id;
-  const double total = launched(d, row.id);
+  const double total = launched_ns(d, row.id);
   // What is no time stands behind the name: a column of times is compared.
   const bool timed = row.status == "ok" && total > 0;
   const QString about = row.status != "ok"      ? ", " + s(row.status).replace('_', ' ')

@@ -11,6 +11,7 @@
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/verdict.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 #include "views/kit/text/shown.h"
 #include "views/kit/widgets/widgets.h"
 
@@ -23,10 +24,6 @@ namespace {
 constexpr int kCountsFrom = 1500;  // narrower windows drop the counts
 constexpr int kGroupsUnder = 1120;
 const char* const kGroups[] = {"Capture", "ATen", "Compile", "Kernels", "Run"};
-
-QString s(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 QString countText(const kit::SessionData& d, Id compilation, std::string_view stage, int64_t count) {
   if (stage == "memory") return kit::bytesText(static_cast<double>(count));

@@ -4,6 +4,7 @@
 
 #include "app/shell/compare/comparison.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::app {
 
@@ -14,10 +15,6 @@ using kit::Tone;
 using namespace session;
 
 namespace {
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 // Handles of rows: differences count from 1, pairs of kernels behind them, then equal changes, then headings.
 Id handle(size_t index) {

@@ -5,6 +5,7 @@
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/sources.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::app {
 
@@ -12,10 +13,6 @@ using kit::Film;
 using kit::SessionData;
 
 namespace {
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 // Which member of Film each unit moves.
 Id Film::* const kMembers[kFilmUnits] = {&Film::graph,       &Film::decision, &Film::step,

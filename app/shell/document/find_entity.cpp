@@ -9,16 +9,13 @@
 #include "core/session/stages.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/session/run_times.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::app {
 
 using kit::SessionData;
 
 namespace {
-
-QString s(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 // A match before it is put into words: of a million there are many, and few are shown.
 struct EntityMatch {

@@ -3,6 +3,7 @@
 #include <QMenu>
 
 #include "core/session/stages.h"
+#include "views/kit/text/qt_text.h"
 #include "views/registry.h"
 
 namespace vitrine::app {
@@ -15,10 +16,6 @@ const session::StageInfo* stageInfo(std::string_view name) {
   for (const session::StageInfo& info : session::kStages)
     if (info.name == name) return &info;
   return nullptr;
-}
-
-QString s(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
 }  // namespace

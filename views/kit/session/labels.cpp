@@ -2,16 +2,13 @@
 
 #include "views/kit/session/session_data.h"
 #include "views/kit/session/sources.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::kit {
 
 using namespace session;
 
 namespace {
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 // Bytes [col, end_col) of lines [line, end_line]; columns count UTF-8 bytes.
 QByteArray slice(const std::string& text, const SpanRow& span) {

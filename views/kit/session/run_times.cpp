@@ -4,16 +4,13 @@
 #include <map>
 
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::kit {
 
 using namespace session;
 
 namespace {
-
-QString s(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 template <class Rows>
 auto copied(const Rows& rows) {

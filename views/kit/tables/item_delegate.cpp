@@ -54,10 +54,6 @@ void drawHistogram(QPainter& painter, const QRect& box, const std::vector<double
 }  // namespace
 
 namespace {
-bool hasGlyph(const Cell& cell) {
-  return cell.family != NodeFamily::None || !cell.icon.isEmpty();
-}
-
 // In a list none of which opens, an icon stands where a chevron would.
 bool amongLeaves(const QModelIndex& index) {
   const QModelIndex parent = index.parent();

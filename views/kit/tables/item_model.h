@@ -29,6 +29,11 @@ struct Cell {
   QString below;                         // a second, quieter line in mono; the row is 40 high
 };
 
+// Whether something is drawn before its text.
+inline bool hasGlyph(const Cell& cell) {
+  return cell.family != NodeFamily::None || !cell.icon.isEmpty();
+}
+
 struct Item {
   Id id = 0;
   std::vector<Cell> cells;

@@ -24,9 +24,6 @@ constexpr int kLeastName = 96;       // a name that stretches is less useful tha
 constexpr int kWholeName = 360;      // a name up to that stays whole as long as other texts can be read
 constexpr int kLeastText = 76;       // and no text column is less than this
 constexpr size_t kFewColumns = 4;    // a list of less keeps its numbers together
-bool hasGlyph(const Cell& cell) {
-  return cell.family != NodeFamily::None || !cell.icon.isEmpty();
-}
 }  // namespace
 
 ItemFilter::ItemFilter(QObject* parent) : QSortFilterProxyModel(parent) {
