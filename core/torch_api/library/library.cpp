@@ -101,12 +101,6 @@ std::optional<Ints> ints(const ir::Arg& arg) {
   return out;
 }
 
-std::optional<double> number(const ir::Arg& arg) {
-  if (arg.is<int64_t>()) return static_cast<double>(arg.as<int64_t>());
-  if (arg.is<double>()) return arg.as<double>();
-  return {};
-}
-
 // mm and bmm: out = a @ b.
 class LibraryProduct : public LibraryCall {
  public:
@@ -143,7 +137,7 @@ class AddProduct : public LibraryCall {
       call->reads_.push_back(slot_of(a.as<ir::Ref>()));
     }
     for (const auto& [key, arg] : node.kwargs) {
-      auto value = number(arg);
+      auto value = number_of(arg);
       if (!value || (key != "beta" && key != "alpha")) return nullptr;
       (key == "beta" ? call->beta_ : call->alpha_) = *value;
     }
@@ -211,7 +205,7 @@ class LibraryAttention : public LibraryCall {
       call->reads_.push_back(slot_of(a[i].as<ir::Ref>()));
     }
     if (a.size() > 3) {
-      auto p = number(a[3]);
+      auto p = number_of(a[3]);
       if (!p) return nullptr;
       call->dropout_ = *p;
     }
@@ -220,8 +214,8 @@ class LibraryAttention : public LibraryCall {
     for (const auto& [key, arg] : node.kwargs) {
       if (key == "attn_mask" && arg.is<ir::Ref>())
         call->reads_.push_back(slot_of(arg.as<ir::Ref>()));
-      else if (key == "scale" && number(arg))
-        call->scale_ = number(arg);
+      else if (key == "scale" && number_of(arg))
+        call->scale_ = number_of(arg);
       else if ((key != "attn_mask" && key != "scale") || !arg.is_none())
         return nullptr;
     }
@@ -269,6 +263,12 @@ constexpr std::array<LibraryRow, 12> kRows = {{
 #undef VITRINE_CALL
 
 }  // namespace
+
+std::optional<double> number_of(const ir::Arg& arg) {
+  if (arg.is<int64_t>()) return static_cast<double>(arg.as<int64_t>());
+  if (arg.is<double>()) return arg.as<double>();
+  return {};
+}
 
 std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotOf& slot_of, int algorithm) {
   if (node.outputs.empty()) return nullptr;

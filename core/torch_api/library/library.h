@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,9 @@ bool gelu_loses_infinity(ir::DType dtype);
 // State of the default CPU generator, to take a failed call's draws back. nullptr: a Python error is set.
 _object* generator_state();
 bool set_generator_state(_object* state);
+
+// An int or a float that a call has for an argument.
+std::optional<double> number_of(const ir::Arg& arg);
 
 // One call of a kernel that PyTorch's C interface exports, with its constants converted beforehand.
 class LibraryCall {

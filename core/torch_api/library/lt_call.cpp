@@ -40,12 +40,6 @@ constexpr Form kForms[] = {
     {"aten._addmm_activation.default", true, true},
 };
 
-std::optional<double> number(const ir::Arg& arg) {
-  if (arg.is<int64_t>()) return static_cast<double>(arg.as<int64_t>());
-  if (arg.is<double>()) return arg.as<double>();
-  return {};
-}
-
 // Bytes that every address is a multiple of, up to 256.
 int common_alignment(std::initializer_list<const void*> addresses) {
   uintptr_t all = 256;
@@ -67,8 +61,8 @@ class LtCall : public LibraryCall {
     for (const auto& [key, arg] : node.kwargs) {
       if (key == "use_gelu" && arg.is<bool>())
         gelu_ = arg.as<bool>();
-      else if ((key == "beta" || key == "alpha") && number(arg))
-        (key == "beta" ? beta_ : alpha_) = *number(arg);
+      else if ((key == "beta" || key == "alpha") && number_of(arg))
+        (key == "beta" ? beta_ : alpha_) = *number_of(arg);
       else
         return false;
     }
