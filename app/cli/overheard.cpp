@@ -141,7 +141,7 @@ void Overheard::pass_on() {
     if (poll(open.data(), open.size(), -1) < 0) continue;
     for (size_t i = 0; i < open.size(); ++i) {
       if (!open[i].revents) continue;
-      const ssize_t n = read(open[i].fd, text.data(), text.size());
+      const ssize_t n = ::read(open[i].fd, text.data(), text.size());
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0 || !write_all(ways_[i].out, text.data(), static_cast<size_t>(n)))
         close(open[i].fd), open[i].fd = -1;  // whoever goes on writing there is told

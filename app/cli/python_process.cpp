@@ -135,7 +135,7 @@ Result<Ended> run_module(const InstalledPlaces& places, const std::string& modul
   Ended out;
   out.written = overheard.last();
   std::array<char, 8192> text;
-  for (ssize_t n = 0; child > 0 && (n = read(ends[0], text.data(), text.size())) > 0;)
+  for (ssize_t n = 0; child > 0 && (n = ::read(ends[0], text.data(), text.size())) > 0;)
     out.said.append(text.data(), static_cast<size_t>(n));
   close(ends[0]);
   if (child < 0) return Error{std::string("No process could be started: ") + std::strerror(problem), "", ""};

@@ -62,7 +62,7 @@ std::string scaled(double value, const char* unit) {
   return out.data();
 }
 
-std::string percent(double part) {
+std::string of_limit(double part) {
   if (part <= 0) return "–";
   std::array<char, 16> out{};
   std::snprintf(out.data(), out.size(), part < 0.01 ? "%.1f %%" : "%.0f %%", part * 100);
@@ -101,7 +101,7 @@ std::string show_roofline(const Reader& s, const ShowOptions& options, std::stri
     table.row({p.label, p.name, nanoseconds(p.work.ns), p.half, bytes(whole(p.work.bytes)),
                scaled(p.bandwidth, "B/s"), roofs.copy_words(p.work),
                p.work.flops > 0 ? scaled(p.work.flops, "FLOP") : "–", scaled(p.rate, "FLOP/s"),
-               percent(roofs.of_product(p.work))});
+               of_limit(roofs.of_product(p.work))});
   }
   if (table.empty()) return nothing("roofline", why_no_times(s));
   std::string out = table.text(options.width);

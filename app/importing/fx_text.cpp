@@ -12,7 +12,7 @@ namespace vitrine::importing {
 namespace {
 
 constexpr size_t kMostNodes = 200'000;
-constexpr size_t kMostName = 400, kMostDetail = 20'000;
+constexpr size_t kMostNameOfNode = 400, kMostDetail = 20'000;
 
 bool word_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
@@ -106,7 +106,7 @@ class FxReader {
   void placeholder(std::string_view name, std::string_view type) {
     if (name.empty()) return;
     FxNode node;
-    node.name = name.substr(0, kMostName);
+    node.name = name.substr(0, kMostNameOfNode);
     node.kind = node.op = "placeholder";
     node.type = our_type(std::string(type));
     add(std::move(node));
@@ -147,13 +147,13 @@ class FxReader {
       return;
     }
     FxNode node;
-    node.name = name.substr(0, kMostName);
+    node.name = name.substr(0, kMostNameOfNode);
     node.kind = "op";
     node.type = our_type(std::string(type));
     if (open != std::string_view::npos && dotted && rest.ends_with(")")) {
       std::string_view op = callee;
       if (op.starts_with("torch.ops.")) op.remove_prefix(10);
-      node.op = op.substr(0, kMostName);
+      node.op = op.substr(0, kMostNameOfNode);
       node.detail = arguments(rest.substr(open + 1, rest.size() - open - 2), node);
     } else if (const std::string_view of = word_at(rest, 0);
                known_.contains(std::string(of)) && rest.size() > of.size() && rest[of.size()] == '[') {
@@ -329,7 +329,7 @@ bool begins_kernel(std::string_view line, OutputKernel& out) {
   if (at == std::string_view::npos || line.substr(0, at).find(' ') != std::string_view::npos) return false;
   const size_t quotes = line.find("'''");
   if (quotes == std::string_view::npos) return false;
-  out.name = line.substr(0, std::min(at, kMostName));
+  out.name = line.substr(0, std::min(at, kMostNameOfNode));
   const std::string_view kind = word_at(line, at + 17);
   out.language = kind.starts_with("cpp") ? "c++" : kind == "triton" ? "python" : "cuda c++";
   out.source = std::string(line.substr(quotes + 3));

@@ -110,7 +110,7 @@ const std::vector<ReductionRow>& rows() {
   return kRows;
 }
 
-const ReductionRow* find(const ir::Node& node) {
+const ReductionRow* find_reduction(const ir::Node& node) {
   for (const ReductionRow& r : rows())
     if (r.op == node.op) return &r;
   return nullptr;
@@ -152,11 +152,11 @@ double correction_of(const ir::Node& node) {
 }  // namespace
 
 bool is_reduction(const ir::Node& node) {
-  return find(node) != nullptr;
+  return find_reduction(node) != nullptr;
 }
 
 std::optional<Reduction> reduction_of(const ir::Node& node, const ir::TensorType& in, std::string& why) {
-  const ReductionRow* row = find(node);
+  const ReductionRow* row = find_reduction(node);
   Reduction out;
   out.over = reduced_dims(node, *row, in.sizes.size());
   for (size_t i = 0; i < out.over.size(); ++i) out.count *= out.over[i] ? in.sizes[i] : ir::Sym(1);

@@ -21,7 +21,7 @@ constexpr ScanRow kRows[] = {
     {"aten.cumsum.default", Statement::Reduce::sum},
     {"aten.cumprod.default", Statement::Reduce::prod},
 };
-const ScanRow* find(const ir::Node& node) {
+const ScanRow* find_scan(const ir::Node& node) {
   for (const ScanRow& row : kRows)
     if (row.op == node.op) return &row;
   return nullptr;
@@ -43,7 +43,7 @@ std::string refusal(const ir::TensorType& in, const ir::TensorType& out, size_t 
 }  // namespace
 
 bool is_scanning(const ir::Node& node) {
-  return find(node) != nullptr;
+  return find_scan(node) != nullptr;
 }
 
 std::optional<Loop> scanning_loop(const LoopProgram& program, const ir::Node& node, std::string& why) {
@@ -59,7 +59,7 @@ std::optional<Loop> scanning_loop(const LoopProgram& program, const ir::Node& no
   Loop loop;
   loop.node = node.id;
   loop.kind = Loop::Kind::reduction;
-  loop.scans = find(node)->step;
+  loop.scans = find_scan(node)->step;
   Operand read{in, w.type(in).dtype, w.place(in)};
   Access store{Ref{node.id, 0}, {}, 0};
   Dims strides;

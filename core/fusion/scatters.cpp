@@ -167,7 +167,7 @@ constexpr ScatterRow kRows[] = {
     {"aten.index_copy.default", index_copy},
     {"aten.embedding_dense_backward.default", embedding_gradient},
 };
-const ScatterRow* find(const ir::Node& node) {
+const ScatterRow* find_scatter(const ir::Node& node) {
   for (const ScatterRow& row : kRows)
     if (row.op == node.op) return &row;
   return nullptr;
@@ -238,7 +238,7 @@ Dims without_ones(const Dims& sizes) {
 }  // namespace
 
 bool is_scattering(const ir::Node& node) {
-  return find(node) != nullptr;
+  return find_scatter(node) != nullptr;
 }
 
 std::optional<Loop> scattering_loop(const LoopProgram& program, const ir::Node& node, std::string& why) {
@@ -247,7 +247,7 @@ std::optional<Loop> scattering_loop(const LoopProgram& program, const ir::Node& 
   if (!args.ok() || node.outputs.size() != 1 || !node.type().device.is_cuda()) return std::nullopt;
   NestWriter w(program, node, args.take());
   ScatterTarget to;
-  if (!find(node)->write(w, to, why)) return std::nullopt;
+  if (!find_scatter(node)->write(w, to, why)) return std::nullopt;
   why = to.adds && !adds_in_memory(node.type().dtype) ? "sums of this type are PyTorch's"
         : ir::numel(w.nest.dims) == 0                 ? "nothing is written"
                                                       : "";

@@ -128,7 +128,7 @@ Types clamp_one(const Call& c) {
 
 constexpr Family kFamily = Family::pointwise;
 constexpr Lower kLoop = Lower::pointwise;
-constexpr std::string_view kNone = "nondifferentiable(\"the result is bool or integer\")";
+constexpr std::string_view kNoGradient = "nondifferentiable(\"the result is bool or integer\")";
 
 const std::vector<OpRow> kPointwiseBinary = {
     {"aten.add.Tensor", "self, other, *, alpha=1", kFamily, kLoop, covered<add>, "a + alpha * b",
@@ -201,14 +201,14 @@ const std::vector<OpRow> kPointwiseBinary = {
     {"aten.heaviside.default", "self, values", kFamily, kLoop, covered<same_type>,
      "where(a == 0, b, where(a > 0, 1, 0))", "borrowed(\"PyTorch has none, and says so\")",
      "1 above 0, b at 0"},
-    {"aten.__lshift__.Scalar", "self, other", kFamily, kLoop, covered<shift>, "shl(a, b)", kNone,
+    {"aten.__lshift__.Scalar", "self, other", kFamily, kLoop, covered<shift>, "shl(a, b)", kNoGradient,
      "bits moved up"},
-    {"aten.__rshift__.Scalar", "self, other", kFamily, kLoop, covered<shift>, "shr(a, b)", kNone,
+    {"aten.__rshift__.Scalar", "self, other", kFamily, kLoop, covered<shift>, "shr(a, b)", kNoGradient,
      "bits moved down"},
     {"aten.bitwise_left_shift.Tensor_Scalar", "self, other", kFamily, kLoop, covered<shift>, "shl(a, b)",
-     kNone, "bits moved up"},
+     kNoGradient, "bits moved up"},
     {"aten.bitwise_right_shift.Tensor_Scalar", "self, other", kFamily, kLoop, covered<shift>, "shr(a, b)",
-     kNone, "bits moved down"},
+     kNoGradient, "bits moved down"},
     {"aten.xlogy.Tensor", "self, other", kFamily, kLoop, covered<divide>,
      "where(isnan(b), b, where(a == 0, 0, a * log(b)))", kRule, "a * log(b), 0 where a is"},
     {"aten._prelu_kernel.default", "self, weight", kFamily, kLoop, covered<prelu>, "where(a > 0, a, b * a)",

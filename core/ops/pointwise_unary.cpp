@@ -50,16 +50,16 @@ Types hardtanh(const Call& c) {
 
 constexpr Family kFamily = Family::pointwise;
 constexpr Lower kLoop = Lower::pointwise;
-constexpr std::string_view kNone = "nondifferentiable(\"the result is bool or integer\")";
+constexpr std::string_view kNoGradient = "nondifferentiable(\"the result is bool or integer\")";
 
 const std::vector<OpRow> kPointwiseUnary = {
     {"aten.abs.default", "self", kFamily, kLoop, covered<no_bool>, "abs(a)", "g * sign(a)", "absolute value",
      "aten.abs_.default"},
     {"aten.neg.default", "self", kFamily, kLoop, covered<no_bool>, "-a", "-g", "-a", "aten.neg_.default"},
     {"aten.sgn.default", "self", kFamily, kLoop, covered<unary>, "sign(a)", kRule, "-1, 0 or 1"},
-    {"aten.isposinf.default", "self", kFamily, kLoop, covered<unary_bool>, "isinf(a) & (a > 0)", kNone,
+    {"aten.isposinf.default", "self", kFamily, kLoop, covered<unary_bool>, "isinf(a) & (a > 0)", kNoGradient,
      "whether a is infinite and positive"},
-    {"aten.isneginf.default", "self", kFamily, kLoop, covered<unary_bool>, "isinf(a) & (a < 0)", kNone,
+    {"aten.isneginf.default", "self", kFamily, kLoop, covered<unary_bool>, "isinf(a) & (a < 0)", kNoGradient,
      "whether a is infinite and negative"},
     {"aten.nan_to_num.default", "self, nan=None, posinf=None, neginf=None", kFamily, Lower::decompose,
      covered<unary>, "", "g * logical_not(isnan(a) | isinf(a))", "numbers in place of NaN and infinities"},

@@ -231,7 +231,7 @@ Types norm_dims(const Call& c) {
 
 constexpr Family kFamily = Family::reduction;
 constexpr Lower kLoop = Lower::reduction;
-constexpr std::string_view kNone = "nondifferentiable(\"the result is bool or integer\")";
+constexpr std::string_view kNoGradient = "nondifferentiable(\"the result is bool or integer\")";
 
 const std::vector<OpRow> kReduction = {
     {"aten.sum.default", "self, *, dtype=None", kFamily, kLoop, covered<sum_all>, "sum", kRule,
@@ -259,23 +259,25 @@ const std::vector<OpRow> kReduction = {
     {"aten.min.dim", "self, dim, keepdim=False", kFamily, Lower::decompose, covered<extremum_dim>, "", kRule,
      "smallest over a dimension, and where"},
     {"aten.argmax.default", "self, dim=None, keepdim=False", kFamily, Lower::decompose, covered<arg_extremum>,
-     "", kNone, "where the largest is"},
+     "", kNoGradient, "where the largest is"},
     {"aten.argmin.default", "self, dim=None, keepdim=False", kFamily, Lower::decompose, covered<arg_extremum>,
-     "", kNone, "where the smallest is"},
-    {"aten.any.default", "self", kFamily, kLoop, covered<truth_all>, "any", kNone, "whether any is true"},
-    {"aten.any.dim", "self, dim, keepdim=False", kFamily, kLoop, covered<truth_dim>, "any", kNone,
+     "", kNoGradient, "where the smallest is"},
+    {"aten.any.default", "self", kFamily, kLoop, covered<truth_all>, "any", kNoGradient,
+     "whether any is true"},
+    {"aten.any.dim", "self, dim, keepdim=False", kFamily, kLoop, covered<truth_dim>, "any", kNoGradient,
      "whether any is true over a dimension"},
-    {"aten.all.default", "self", kFamily, kLoop, covered<truth_all>, "all", kNone, "whether all are true"},
-    {"aten.all.dim", "self, dim, keepdim=False", kFamily, kLoop, covered<truth_dim>, "all", kNone,
+    {"aten.all.default", "self", kFamily, kLoop, covered<truth_all>, "all", kNoGradient,
+     "whether all are true"},
+    {"aten.all.dim", "self, dim, keepdim=False", kFamily, kLoop, covered<truth_dim>, "all", kNoGradient,
      "whether all are true over a dimension"},
-    {"aten.any.dims", "self, dim=None, keepdim=False", kFamily, kLoop, covered<truth_dims>, "any", kNone,
-     "whether any is true over dimensions"},
-    {"aten.all.dims", "self, dim=None, keepdim=False", kFamily, kLoop, covered<truth_dims>, "all", kNone,
-     "whether all are true over dimensions"},
-    {"aten.count_nonzero.default", "self, dim=None", kFamily, Lower::decompose, covered<count_all>, "", kNone,
-     "how many are not 0"},
-    {"aten.count_nonzero.dim_IntList", "self, dim", kFamily, Lower::decompose, covered<count_dims>, "", kNone,
-     "how many are not 0 over dimensions"},
+    {"aten.any.dims", "self, dim=None, keepdim=False", kFamily, kLoop, covered<truth_dims>, "any",
+     kNoGradient, "whether any is true over dimensions"},
+    {"aten.all.dims", "self, dim=None, keepdim=False", kFamily, kLoop, covered<truth_dims>, "all",
+     kNoGradient, "whether all are true over dimensions"},
+    {"aten.count_nonzero.default", "self, dim=None", kFamily, Lower::decompose, covered<count_all>, "",
+     kNoGradient, "how many are not 0"},
+    {"aten.count_nonzero.dim_IntList", "self, dim", kFamily, Lower::decompose, covered<count_dims>, "",
+     kNoGradient, "how many are not 0 over dimensions"},
     {"aten.nansum.default", "self, dim=None, keepdim=False, *, dtype=None", kFamily, Lower::decompose,
      covered<sum_dims>, "", kRule, "sum of the numbers over dimensions"},
     {"aten.aminmax.default", "self, *, dim=None, keepdim=False", kFamily, Lower::decompose,

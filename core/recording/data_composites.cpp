@@ -13,7 +13,7 @@ namespace vitrine::torch_api {
 
 namespace {
 
-constexpr Py_ssize_t kLayer = 9, kDropout = 6, kTrain = 7;  // arguments of a recurrent layer
+constexpr Py_ssize_t kLayer = 9, kDropRate = 6, kTrain = 7;  // arguments of a recurrent layer
 
 constexpr DataComposite kRows[] = {
     {Name::lstm, "aten.lstm.data", kLayer, 1},
@@ -32,7 +32,7 @@ void add_tensors(PyObject* argument, std::vector<PyObject*>& to) {
 }
 
 bool drops_out(PyObject* args) {
-  PyObject* rate = PyTuple_GET_ITEM(args, kDropout);
+  PyObject* rate = PyTuple_GET_ITEM(args, kDropRate);
   const bool none =
       (PyFloat_Check(rate) && PyFloat_AS_DOUBLE(rate) == 0) || Py_IsFalse(PyTuple_GET_ITEM(args, kTrain));
   return !none;

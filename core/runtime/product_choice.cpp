@@ -37,7 +37,7 @@ struct Invocation {
   void* const* arguments;
 };
 
-void run_chunk(int64_t begin, int64_t end, void* context) {
+void run_tried_chunk(int64_t begin, int64_t end, void* context) {
   auto* call = static_cast<Invocation*>(context);
   call->function(call->arguments, begin, end);
 }
@@ -93,7 +93,7 @@ class Bench {
     }
     Invocation call{kernels_.at(at).loaded.function, arguments.data()};
     bridge::parallel_for(program_.kernels[at].work, std::max<int64_t>(1, program_.kernels[at].grain),
-                         run_chunk, &call);
+                         run_tried_chunk, &call);
   }
 
  private:

@@ -8,7 +8,7 @@ namespace vitrine::runtime {
 namespace {
 
 constexpr int64_t kMostFlops = int64_t{1} << 29;   // of a product that is tried as it is,
-constexpr int64_t kMostBytes = int64_t{64} << 20;  // and of what of it grows with the longest extent
+constexpr int64_t kMostGrown = int64_t{64} << 20;  // and of what of it grows with the longest extent
 constexpr int64_t kUnit = 192;                     // columns of whole panels, whatever their width
 
 // One of m, n and k, and how long it is.
@@ -36,7 +36,7 @@ ProductCut cut_of(const int64_t (&extents)[3]) {
     flops *= extents[i];
     bytes += extents[i] * static_cast<int64_t>(sizeof(float));
   }
-  const int64_t wanted = std::max(std::min(kMostFlops / flops, kMostBytes / bytes), 2 * kUnit);
+  const int64_t wanted = std::max(std::min(kMostFlops / flops, kMostGrown / bytes), 2 * kUnit);
   if (cut.from > wanted) cut.to -= (cut.from - wanted) / kUnit * kUnit;
   return cut;
 }

@@ -15,6 +15,7 @@ namespace vitrine::cli::page {
 // As text of an element or of an attribute in double quotes. What would steer the reader's display is written
 // out.
 std::string escaped(std::string_view text);
+std::string tenths(double value);  // "12.3"
 
 // Rows of an HTML table; a cell is escaped when it is added, or is an element already.
 class HtmlTable {

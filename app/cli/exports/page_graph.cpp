@@ -12,16 +12,11 @@ using kit::Box;
 
 namespace {
 
-constexpr size_t kMostNodes = 2500;    // of one drawing
-constexpr size_t kMostDrawn = 8000;    // of all drawings
-constexpr size_t kMostText = 400'000;  // bytes of one graph's text
+constexpr size_t kMostNodes = 2500;         // of one drawing
+constexpr size_t kMostNodesOfAll = 8000;    // of all drawings
+constexpr size_t kMostGraphText = 400'000;  // bytes of one graph's text
 constexpr double kCharacter = 6.7, kHeight = 34;
 constexpr size_t kMostName = 34;
-
-std::string number(double value) {
-  char out[32];
-  return std::snprintf(out, sizeof out, "%.1f", value), out;
-}
 
 std::string short_name(const std::string& text) {
   return text.size() <= kMostName
@@ -30,8 +25,8 @@ std::string short_name(const std::string& text) {
 }
 
 std::string rectangle(const Box& box, const std::string& kind) {
-  return "<rect class=" + kind + " x=" + number(box.x) + " y=" + number(box.y) + " width=" + number(box.w) +
-         " height=" + number(box.h) + " rx=4 />";
+  return "<rect class=" + kind + " x=" + tenths(box.x) + " y=" + tenths(box.y) + " width=" + tenths(box.w) +
+         " height=" + tenths(box.h) + " rx=4 />";
 }
 
 // A class name that a family may be; any other is none.
@@ -76,18 +71,18 @@ GraphDrawing drawing_of(const Reader& s, const GraphRow& graph) {
 
 std::string svg_of(const GraphDrawing& drawing) {
   const kit::GraphLayout placed = kit::layout_graph(drawing.layout);
-  const std::string size = "width=\"" + number(placed.width) + "\" height=\"" + number(placed.height) + "\"";
-  std::string out = "<div class=\"scroll graph\"><svg " + size + " viewBox=\"0 0 " + number(placed.width) +
-                    " " + number(placed.height) + "\" role=img>\n";
+  const std::string size = "width=\"" + tenths(placed.width) + "\" height=\"" + tenths(placed.height) + "\"";
+  std::string out = "<div class=\"scroll graph\"><svg " + size + " viewBox=\"0 0 " + tenths(placed.width) +
+                    " " + tenths(placed.height) + "\" role=img>\n";
   for (size_t i = 0; i < placed.groups.size() && i < drawing.groups.size(); ++i)
-    out += rectangle(placed.groups[i], "hull") + "<text class=label x=" + number(placed.groups[i].x + 8) +
-           " y=" + number(placed.groups[i].y + 16) + ">" + escaped(drawing.groups[i]) + "</text>\n";
+    out += rectangle(placed.groups[i], "hull") + "<text class=label x=" + tenths(placed.groups[i].x + 8) +
+           " y=" + tenths(placed.groups[i].y + 16) + ">" + escaped(drawing.groups[i]) + "</text>\n";
   for (const kit::Route& route : placed.edges) {
     const size_t part = route.cut ? 2 : route.points.size();
     for (size_t from = 0; part > 1 && from + part <= route.points.size(); from += part) {
       out += "<polyline points=\"";
       for (size_t i = from; i < from + part; ++i)
-        out += number(route.points[i].x) + "," + number(route.points[i].y) + " ";
+        out += tenths(route.points[i].x) + "," + tenths(route.points[i].y) + " ";
       out += "\" />\n";
     }
   }
@@ -98,9 +93,9 @@ std::string svg_of(const GraphDrawing& drawing) {
            escaped(node.op + "(" + node.detail.substr(0, 300) + ")" +
                    (node.module.empty() ? "" : "\n" + node.module)) +
            "</title>" + rectangle(box, "\"" + family_class(node.family) + "\"") +
-           "<text x=" + number(box.x + 8) + " y=" + number(box.y + 14) + ">" +
-           escaped(short_name(node.name)) + "</text><text class=quiet x=" + number(box.x + 8) +
-           " y=" + number(box.y + 27) + ">" + escaped(short_name(node.type)) + "</text></g>\n";
+           "<text x=" + tenths(box.x + 8) + " y=" + tenths(box.y + 14) + ">" +
+           escaped(short_name(node.name)) + "</text><text class=quiet x=" + tenths(box.x + 8) +
+           " y=" + tenths(box.y + 27) + ">" + escaped(short_name(node.type)) + "</text></g>\n";
   }
   return out + "</svg></div>\n";
 }
@@ -109,7 +104,7 @@ std::string svg_of(const GraphDrawing& drawing) {
 
 std::string graphs(const Reader& s, const EntityNames& names) {
   std::string out;
-  size_t room = kMostDrawn;
+  size_t room = kMostNodesOfAll;
   for (const CompilationRow& c : s.all<CompilationRow>()) {
     GraphRow graph;
     for (const char* stage : {"fused", "loops", "optimised", "decomposed", "aten", "captured", "backward"})
@@ -128,8 +123,8 @@ std::string graphs(const Reader& s, const EntityNames& names) {
     for (const GraphRow& each : {aten, graph})
       if (const std::string text = each.id ? s.text(each.text) : ""; !text.empty())
         body += folded("The " + escaped(each.stage) + " graph as text",
-                       "<pre>" + escaped(std::string_view(text).substr(0, kMostText)) +
-                           (text.size() > kMostText ? "\n… the rest is left out" : "") + "</pre>");
+                       "<pre>" + escaped(std::string_view(text).substr(0, kMostGraphText)) +
+                           (text.size() > kMostGraphText ? "\n… the rest is left out" : "") + "</pre>");
     out += folded(escaped(names.compilation(c.id)) + " <span class=quiet>" + escaped(graph.stage) + ", " +
                       std::to_string(count) + " nodes</span>",
                   body, out.empty());

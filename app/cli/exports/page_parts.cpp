@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 
 #include "app/cli/exports/page.h"
 #include "core/base/visible.h"
@@ -10,6 +11,11 @@ using namespace session;
 
 namespace {
 constexpr size_t kMostFileBytes = 2'000'000;
+}
+
+std::string tenths(double value) {
+  char out[32];
+  return std::snprintf(out, sizeof out, "%.1f", value), out;
 }
 
 std::string escaped(std::string_view text) {

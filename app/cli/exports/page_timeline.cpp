@@ -16,11 +16,6 @@ constexpr double kLeastWidth = 0.5;    // a slice that is narrower goes into its
 constexpr size_t kMostDrawn = 20'000;  // slices of all lanes
 constexpr int kDeepest = 12;
 
-std::string number(double value) {
-  char out[32];
-  return std::snprintf(out, sizeof out, "%.1f", value), out;
-}
-
 struct LaneSlices {
   LaneRow row;
   std::vector<int64_t> start, duration;
@@ -39,7 +34,7 @@ LaneSlices slices_of(const Reader& s, const LaneRow& row) {
   return out;
 }
 
-std::string family_class(const std::string& family) {
+std::string slice_class(const std::string& family) {
   for (const char* known :
        {"pointwise", "reduction", "matmul", "view", "memory", "random", "opaque", "collective"})
     if (family == known) return known;
@@ -63,13 +58,13 @@ std::string draw(const LaneSlices& lane, double y, double end, const std::map<in
     const double top = y + depth * kRow;
     out += "<g><title>" + escaped(text) + ", " + nanoseconds(static_cast<double>(lane.duration[i])) +
            "</title><rect class=\"slice " +
-           (found == names.end() ? "other" : family_class(found->second.family)) + "\" x=" + number(from) +
-           " y=" + number(top + 1) + " width=" + number(std::max(wide, kLeastWidth)) +
-           " height=" + number(kRow - 2) + " />";
+           (found == names.end() ? "other" : slice_class(found->second.family)) + "\" x=" + tenths(from) +
+           " y=" + tenths(top + 1) + " width=" + tenths(std::max(wide, kLeastWidth)) +
+           " height=" + tenths(kRow - 2) + " />";
     if (const auto fits = static_cast<size_t>(std::max(0.0, (wide - 6) / 6.2)); fits >= 4) {
       std::string label = text;
       if (label.size() > fits) label = label.substr(0, fits - 1) + "…";
-      out += "<text x=" + number(from + 3) + " y=" + number(top + 13) + ">" + escaped(label) + "</text>";
+      out += "<text x=" + tenths(from + 3) + " y=" + tenths(top + 13) + ">" + escaped(label) + "</text>";
     }
     out += "</g>\n";
   }
@@ -96,7 +91,7 @@ std::string timelines(const Reader& s) {
     double y = 20;
     std::string body;
     for (const LaneSlices& lane : lanes) {
-      body += "<text class=label x=4 y=" + number(y + 13) + ">" +
+      body += "<text class=label x=4 y=" + tenths(y + 13) + ">" +
               escaped((lane.row.side + " " + (lane.row.label.empty() ? lane.row.kind : lane.row.label))
                           .substr(0, 24)) +
               "</text>\n";
@@ -105,11 +100,11 @@ std::string timelines(const Reader& s) {
     }
     for (int i = 0; i <= 4; ++i) {
       const double x = kLeft + (kWidth - kLeft) * i / 4;
-      body += "<text class=quiet x=" + number(i == 4 ? x - 52 : x) + " y=13>" +
+      body += "<text class=quiet x=" + tenths(i == 4 ? x - 52 : x) + " y=13>" +
               (i ? nanoseconds(end * i / 4) : "0") + "</text>\n";
     }
-    out += "<h3>" + escaped(run.label) + "</h3><div class=scroll><svg width=\"" + number(kWidth) +
-           "\" height=\"" + number(y) + "\" viewBox=\"0 0 " + number(kWidth) + " " + number(y) +
+    out += "<h3>" + escaped(run.label) + "</h3><div class=scroll><svg width=\"" + tenths(kWidth) +
+           "\" height=\"" + tenths(y) + "\" viewBox=\"0 0 " + tenths(kWidth) + " " + tenths(y) +
            "\" role=img>\n" + body + "</svg></div>\n";
   }
   if (room == 0) out += "<p>Only the first " + std::to_string(kMostDrawn) + " slices are drawn.</p>\n";

@@ -24,7 +24,7 @@ bool waits(PyObject* generator) {
   return suspended.get() == Py_True;
 }
 
-bool has_finalizer(PyObject* o, int depth);
+bool runs_at_death(PyObject* o, int depth);
 
 // What a container holds may die with it.
 bool holds_finalizer(PyObject* container, int depth) {
@@ -34,7 +34,7 @@ bool holds_finalizer(PyObject* container, int depth) {
   const bool is_list = PyList_Check(container);
   const Py_ssize_t size = is_list ? PyList_GET_SIZE(container) : PyTuple_GET_SIZE(container);
   for (Py_ssize_t i = 0; i < std::min(size, kLooked); ++i)
-    if (has_finalizer(is_list ? PyList_GET_ITEM(container, i) : PyTuple_GET_ITEM(container, i), depth + 1))
+    if (runs_at_death(is_list ? PyList_GET_ITEM(container, i) : PyTuple_GET_ITEM(container, i), depth + 1))
       return true;
   return false;
 }
@@ -45,7 +45,7 @@ bool holds_finalizer(PyRef items) {
 }
 
 // Something runs when this object dies.
-bool has_finalizer(PyObject* o, int depth) {
+bool runs_at_death(PyObject* o, int depth) {
   if (PyGen_CheckExact(o)) return waits(o);
   if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) return holds_finalizer(o, depth);
   static PyObject* name = PyUnicode_InternFromString("__del__");
@@ -63,7 +63,7 @@ bool has_finalizer(PyObject* o, int depth) {
 }  // namespace
 
 bool has_finalizer(PyObject* o) {
-  return has_finalizer(o, 0);
+  return runs_at_death(o, 0);
 }
 
 bool has_finalizer_inside(PyObject* container) {

@@ -39,7 +39,7 @@ class Sources {
 };
 
 // A float that is an input of the graph (core/capture/interpreter/symbolic/floats.cpp).
-bool is_number(PyObject* input) {
+bool is_float_input(PyObject* input) {
   return input && PyFloat_CheckExact(input);
 }
 PyRef as_tensor(PyObject* number) {
@@ -241,7 +241,7 @@ std::shared_ptr<Instance> Segment::make_instance() {
   std::vector<PyObject*> inputs;
   for (int32_t i : inputs_) {
     PyRef value = input_at_rest(i);
-    alive.push_back(is_number(value.get()) ? as_tensor(value.get()) : std::move(value));
+    alive.push_back(is_float_input(value.get()) ? as_tensor(value.get()) : std::move(value));
     inputs.push_back(alive.back().get());
   }
   const CallSizes sizes = call_;
@@ -351,7 +351,7 @@ std::vector<PyRef> Segment::read_inputs(const Frame& frame, const torch_api::Glo
   std::vector<PyRef> out;
   for (int32_t i : inputs_) {
     PyRef value = input_at_rest(i);
-    out.push_back(is_number(value.get()) ? as_tensor(value.get()) : std::move(value));
+    out.push_back(is_float_input(value.get()) ? as_tensor(value.get()) : std::move(value));
   }
   return out;
 }
@@ -427,7 +427,7 @@ bool Segment::add_inputs(std::span<const PyRef> sources, std::vector<PyObject*>&
                          std::vector<PyRef>& numbers) const {
   for (int32_t i : inputs_) {
     PyObject* input = sources[static_cast<size_t>(i)].get();
-    if (is_number(input)) input = numbers.emplace_back(as_tensor(input)).get();
+    if (is_float_input(input)) input = numbers.emplace_back(as_tensor(input)).get();
     if (!input) return false;
     inputs.push_back(input);
   }

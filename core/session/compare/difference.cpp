@@ -13,7 +13,7 @@ namespace vitrine::session {
 
 namespace {
 
-constexpr double kOutside = 0.025;  // probability on each side of the interval
+constexpr double kOutsideRange = 0.025;  // probability on each side of the interval
 
 struct MedianRange {
   double low = 0, median = 0, high = 0;
@@ -35,7 +35,7 @@ MedianRange median_range(std::vector<double> values, bool busy) {
   for (; k < values.size(); ++k) {
     const auto at = static_cast<double>(k);
     below += std::exp(std::lgamma(n + 1) - std::lgamma(at + 1) - std::lgamma(n - at + 1) - n * std::log(2.0));
-    if (below > kOutside) break;
+    if (below > kOutsideRange) break;
   }
   k = std::clamp<size_t>(k, 1, values.size());
   return {values[k - 1], quartiles_of(values).median, values[values.size() - k]};

@@ -20,7 +20,7 @@ static Value* call_checkpointed(Tracer& t, Value* function, const Arguments& arg
 
 namespace {
 
-constexpr const char* kName = "torch.utils.checkpoint";
+constexpr const char* kCheckpoint = "torch.utils.checkpoint";
 
 bool wants_gradient(Tracer& t, Value* v) {
   v = t.look(v);
@@ -78,7 +78,7 @@ Value* checkpoint_function(Tracer& t, PyObject*, const Arguments& a) {
 Value* call_checkpointed(Tracer& t, Value* function, const Arguments& a, bool reentrant, bool keeps_random) {
   if (const std::string& why = t.options.checkpoints_for_real; !why.empty())
     stop("unsupported_builtin",
-         std::string(kName) + " is called for real: in one graph " + why.substr(0, why.find(" Hint: ")),
+         std::string(kCheckpoint) + " is called for real: in one graph " + why.substr(0, why.find(" Hint: ")),
          "Write to nothing that it gives, but to a copy: then all of it is one graph.");
   struct Inside {
     ir::Checkpoint &now, before = now;
@@ -86,13 +86,13 @@ Value* call_checkpointed(Tracer& t, Value* function, const Arguments& a, bool re
   } inside{t.graph.checkpoint};
   if (t.graph.checkpoint.number < 0) t.graph.checkpoint = {t.graph.checkpoints++, reentrant};
   if (reentrant && inside.before.number >= 0 && !inside.before.reentrant)
-    stop("unsupported_builtin", std::string(kName) + " with use_reentrant=True inside of one without");
+    stop("unsupported_builtin", std::string(kCheckpoint) + " with use_reentrant=True inside of one without");
   std::unordered_set<const void*> memory;
   if (reentrant)
     for (const auto& [traced, value] : t.values.by_tensor)
       memory.insert(torch_api::storage_id(torch_api::handle_of(traced)));
-  Value* result =
-      t.look(call_without_effects(t, function, a, std::string("what ") + kName + " is given", keeps_random));
+  Value* result = t.look(
+      call_without_effects(t, function, a, std::string("what ") + kCheckpoint + " is given", keeps_random));
   if (!reentrant) return result;
   // Results of an autograd.Function: all that is floating requires a gradient, what was there gets a new
   // name.
@@ -103,7 +103,7 @@ Value* call_checkpointed(Tracer& t, Value* function, const Arguments& a, bool re
     if (!v->is(ValueKind::Tensor) || memory.contains(torch_api::storage_id(torch_api::handle_of(v->obj))) ||
         (ir::is_float(torch_api::type_of(v->obj).dtype) && !torch_api::requires_grad(v->obj)))
       stop("unsupported_builtin",
-           std::string(kName) + " with use_reentrant=True gives what is no new tensor with a gradient");
+           std::string(kCheckpoint) + " with use_reentrant=True gives what is no new tensor with a gradient");
   }
   return result;
 }

@@ -14,7 +14,7 @@
 namespace vitrine::capture {
 namespace {
 
-constexpr const char* kName = "torch.nn.attention.flex_attention";
+constexpr const char* kFlexAttention = "torch.nn.attention.flex_attention";
 constexpr size_t kMostIndices = 8;
 
 bool is_place(Tracer& t, Value* v) {
@@ -42,15 +42,15 @@ Value* get_item_at_places(Tracer& t, Value* tensor, Value* key) {
 Value* flex_attention(Tracer& t, const Arguments& a) {
   constexpr size_t kArguments = 7;
   if (a.positional.size() != kArguments || !a.keyword.empty())
-    stop("unsupported_builtin", std::string(kName) + " with other buffers");
+    stop("unsupported_builtin", std::string(kFlexAttention) + " with other buffers");
   const Values& p = a.positional;
   for (size_t i = 0; i < 3; ++i) {
     const Value* v = t.look(p[i]);
     if (!v->is(ValueKind::Tensor) || (grad_mode(t) && torch_api::requires_grad(v->obj)))
-      stop("unsupported_operator", std::string(kName) + " of tensors that require a gradient");
+      stop("unsupported_operator", std::string(kFlexAttention) + " of tensors that require a gradient");
   }
   const Values mask = unpack(t, p[4]);
-  if (mask.empty()) stop("unsupported_builtin", std::string(kName) + " with another mask");
+  if (mask.empty()) stop("unsupported_builtin", std::string(kFlexAttention) + " with another mask");
   Value* sample =
       t.look(call(t, t.pinned(find_object("vitrine._polyfills.transforms.score_and_place")), {{p[0]}, {}}));
   const Values given = unpack(t, sample);
@@ -59,11 +59,11 @@ Value* flex_attention(Tracer& t, const Arguments& a) {
     ~Reading() { now = before; }
   } reading{t.pure.at_places};
   t.pure.at_places = true;
-  const std::string what = std::string("what ") + kName + " is given";
+  const std::string what = std::string("what ") + kFlexAttention + " is given";
   run_once_without_effects(t, p[3], {given, {}}, what);
   run_once_without_effects(t, mask.back(), {{given.begin() + 1, given.end()}, {}}, what);
   return torch_call(
-      t, kName, find_object("vitrine._polyfills.transforms.run_flex_attention"),
+      t, kFlexAttention, find_object("vitrine._polyfills.transforms.run_flex_attention"),
       {{p[0], p[1], p[2], function_in_parts(t, p[3]), function_in_parts(t, mask.back()), p[5]}, {}});
 }
 

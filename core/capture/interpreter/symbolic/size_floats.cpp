@@ -28,7 +28,7 @@ static Value* asked_symbol(Tracer& t, PyObject* function, PyObject* args, const 
 
 namespace {
 
-constexpr int64_t kMostExact = int64_t{1} << 52;
+constexpr int64_t kMostHalved = int64_t{1} << 52;
 constexpr int kMostBits = 20;  // of a factor's denominator
 
 bool is_size_float(const Value* v) {
@@ -51,7 +51,7 @@ std::optional<Quotient> of_constant(PyObject* o) {
   if (PyLong_CheckExact(o)) {
     int overflow = 0;
     const int64_t n = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow != 0 || std::abs(n) >= kMostExact) return {};
+    if (overflow != 0 || std::abs(n) >= kMostHalved) return {};
     return Quotient{ir::Sym(n)};
   }
   double value = PyFloat_AS_DOUBLE(o);
@@ -61,7 +61,7 @@ std::optional<Quotient> of_constant(PyObject* o) {
     value *= 2;
     denominator *= 2;
   }
-  if (std::abs(value) >= static_cast<double>(kMostExact)) return {};
+  if (std::abs(value) >= static_cast<double>(kMostHalved)) return {};
   return Quotient{ir::Sym(static_cast<int64_t>(value)), denominator};
 }
 
@@ -168,8 +168,8 @@ Value* quotient_integer(Tracer& t, const std::string& function, Value* number) {
   try {
     const std::optional<Quotient> q = quotient_of(number);
     if (!q) return nullptr;
-    const ir::Sym &n = q->numerator, most(kMostExact), least(-kMostExact);
-    if (std::abs(n.hint()) >= kMostExact || (truncates && n.hint() < 0)) return nullptr;
+    const ir::Sym &n = q->numerator, most(kMostHalved), least(-kMostHalved);
+    if (std::abs(n.hint()) >= kMostHalved || (truncates && n.hint() < 0)) return nullptr;
     if (!(n <= most) || !(truncates ? n >= ir::Sym(0) : n >= least)) return nullptr;
     const ir::Sym d(q->denominator);
     return symbol_value(t, function == "ceil" ? -floordiv(-n, d) : floordiv(n, d));
