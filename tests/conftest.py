@@ -18,9 +18,30 @@ def pytest_configure(config):
         config.addinivalue_line("markers", f"{name}: {about}")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption("--most-cases", type=int, metavar="N", help="run N cases of a test that has more, spread over them, always the same")
+
+
+def pytest_collection_modifyitems(config, items):
+    if most := config.getoption("most_cases"):
+        left_out = beyond(items, most)
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(map(id, left_out))
+        items[:] = [item for item in items if id(item) not in gone]
     for name, _, reason in MARKS:
         marked = [item for item in items if item.get_closest_marker(name)]
         why = reason() if marked else ""
         for item in marked if why else ():
             item.add_marker(pytest.mark.skip(reason=why))
+
+
+def beyond(items, most):
+    """Cases of the tests that have more than so many, but for those that are kept: the first, the last, and what lies evenly between."""
+    cases = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    out = []
+    for group in (g for g in cases.values() if len(g) > most):
+        kept = {round(k * (len(group) - 1) / (most - 1)) for k in range(most)} if most > 1 else {0}
+        out += [item for i, item in enumerate(group) if i not in kept]
+    return out

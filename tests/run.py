@@ -33,6 +33,12 @@ def side_by_side():
     return ["-n", "2", "--dist", "loadfile"] if several else []
 
 
+def python_suite():
+    """Of a test with very many cases a dozen, spread over them, always the same; VITRINE_TESTS=all runs each."""
+    cases = [] if os.environ.get("VITRINE_TESTS") == "all" else ["--most-cases", "12"]
+    return pytest("tests/python", *cases, *side_by_side())
+
+
 def ctest(*choice: str):
     return ["ctest", "--test-dir", str(BUILD), *choice, "--output-on-failure", "-j2", "--no-tests=error"]
 
@@ -124,7 +130,7 @@ def quick_python():
 SUITES = [
     ("structure", "include rules, file and function sizes, formatting, wording", pytest("tests/tools")),
     ("unit", "C++ parts without Python, every pass and generator against its golden file", ctest("-L", "^unit$")),
-    ("python", "capture, guards, breaks, operators, kernels, session, command line", pytest("tests/python", *side_by_side())),
+    ("python", "capture, guards, breaks, operators, kernels, session, command line", python_suite),
     ("python312", "frames and bytecode on CPython 3.12", lambda: frames_on(12, exits=300_000, seconds=100)),
     ("python313", "frames and bytecode on CPython 3.13", lambda: frames_on(13, exits=150_000, seconds=60)),
     ("sanitize", "the unit tests again, built with AddressSanitizer and UndefinedBehaviorSanitizer", sanitized),

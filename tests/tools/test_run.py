@@ -1,12 +1,13 @@
-"""What `./vitrine test` makes of its words, and `./vitrine tidy` of a compiler's command."""
+"""What `./vitrine test` makes of its words."""
 
 import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests import run, tidy
+from tests import conftest, run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -86,6 +87,7 @@ def test_kernels_are_kept_unless_fresh_is_said(monkeypatch, tmp_path):
     assert ran(monkeypatch, tmp_path, "structure", "--fresh")[1]
 
 
-def test_clang_tidy_does_not_see_precompiled_headers_of_gcc():
-    words = ["c++", "-O2", "-Winvalid-pch", "-include", "/b/core/cmake_pch.hxx", "-include", "own.h", "-c", "a.cpp"]
-    assert tidy.without_precompiled(words) == ["c++", "-O2", "-include", "own.h", "-c", "a.cpp"]
+def test_of_many_cases_as_many_lie_evenly_from_the_first_to_the_last():
+    items = [SimpleNamespace(nodeid=f"f.py::{test}[{i}]") for test, count in (("few", 5), ("many", 41)) for i in range(count)]
+    kept = [item.nodeid for item in items if item not in conftest.beyond(items, 5)]
+    assert kept == [f"f.py::few[{i}]" for i in range(5)] + [f"f.py::many[{i}]" for i in (0, 10, 20, 30, 40)]

@@ -133,7 +133,7 @@ def recursing(x):
 
 def very_long(x):
     y = x + 1
-    return y * len([0] * 10_000_000)  # here
+    return y * len([0] * 1_000_001)  # here
 
 
 def sparse(x):
