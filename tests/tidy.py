@@ -6,8 +6,6 @@ A file takes some four seconds, the tree half an hour: so no suite runs it. What
 import argparse
 import json
 import os
-import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -38,24 +36,16 @@ def changed(revision: str) -> list[str]:
     return sorted({f for f in out if f.endswith(".cpp") and (ROOT / f).exists()})
 
 
-def without_precompiled(words: list[str]) -> list[str]:
-    """A compiler's command without what only GCC reads: its precompiled headers."""
-    text = shlex.join(words)
-    text = re.sub(r"(?:-Xclang )?-include(?:-pch)? (?:-Xclang )?\S*cmake_pch\S*|-Winvalid-pch|-fpch-preprocess", "", text)
-    return shlex.split(text)
-
-
 def commands(folder: Path) -> set[str]:
-    """Writes the compile commands as clang-tidy can read them; gives the files that have one."""
-    path = BUILD / "compile_commands.json"
-    if not path.exists():
-        sys.exit(f"{path} is missing: build first.")
-    rows = json.loads(path.read_text())
-    for row in rows:
-        row["arguments"] = without_precompiled(shlex.split(row.pop("command")))
-    folder.mkdir(exist_ok=True)
-    (folder / "compile_commands.json").write_text(json.dumps(rows))
-    return {str(Path(row["directory"], row["file"]).resolve()) for row in rows}
+    """Configures a build of single files without precompiled headers, whose commands clang-tidy can read; gives the files that have one."""
+    options = ["-DVITRINE_UNITY=OFF", "-DVITRINE_PRECOMPILED=OFF", f"-DPython3_EXECUTABLE={sys.executable}"]
+    configured = subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *options], capture_output=True, text=True)
+    if configured.returncode:
+        sys.exit(f"cmake could not configure {folder}:\n{configured.stderr}")
+    path = folder / "compile_commands.json"
+    # What Qt's moc generates stands in the folder that was built.
+    path.write_text(path.read_text().replace(f"{folder}/", f"{BUILD}/"))
+    return {str(Path(row["directory"], row["file"]).resolve()) for row in json.loads(path.read_text())}
 
 
 def main() -> int:
@@ -64,7 +54,7 @@ def main() -> int:
     what = parser.parse_args().what
     tool = clang_tidy()
     files = what if what[0].endswith(".cpp") else changed(what[0])
-    folder = BUILD / "tidy"
+    folder = BUILD / "single-files"
     known = commands(folder)
     bad = []
     for file in files:
