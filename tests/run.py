@@ -34,8 +34,8 @@ def side_by_side():
 
 
 def python_suite():
-    """Of a test with very many cases a dozen, spread over them, always the same; VITRINE_TESTS=all runs each."""
-    cases = [] if os.environ.get("VITRINE_TESTS") == "all" else ["--most-cases", "12"]
+    """Of a test with more than eight cases eight, spread over them, always the same; VITRINE_TESTS=all runs each."""
+    cases = [] if os.environ.get("VITRINE_TESTS") == "all" else ["--most-cases", "8"]
     return pytest("tests/python", *cases, *side_by_side())
 
 

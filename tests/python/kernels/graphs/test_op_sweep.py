@@ -10,7 +10,7 @@ import pytest
 from tests.python.support.places import ROOT
 from tests.python.support.sweep import WHOLE
 
-SHARDS = 12
+SHARDS = 24
 
 
 def nothing_differs(sweep, *options):
