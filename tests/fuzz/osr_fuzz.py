@@ -69,15 +69,17 @@ def leaked(function, rounds, seed, parts=4):
 
 
 def growth(function, seed, rounds=56, attempts=5):
-    """Blocks of memory that `rounds` runs keep; less than half as many is no leak.
+    """(what is kept, in how many runs): blocks of memory or objects, where half of the runs keep one; else None.
 
-    Caches of the library fill up for a while; a leak never stops. So it is asked again before it is believed.
+    Caches of CPython and the library fill up and empty over hundreds of runs; a leak never stops. So it is asked again
+    before it is believed, of twice as many runs each time.
     """
     for attempt in range(attempts):
-        blocks, objects = leaked(function, rounds, seed + attempt)
-        if max(blocks, objects) < rounds // 2:
-            return 0
-    return max(blocks, objects)
+        runs = rounds << attempt
+        kept = max(leaked(function, runs, seed + attempt))
+        if kept < runs // 2:
+            return None
+    return kept, runs
 
 
 def run(seed, exits, seconds, programs=PROGRAMS):
@@ -110,8 +112,8 @@ def main():
     for name, seed, gap, expected, got in mismatches:
         print(f"MISMATCH {name} seed={seed} gap={gap}\n  expected {expected}\n  got      {got}")
     leaks = [(p.__name__, kept) for p in PROGRAMS if options.leaks and (kept := growth(p, options.seed))]
-    for name, kept in leaks:
-        print(f"LEAK {name}: {kept} blocks or objects in 56 runs")
+    for name, (kept, runs) in leaks:
+        print(f"LEAK {name}: {kept} blocks or objects in {runs} runs")
     return bool(mismatches or leaks) or totals["forced"] < min(options.exits, 10_000)
 
 
