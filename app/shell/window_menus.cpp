@@ -10,8 +10,6 @@
 
 namespace vitrine::app {
 
-namespace {}  // namespace
-
 void MainWindow::addMenus() {
   of_session_ = new QActionGroup(this);
   of_session_->setExclusionPolicy(QActionGroup::ExclusionPolicy::None);

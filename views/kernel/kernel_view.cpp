@@ -12,6 +12,7 @@
 #include "views/kit/session/labels.h"
 #include "views/kit/session/missing.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -39,10 +40,6 @@ std::vector<CodeFold> folds_of(const QString& text) {
     ++line;
   }
   return out;
-}
-
-QString word(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
 }  // namespace
@@ -225,7 +222,7 @@ QString KernelView::sampled() const {
   const profiler::LineSamples all = profiler::samples_of(session()->samples.of(kernel_));
   if (!all.samples || all.reason.empty()) return {};
   return QStringLiteral(", waits mostly for %1 (%2 of %3)")
-      .arg(word(profiler::stall_label(all.reason)),
+      .arg(s(profiler::stall_label(all.reason)),
            percentText(static_cast<double>(all.of_reason) / static_cast<double>(all.samples)),
            countText(all.samples, "sample"));
 }
@@ -244,10 +241,10 @@ std::vector<CodeShare> KernelView::shares() const {
     for (const profiler::Stall& stall : profiler::kStalls)
       if (stall.reason == line.reason)
         told += QStringLiteral("\nmostly %1 (%2): %3")
-                    .arg(word(stall.label))
+                    .arg(s(stall.label))
                     .arg(line.of_reason)
-                    .arg(word(stall.about));
-    out.push_back({static_cast<int>(line.line) - 1, part, word(profiler::stall_label(line.reason)), told});
+                    .arg(s(stall.about));
+    out.push_back({static_cast<int>(line.line) - 1, part, s(profiler::stall_label(line.reason)), told});
   }
   return out;
 }

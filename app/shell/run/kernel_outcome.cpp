@@ -15,8 +15,6 @@ using session::Timed;
 
 namespace {
 
-constexpr double kSameMachine = 0.25;  // by how much eager's times may differ, as part of the shorter
-
 // A launch of a kernel that has the text, as long as all of them are in the mean; ns 0 = none was timed;
 // `found`: whether any kernel has it.
 Timed launchOf(const SessionData& data, const std::string& text, bool& found) {

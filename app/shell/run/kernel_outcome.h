@@ -6,6 +6,9 @@
 
 namespace vitrine::app {
 
+// By how much eager's times of two runs may differ, as part of the shorter, before the machine was another.
+constexpr double kSameMachine = 0.25;
+
 // `text`: the edited kernel's. recording: the session of its run. Reads the kernels' texts: for jobs.
 kit::KernelEdit kernelOutcome(const kit::SessionData& before, Id kernel, const kit::SessionData& after,
                               const QString& text);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/shell/document/settings.h"
+#include "app/shell/run/kernel_outcome.h"
 #include "core/session/speed_up.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/text/numbers.h"
@@ -13,8 +14,6 @@ namespace vitrine::app {
 using kit::SessionData;
 
 namespace {
-
-constexpr double kEagerMayDiffer = 0.25;  // by how much eager's times may differ, as part of the shorter
 
 // Of the same segment and number in another session.
 Id counterpart(const SessionData& before, Id compilation, const SessionData& after) {
@@ -34,7 +33,7 @@ QString timesText(const SessionData& before, const SessionData& after) {
   if (was.ns <= 0 || now.ns <= 0) return QStringLiteral("its calls were not timed");
   const double then = before.runs.empty() ? 0 : before.runs[0].eager_ns,
                eager = after.runs.empty() ? 0 : after.runs[0].eager_ns;
-  if (then > 0 && eager > 0 && std::abs(eager - then) > kEagerMayDiffer * std::min(eager, then))
+  if (then > 0 && eager > 0 && std::abs(eager - then) > kSameMachine * std::min(eager, then))
     return QStringLiteral(
                "a call takes %1, was %2, but eager takes %3, was %4: the machine is not as it was, and the "
                "times do not compare")
