@@ -95,7 +95,7 @@ void split(Vjp& v) {
 }
 
 // y = x
-void same(Vjp& v) {
+void passed_on(Vjp& v) {
   v.give(0, v.g());
 }
 
@@ -120,8 +120,8 @@ const std::vector<RuleRow> kViewRules = {
     {"aten.split_with_sizes.default", split},
     {"aten.diagonal.default", diagonal},
     {"aten.unfold.default", unfold},
-    {"aten.alias.default", same},
-    {"aten.lift_fresh.default", same},
+    {"aten.alias.default", passed_on},
+    {"aten.lift_fresh.default", passed_on},
 };
 
 }  // namespace vitrine::autodiff

@@ -18,7 +18,7 @@ namespace vitrine::session {
 
 namespace {
 
-constexpr size_t kMostNotes = 6000;  // of what is older a third is forgotten
+constexpr size_t kMostKept = 6000;  // of what is older a third is forgotten
 
 // The folder of the notes; no folder, no notes.
 Descriptor notes_folder(Absent absent = Absent::Stays) {
@@ -58,7 +58,7 @@ std::vector<std::string> names_in(int folder, const std::string& begin) {
 
 void forget_oldest(int folder) {
   std::vector<std::string> names = names_in(folder, "");
-  if (names.size() < kMostNotes) return;
+  if (names.size() < kMostKept) return;
   std::vector<std::pair<int64_t, std::string>> by_age;
   for (std::string& name : names) {
     struct stat st{};

@@ -67,7 +67,7 @@ const Lt* lt() {
 // Words of cublasLt.h, library_types.h and cublas_api.h.
 constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8;  // of an operation
 constexpr int kBatchCount = 5, kBatchOffset = 6;                                  // of a layout
-constexpr int kMostWorkspace = 1, kReductions = 3, kAlignment = 5;  // of a preference; A, B, C, D
+constexpr int kWorkspaceLimit = 1, kReductions = 3, kAlignment = 5;  // of a preference; A, B, C, D
 constexpr uint32_t kReduceInPlace = 1, kReduceInComputeType = 2;
 constexpr int kComputeF32 = 68, kComputeTf32 = 77;
 
@@ -206,7 +206,7 @@ Status LtProduct::ask(const LtProblem& p, int wanted, int64_t workspace) {
   auto set = [&](int attribute, const auto& value) {
     if (!failed) failed = lt()->preference_set(preference, attribute, &value, sizeof value);
   };
-  set(kMostWorkspace, static_cast<uint64_t>(workspace));
+  set(kWorkspaceLimit, static_cast<uint64_t>(workspace));
   set(kReductions,
       p.dtype == ir::DType::f32 ? kReduceInPlace | kReduceInComputeType : uint32_t{kReduceInComputeType});
   for (int operand = 0; operand < 4; ++operand) set(kAlignment + operand, static_cast<uint32_t>(p.alignment));

@@ -13,7 +13,7 @@ namespace vitrine::torch_api {
 
 namespace {
 
-constexpr int64_t kMostWorkspace = int64_t{32} << 20;  // bytes; as much as PyTorch gives on large GPUs
+constexpr int64_t kWorkspaceBytes = int64_t{32} << 20;  // bytes; as much as PyTorch gives on large GPUs
 constexpr int kMostAlgorithms = 8;
 constexpr size_t kMostPrepared = 8;  // ways that tensors may lie, which are looked through at each call
 
@@ -142,8 +142,8 @@ class LtCall : public LibraryCall {
     if (form_.activates) problem.epilogue = gelu_ ? LtEpilogue::gelu_bias : LtEpilogue::relu_bias;
     fresh.biased = problem.epilogue != LtEpilogue::none;
     fresh.adds = problem.adds;
-    auto made = algorithm_ == kAnyProblem ? LtProduct::make_for_any_size(problem, kMostWorkspace)
-                                          : LtProduct::make(problem, kMostAlgorithms, kMostWorkspace);
+    auto made = algorithm_ == kAnyProblem ? LtProduct::make_for_any_size(problem, kWorkspaceBytes)
+                                          : LtProduct::make(problem, kMostAlgorithms, kWorkspaceBytes);
     if (made)
       fresh.product = made.take();
     else
