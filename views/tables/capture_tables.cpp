@@ -38,14 +38,14 @@ QString place_of(const SessionData& data, Id instruction) {
   return span ? data.place(span->id) : unknown();
 }
 
-Cell number(double value, const QString& text, Tone tone = Tone::None) {
+Cell shown_number(double value, const QString& text, Tone tone = Tone::None) {
   Cell cell{text};
   cell.sort = value;
   cell.tone = tone;
   return cell;
 }
 Cell count(int64_t n, Tone tone = Tone::None) {
-  return number(static_cast<double>(n), QString::number(n), tone);
+  return shown_number(static_cast<double>(n), QString::number(n), tone);
 }
 
 // A count that another tool did not record is no 0.
@@ -135,7 +135,7 @@ std::vector<Item> break_rows(const TableScope& scope) {
   const std::vector<BreakCause> all = causes(scope);
   const MeasureUnit unit = break_unit(scope);
   const bool with_file = in_several_files(scope);
-  auto price = [&](double ns) { return number(ns, ns > 0 ? unit.format(ns) : unknown()); };
+  auto price = [&](double ns) { return shown_number(ns, ns > 0 ? unit.format(ns) : unknown()); };
   double dearest = -1;
   for (const BreakCause& cause : all) dearest = std::max(dearest, cause.ns_per_call);
   for (const BreakCause& cause : all) {
@@ -300,7 +300,7 @@ class GuardRows {
       if (on_stack(at)) out.cells.push_back(meaning);
       return out;
     }
-    Cell type{class_of(branch)}, total = number(cost, fixed(cost, 0));
+    Cell type{class_of(branch)}, total = shown_number(cost, fixed(cost, 0));
     type.quiet = total.quiet = true;
     out.cells.insert(out.cells.end(), {type, {}, total, {}, fails_cell(fails)});
     if (!fails) out.cells.back().text.clear();
@@ -345,7 +345,7 @@ class GuardRows {
   // One row for guards that are alike, each of them below it.
   Item together(const GuardGroup& group) const {
     Cell expected{shortened(q(group_expected(group)))},
-        cost = number(group.cost_ns, group.cost_ns > 0 ? fixed(group.cost_ns, 0) : unknown());
+        cost = shown_number(group.cost_ns, group.cost_ns > 0 ? fixed(group.cost_ns, 0) : unknown());
     expected.quiet = true;
     Item out{
         group.rows.front()->id,
@@ -362,7 +362,7 @@ class GuardRows {
     Cell expected{shortened(q(g.expected))};
     expected.quiet = true;
     expected.tooltip = q(g.expected);
-    Cell cost = number(g.cost_ns, g.cost_ns > 0 ? fixed(g.cost_ns, 0) : unknown());
+    Cell cost = shown_number(g.cost_ns, g.cost_ns > 0 ? fixed(g.cost_ns, 0) : unknown());
     if (g.cost_ns > 0 && dearest_ > 0) cost.bar = g.cost_ns / dearest_;
     Cell name{tail_of(g.source, at, g.kind)};
     name.tooltip = sourceText(scope_.data, scope_.compilation, g.source);
@@ -455,7 +455,7 @@ std::vector<Item> recompilation_rows(const TableScope& scope) {
                {sourceText(scope.data, r->compilation, r->failed)},
                was,
                now,
-               number(took, took > 0 ? unit.format(took) : unknown())},
+               shown_number(took, took > 0 ? unit.format(took) : unknown())},
               {},
               {},
               false,
