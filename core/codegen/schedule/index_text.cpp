@@ -33,15 +33,18 @@ ir::Sym argument_bytes(const fusion::LoopProgram& program, const Schedule& sched
                        const Argument& argument) {
   const ir::Sym all =
       program.graph->node(argument.root.node).outputs[static_cast<size_t>(argument.root.output)].bytes();
-  ir::Sym gathered = 0;
+  ir::Sym touched = 0;  // elements of a part that is read, or where indices say, once each
   for (const Load& l : schedule.loads) {
     if (l.argument < 0 || &schedule.arguments[static_cast<size_t>(l.argument)] != &argument) continue;
-    if (l.gathered.empty()) return all;
-    gathered +=
-        schedule.row_count() * (l.per_row ? ir::Sym(1) : schedule.columns()) * ir::dtype_bytes(l.dtype);
+    ir::Sym each = l.gathered.empty() ? ir::Sym(1)
+                   : l.per_row        ? schedule.row_count()
+                                      : schedule.row_count() * schedule.columns();
+    for (size_t d = 0; l.gathered.empty() && d < schedule.dims.size(); ++d)
+      if (!l.strides[d].same(0)) each *= schedule.dims[d];
+    touched += each * ir::dtype_bytes(l.dtype);
   }
-  if (gathered.hint() < 1) gathered = 1;
-  return argument.written || all.hint() <= gathered.hint() ? all : gathered;
+  if (touched.hint() < 1) touched = 1;
+  return argument.written || all.hint() <= touched.hint() ? all : touched;
 }
 
 }  // namespace vitrine::codegen
