@@ -55,27 +55,30 @@ void ProgramBuilder::add_ordered(int u, int32_t result, bool filled, const fusio
     add_part(fill, first, u, stored(unit.group).front(), result, unit.label);
     ++letter;
   }
-  Step step;
-  step.kind = Step::Kind::kernel;
-  step.may_fail = false;
-  for (const Argument& a : schedule.arguments)
-    step.buffers.push_back(a.written ? result : buffer_for(a.root));
-  step.outs = {result};
-  step.writes_input = changes_input;
-  for (ir::TensorType& type : cuda::ordered_memory(schedule, sums)) {
-    const int32_t memory = temporary(std::move(type), program_.buffers[static_cast<size_t>(result)].value);
-    step.buffers.push_back(memory);
-    step.outs.push_back(memory);
-  }
+  std::vector<int32_t> memory;
+  for (ir::TensorType& type : cuda::ordered_memory(schedule, sums))
+    memory.push_back(temporary(std::move(type), program_.buffers[static_cast<size_t>(result)].value));
   for (size_t launch = 0; launch < sums.stages.size(); ++launch, ++letter) {
-    Step one = step;
-    one.label = unit.label + (letter == 'a' ? "" : std::string(1, letter));
+    Step step;
+    step.kind = Step::Kind::kernel;
+    step.may_fail = false;
+    const cuda::OrderedArguments given = cuda::ordered_arguments(schedule, sums, launch);
+    for (int i : given.own) {
+      const Argument& a = schedule.arguments[static_cast<size_t>(i)];
+      step.buffers.push_back(a.written ? result : buffer_for(a.root));
+      if (!a.written) continue;
+      step.outs = {result};
+      step.writes_input = changes_input;
+    }
+    for (size_t i : given.memory) step.buffers.push_back(memory[i]);
+    for (size_t i : given.written) step.outs.push_back(memory[i]);
+    step.label = unit.label + (letter == 'a' ? "" : std::string(1, letter));
     Kernel kernel = cuda::emit_ordered(loops_, unit, schedule, sums, launch, options_.sizes.get());
-    kernel.label = one.label;
-    one.kernel = static_cast<int32_t>(program_.kernels.size());
-    one.numbers = kernel.numbers;
+    kernel.label = step.label;
+    step.kernel = static_cast<int32_t>(program_.kernels.size());
+    step.numbers = kernel.numbers;
     program_.kernels.push_back(std::move(kernel));
-    add_step(std::move(one), u);
+    add_step(std::move(step), u);
   }
 }
 

@@ -17,6 +17,25 @@ namespace {
 constexpr int kThreads = 256, kDeep = kThreads / kWarp;
 constexpr int kBatch = 8;  // rows whose loads are under way together
 
+// The indices in order, and the row of each: what a sort or a merge reads or writes.
+enum class List : uint8_t { between, last };
+constexpr const char* kTargets[] = {"tile_targets", "targets"};
+constexpr const char* kRows[] = {"tile_rows", "rows"};
+
+// What the launch writes: the last merge, or a sort alone, the last list; those before by turns.
+List written_list(const OrderedSums& sums, size_t launch) {
+  return (sums.merges() - launch) % 2 ? List::between : List::last;
+}
+
+// Of memory that the launches share: lists, then sums.
+size_t memory_count(const OrderedSums& sums) {
+  return sums.has_tables() ? 1 : sums.merges() ? 5 : 3;
+}
+// Where a list begins in it.
+size_t list_place(const OrderedSums& sums, List list) {
+  return list == List::last && sums.merges() ? 2 : 0;
+}
+
 const ScheduledValue& summed(const Schedule& s) {
   return *std::find_if(s.values.begin(), s.values.end(),
                        [](const ScheduledValue& v) { return v.store >= 0; });
@@ -41,10 +60,11 @@ LaunchShape shape_of(const Schedule& s, const OrderedSums& sums, Stage stage) {
   const int64_t runs = ceil_div(s.columns(), vector);  // of a row
   switch (stage) {
     case Stage::sort:
-      shape.blocks = ceil_div(sums.count, OrderedSums::kTile);
+      shape.threads = sums.tile / 2;
+      shape.blocks = ceil_div(sums.count, sums.tile);
       break;
     case Stage::merge:
-      shape.blocks = ceil_div(sums.count, kDeep);
+      shape.blocks = ceil_div(sums.count, kThreads);
       break;
     case Stage::runs:
       shape.vector = vector;
@@ -73,7 +93,8 @@ class Ordered : ThreadText {
         sums_(sums),
         stage_(sums.stages[launch]),
         out_(summed(s)),
-        lane_(lane_type(out_.statement->dtype)) {
+        lane_(lane_type(out_.statement->dtype)),
+        given_(ordered_arguments(s, sums, launch)) {
     arrays_of_one_ = true;
   }
 
@@ -94,24 +115,26 @@ class Ordered : ThreadText {
   // ---- the kernel's head -------------------------------------------------------------------------------
   void outside() override {
     static constexpr const char* kWhat[] = {
-        "// Each block sorts its indices: a thread counts those that stand before its own.",
-        "// Merges sorted tiles: a warp counts what stands before its element in each of the others.",
+        "// Each block sorts its indices, those that are equal by their rows: a bitonic sort.",
+        "// Merges sorted pieces: a thread counts what stands before its element in each of the others.",
         "// Adds up neighbours in the order that have the same index.",
         "// Joins what has the same index in several runs: the first of these adds up what the others left.",
         "// Each thread keeps a sum for every row of the result, of one column of some of the nest's rows.",
         "// Adds the tables up."};
     line(kWhat[static_cast<size_t>(stage_)]);
   }
-  std::string more_parameters(bool with_types) const override {
-    if (sums_.has_tables()) return with_types ? ", " + lane_ + "* sums" : ", sums";
-    std::string out;
-    for (const char* name : names())
-      out += with_types ? std::string(", i32* ") + name : std::string(", ") + name;
-    return out + (with_types ? ", " + lane_ + "* sums" : ", sums");
+  bool is_given(const Argument& a) const override {
+    return std::ranges::count(given_.own, &a - s_.arguments.data()) > 0;
   }
-  std::vector<const char*> names() const {
-    if (sums_.stages[1] == Stage::merge) return {"tile_targets", "tile_rows", "targets", "rows"};
-    return {"targets", "rows"};
+  std::string more_parameters(bool with_types) const override {
+    std::string out;
+    for (size_t i : given_.memory) {
+      const bool last = i + 1 == memory_count(sums_);
+      const size_t list = sums_.merges() ? i / 2 : 1;
+      const std::string name = last ? "sums" : (i % 2 ? kRows : kTargets)[list];
+      out += with_types ? ", " + (last ? lane_ : "i32") + "* " + name : ", " + name;
+    }
+    return !out.empty() && given_.own.empty() ? out.substr(2) : out;
   }
   void content() override {
     switch (stage_) {
@@ -132,15 +155,17 @@ class Ordered : ThreadText {
   void costs(Kernel& k) const {
     const int64_t element = ir::dtype_bytes(fusion::lane_dtype(out_.statement->dtype)), n = sums_.count,
                   out = ir::dtype_bytes(out_.statement->dtype);
-    const int64_t read = k.bytes - argument_bytes(program_, s_, argument(out_.store)),
+    const Argument& result = argument(out_.store);
+    const int64_t read = k.bytes - (is_given(result) ? argument_bytes(program_, s_, result) : ir::Sym(0)),
                   added = n * s_.columns(), all = sums_.targets * s_.columns();
     switch (stage_) {
       case Stage::sort:
         k.bytes = n * (8 * static_cast<int64_t>(out_.store_gathered.size()) + 8),
-        k.flops = n * OrderedSums::kTile;
+        k.flops = n * std::bit_width(static_cast<uint64_t>(sums_.tile)) *
+                  std::bit_width(static_cast<uint64_t>(sums_.tile));
         break;
       case Stage::merge:
-        k.bytes = n * 16, k.flops = n * ceil_div(n, OrderedSums::kTile) * 8;
+        k.bytes = n * 16, k.flops = n * OrderedSums::kWays * std::bit_width(static_cast<uint64_t>(piece()));
         break;
       case Stage::runs:
         k.bytes = read + std::min(added, all) * out * (sums_.zero ? 1 : 2);
@@ -187,49 +212,66 @@ class Ordered : ThreadText {
     }
   }
   void sort() {
-    const std::string tile = num(OrderedSums::kTile);
-    line("__shared__ i32 tile_all[" + tile + "];");
-    line("const i32 r = blockIdx.x * " + tile + " + threadIdx.x;");
+    const std::string tile = num(sums_.tile), threads = num(shape_.threads);
+    const auto list = static_cast<size_t>(written_list(sums_, launch_));
+    line("__shared__ u64 tile_all[" + tile + "];  // index and row: no two are the same");
+    open("for (int k = threadIdx.x; k < " + tile + "; k += " + threads + ") {");
+    line("const i32 r = blockIdx.x * " + tile + " + k;");
     line("i32 target = 2147483647;  // behind all others");
     open("if (r < " + count() + ") {");
     decode_row(s_.rows);
     target("target");
     close();
-    line("tile_all[threadIdx.x] = target;");
+    line("tile_all[k] = (u64)target << 32 | (u64)(u32)r;");
+    close();
     line("__syncthreads();");
-    line("i32 before = 0;");
-    line("#pragma unroll 16");
-    line("for (int k = 0; k < " + tile +
-         "; ++k) before += tile_all[k] < target || (tile_all[k] == target && k < threadIdx.x);");
-    const bool whole = sums_.stages[1] != Stage::merge;
-    open("if (r < " + count() + ") {");
-    line(std::string(whole ? "targets" : "tile_targets") + "[blockIdx.x * " + tile + " + before] = target;");
-    line(std::string(whole ? "rows" : "tile_rows") + "[blockIdx.x * " + tile + " + before] = r;");
+    open("for (int run = 2; run <= " + tile + "; run *= 2) {");
+    open("for (int step = run / 2; step > 0; step /= 2) {");
+    line("const int low = 2 * threadIdx.x - (threadIdx.x & (step - 1)), high = low + step;");
+    line("const u64 first = tile_all[low], last = tile_all[high];");
+    line("if ((first > last) == ((low & run) == 0)) tile_all[low] = last, tile_all[high] = first;");
+    line("__syncthreads();");
+    close();
+    close();
+    open("for (int k = threadIdx.x; k < " + tile + "; k += " + threads + ") {");
+    line("const i32 at = blockIdx.x * " + tile + " + k;");
+    line("if (at >= " + count() + ") break;");
+    line(std::string(kTargets[list]) + "[at] = (i32)(tile_all[k] >> 32);");
+    line(std::string(kRows[list]) + "[at] = (i32)(u32)tile_all[k];");
     close();
   }
+  // Indices of each sorted piece that a merge is given.
+  int64_t piece() const {
+    int64_t out = sums_.tile;
+    for (size_t before = 1; before < launch_; ++before) out *= OrderedSums::kWays;
+    return out;
+  }
   void merge() {
-    const std::string tile = num(OrderedSums::kTile);
-    line("const i32 at = blockIdx.x * " + num(kDeep) + " + threadIdx.x / 32, lane = threadIdx.x % 32;");
+    const std::string piece = num(this->piece()), ways = num(OrderedSums::kWays);
+    const auto to = static_cast<size_t>(written_list(sums_, launch_)), from = 1 - to;
+    const std::string targets = kTargets[from];
+    line("const i32 at = blockIdx.x * " + num(kThreads) + " + threadIdx.x;");
     line("if (at >= " + count() + ") return;");
-    line("const i32 target = tile_targets[at], own = at / " + tile + ";");
-    line("i32 before = lane == own % 32 ? at % " + tile + " : 0;");
-    open("for (i32 other = lane; other < " + sized(ceil_div(sums_.count, OrderedSums::kTile)) +
-         "; other += 32) {");
+    line("const i32 target = " + targets + "[at], own = at / " + piece + ", first = own / " + ways + " * " +
+         ways + ";");
+    line("i32 before = first * " + piece + " + at % " + piece + ";");
+    open("for (i32 other = first; other < first + " + ways + " && other * " + piece + " < " + count() +
+         "; ++other) {");
     line("if (other == own) continue;");
     line(
         "const i32 least = target + (other < own);  // of those that stand behind; equal ones keep their "
         "order");
-    line("i32 low = other * " + tile + ", high = low + " + tile + " < " + count() + " ? low + " + tile +
+    line("i32 low = other * " + piece + ", high = low + " + piece + " < " + count() + " ? low + " + piece +
          " : " + count() + ";");
     open("while (low < high) {");
     line("const i32 middle = (low + high) / 2;");
-    line("if (tile_targets[middle] < least) low = middle + 1;");
+    line("if (" + targets + "[middle] < least) low = middle + 1;");
     line("else high = middle;");
     close();
-    line("before += low - other * " + tile + ";");
+    line("before += low - other * " + piece + ";");
     close();
-    line("before = fold_group<32>(before, Sum());");
-    line("if (lane == 0) targets[before] = target, rows[before] = tile_rows[at];");
+    line(std::string(kTargets[to]) + "[before] = target, " + kRows[to] + "[before] = " + kRows[from] +
+         "[at];");
   }
 
   // ---- sums of neighbours ------------------------------------------------------------------------------
@@ -466,6 +508,7 @@ class Ordered : ThreadText {
   const Stage stage_;
   const ScheduledValue& out_;
   const std::string lane_;
+  const OrderedArguments given_;
 };
 
 }  // namespace
@@ -483,9 +526,54 @@ OrderedSums ordered_sums(const Schedule& schedule, const fusion::Loop& loop) {
     out.stages = {Stage::tables, Stage::total};
     return out;
   }
+  constexpr uint64_t kLeastTile = kThreads, kMostTile = 2048;
+  out.tile =
+      static_cast<int>(std::clamp(std::bit_ceil(static_cast<uint64_t>(out.count)), kLeastTile, kMostTile));
   out.stages = {Stage::sort};
-  if (out.count > OrderedSums::kTile) out.stages.push_back(Stage::merge);
+  for (int64_t sorted = out.tile; sorted < out.count; sorted *= OrderedSums::kWays)
+    out.stages.push_back(Stage::merge);
   out.stages.insert(out.stages.end(), {Stage::runs, Stage::ends});
+  return out;
+}
+
+OrderedArguments ordered_arguments(const Schedule& s, const OrderedSums& sums, size_t launch) {
+  const Stage stage = sums.stages[launch];
+  const size_t sum = memory_count(sums) - 1, targets = list_place(sums, List::last),
+               list = list_place(sums, written_list(sums, launch));
+  const bool whole = stage == Stage::runs || stage == Stage::tables,
+             ends = stage == Stage::ends || stage == Stage::total;
+  OrderedArguments out;
+  for (size_t i = 0; i < s.arguments.size(); ++i) {
+    const auto reads_index = [&](const OperandSource& from) {
+      return from.kind == OperandSource::Kind::load &&
+             s.loads[static_cast<size_t>(from.index)].argument == static_cast<int>(i);
+    };
+    const bool written = s.arguments[i].written;
+    if (stage == Stage::sort ? std::ranges::any_of(s.once(0), reads_index)
+        : written            ? stage == Stage::runs || ends
+                             : whole)
+      out.own.push_back(static_cast<int>(i));
+  }
+  switch (stage) {
+    case Stage::sort:
+      out.memory = out.written = {list, list + 1};
+      break;
+    case Stage::merge:
+      out.memory = {0, 1, 2, 3}, out.written = {list, list + 1};
+      break;
+    case Stage::runs:
+      out.memory = {targets, targets + 1, sum}, out.written = {sum};
+      break;
+    case Stage::ends:
+      out.memory = {targets, sum};
+      break;
+    case Stage::tables:
+      out.memory = out.written = {sum};
+      break;
+    case Stage::total:
+      out.memory = {sum};
+      break;
+  }
   return out;
 }
 
@@ -493,7 +581,7 @@ std::vector<ir::TensorType> ordered_memory(const Schedule& schedule, const Order
   const ir::DType lane = fusion::lane_dtype(summed(schedule).statement->dtype);
   if (sums.has_tables())
     return {ir::TensorType::contiguous(lane, {sums.walkers, sums.targets, schedule.columns()})};
-  const size_t lists = sums.stages[1] == Stage::merge ? 4 : 2;
+  const size_t lists = sums.merges() ? 4 : 2;
   std::vector<ir::TensorType> out(lists, ir::TensorType::contiguous(ir::DType::i32, {sums.count}));
   out.push_back(ir::TensorType::contiguous(lane, {2, sums.runs(), schedule.columns()}));
   return out;

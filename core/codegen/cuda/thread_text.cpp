@@ -78,7 +78,10 @@ Kernel ThreadText::kernel() {
                     cluster = clustered() ? "__cluster_dims__(" + num(shape_.cluster) + ", 1, 1) " : "",
                     head = "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" +
                            num(shape_.threads) + resident + ") ";
-  kernel_.by_value = value_bytes(s_.arguments);
+  std::vector<Argument> given;
+  for (const Argument& a : s_.arguments)
+    if (is_given(a)) given.push_back(a);
+  kernel_.by_value = value_bytes(given);
   outside();
   functions(head);
   put_before("// " + kernel_.name + ": " + space([this](const ir::Sym& n) { return sized(n); }) +
@@ -143,7 +146,7 @@ void resolve_sizes(SizeMemory& sizes, const std::string& kernel, Kernel& out) {
 void ThreadText::open_kernel(const std::string& head) {
   open(head + "vitrine_kernel(" + parameters(true, true) + ") {");
   for (const Argument& a : s_.arguments)
-    if (a.by_value) line(pointer_to_value(a));
+    if (a.by_value && is_given(a)) line(pointer_to_value(a));
   shape_.product > 0 ? fetch_matrices() : fetch_ahead();
   line("follow();");
 }
