@@ -41,16 +41,19 @@ class ProgramBuilder {
   void add_kernel(int unit);
   void add_horizontal(int unit);  // program_horizontal.cpp
   struct Touched {                // program_launches.cpp
-    std::set<int32_t> reads, writes, makes, uses;
+    std::vector<int32_t> reads, writes, makes, uses;
     bool overwrites = false, unknown = false;
   };
   Touched touched(const Step& step) const;
-  static bool in_order(const Touched& first, const Touched& second);
   bool may_share_launch(const Step& step) const;
-  struct LaunchRoom;
+  class Crossed;
+  class LaunchRoom;
   int64_t held_bytes(const Step& step) const;
-  std::vector<size_t> sharers(size_t first, const std::vector<bool>& gone) const;
-  void join(const std::vector<size_t>& group);
+  std::vector<size_t> sharers(size_t first, const std::vector<Touched>& touches,
+                              const std::vector<bool>& gone, Crossed& crossed) const;
+  void hoist_views();
+  bool fits(const Kernel& kernel, const std::vector<size_t>& group, bool close) const;
+  void join(std::vector<size_t> group);
   const Kernel& kernel_of(const Step& step) const {
     return program_.kernels[static_cast<size_t>(step.kernel)];
   }
@@ -111,6 +114,8 @@ class ProgramBuilder {
   void share(int32_t source, int32_t target);
   void plan_memory();
   ir::Sym plan_arena(ir::Device device);
+  void choose_what_is_large(ir::Device gpu);
+  int64_t most_bytes(ir::Device gpu) const;
   void free_foreign();
 
   int32_t new_buffer(ir::Ref root);       // of a value that a step writes
@@ -135,10 +140,11 @@ class ProgramBuilder {
     int last_read, copy;  // units: the last that reads the input besides, and the copy
   };
   std::map<ir::Ref, Destination> destinations_;
-  std::set<ir::Ref> held_;            // roots that steps of weights alone make
-  std::optional<bool> only_reads_;    // whether the graph writes to nothing that it is given
-  std::set<int> written_at_once_;     // copies (units) that are no longer needed
-  std::vector<int32_t> shares_with_;  // by buffer: whose arena place it takes over, or -1
+  std::set<ir::Ref> held_;                   // roots that steps of weights alone make
+  std::optional<bool> only_reads_;           // whether the graph writes to nothing that it is given
+  std::set<int> written_at_once_;            // copies (units) that are no longer needed
+  int64_t large_on_gpu_ = int64_t{1} << 20;  // bytes that are not taken from the arena
+  std::vector<int32_t> shares_with_;         // by buffer: whose arena place it takes over, or -1
 };
 
 }  // namespace vitrine::codegen

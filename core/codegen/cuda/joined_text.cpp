@@ -1,8 +1,10 @@
 #include "core/codegen/cuda/joined_text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "core/base/result.h"
@@ -45,16 +47,18 @@ std::vector<std::string_view> split(std::string_view parameters) {
   return out;
 }
 
-// Blocks are counted from the first of its own.
-std::string counted_from(std::string_view text, int64_t first) {
+// Blocks are counted from the first of its own; each of several takes `blocks` of them.
+std::string counted_from(std::string_view text, int64_t first, int64_t blocks, size_t several) {
   constexpr std::string_view kBlock = "blockIdx.x";
-  if (first == 0) return std::string(text);
+  if (first == 0 && several == 1) return std::string(text);
+  std::string own = first == 0 ? "blockIdx.x" : "(blockIdx.x - " + std::to_string(first) + ")";
+  if (several > 1) own = "(" + own + " % " + std::to_string(blocks) + ")";
   std::string out;
   for (size_t from = 0;;) {
     const size_t at = text.find(kBlock, from);
     out += text.substr(from, at - from);
     if (at == std::string_view::npos) return out;
-    out += "(blockIdx.x - " + std::to_string(first) + ")";
+    out += own;
     from = at + kBlock.size();
   }
 }
@@ -124,50 +128,74 @@ class JoinedText {
     const Kernel& first = *kernels_.front();
     out_.grid = first.grid;
     out_.grid.blocks = 0;
-    for (size_t i = 0; i < kernels_.size(); ++i) add(i);
+    out_.packed = true;
+    for (size_t i = 0, many = 1; i < kernels_.size(); i += many, many = 1) {
+      const std::string own = text_without_names(*kernels_[i]);
+      while (i + many < kernels_.size() && text_without_names(*kernels_[i + many]) == own) ++many;
+      add(i, many);
+    }
     out_.name = first.name + "_and_" + std::to_string(kernels_.size() - 1) + "_more";
     const std::string head = "// " + out_.space + "\n// prelude: types, loads and stores, functions\n" +
                              prelude_text(bodies_) + std::string(kEndOfPrelude);
     const auto lines = static_cast<int32_t>(lines_of(head));
     for (LineOrigin& o : out_.lines) o.line += lines, o.end_line += lines;
-    out_.text = head + bodies_ + "extern \"C\" __global__ void __launch_bounds__(" +
-                std::to_string(out_.grid.threads) + ") vitrine_kernel(" + parameters_ + ") {\n" + calls_ +
-                "}\n";
+    out_.text = head + bodies_ +
+                "// What all of them take, one after the other.\nstruct Joined { void* own[" +
+                std::to_string(arguments_so_far_) + "]; };\n\n" +
+                "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(out_.grid.threads) +
+                ") vitrine_kernel(const __grid_constant__ Joined joined) {\n" + calls_ + "}\n";
     return std::move(out_);
   }
 
  private:
-  void add(size_t i) {
+  // `many` kernels from i on, which one text serves.
+  void add(size_t i, size_t many) {
     const Kernel& k = *kernels_[i];
     const Pieces text = pieces_of(k.text);
-    const std::string space = "body" + std::to_string(i);
-    bodies_ += "namespace " + space + " {  // " + k.name + ": " + k.space + "\n";
-    const auto moved = static_cast<int32_t>(lines_of(bodies_) - text.first_line);
-    for (LineOrigin o : k.lines) {
-      o.line += moved, o.end_line += moved;
-      out_.lines.push_back(o);
-    }
-    const int64_t before = out_.grid.blocks.hint();
+    const std::string space = "body" + std::to_string(bodies_so_far_++);
+    bodies_ += "namespace " + space + " {  // " + k.name + ": " + k.space +
+               (many > 1 ? ", " + std::to_string(many) + " times" : "") + "\n";
+    const int64_t begin = lines_of(bodies_), before = out_.grid.blocks.hint();
     bodies_ += counted_from(std::string(text.functions) + "__device__ void run(" +
                                 std::string(text.parameters) + std::string(text.rest),
-                            before);
+                            before, k.grid.blocks.hint(), many);
     bodies_ += "}  // namespace " + space + "\n\n";
-    call(i, text.parameters);
-    add_costs(i);
-  }
-  void call(size_t i, std::string_view parameters) {
-    const std::string own = "m" + std::to_string(i) + "_";
-    std::string given;
-    for (std::string_view p : split(parameters)) {
-      const size_t name = p.rfind(' ') + 1;
-      parameters_ += (parameters_.empty() ? "" : ", ") + std::string(p.substr(0, name)) + own +
-                     std::string(p.substr(name));
-      given += (given.empty() ? "" : ", ") + own + std::string(p.substr(name));
+    call(space, i, many, split(text.parameters));
+    for (size_t m = i; m < i + many; ++m) {
+      const auto moved = static_cast<int32_t>(begin - pieces_of(kernels_[m]->text).first_line);
+      for (LineOrigin o : kernels_[m]->lines) {
+        o.line += moved, o.end_line += moved;
+        out_.lines.push_back(o);
+      }
+      add_costs(m);
     }
-    const int64_t end = (out_.grid.blocks + kernels_[i]->grid.blocks).hint();
-    const bool last = i + 1 == kernels_.size();
-    calls_ += (last ? "  " : "  if (blockIdx.x < " + std::to_string(end) + ") return ") + "body" +
-              std::to_string(i) + "::run(" + given + ");\n";
+  }
+  void call(const std::string& space, size_t i, size_t many,
+            const std::vector<std::string_view>& parameters) {
+    VITRINE_CHECK(parameters.size() == arguments_[i], "a kernel that is joined takes other arguments");
+    const int64_t first = out_.grid.blocks.hint(), blocks = kernels_[i]->grid.blocks.hint();
+    const std::string from = first ? "(blockIdx.x - " + std::to_string(first) + ")" : "blockIdx.x";
+    std::string given;
+    for (size_t p = 0; p < parameters.size(); ++p) {
+      const std::string_view type = parameters[p].substr(0, parameters[p].rfind(' '));
+      const std::string own =
+          "joined.own[" + (many > 1 ? "at + " + std::to_string(p) : std::to_string(arguments_so_far_ + p)) +
+          "]";
+      given += p ? ", " : "";
+      given += type.ends_with('*') ? "(" + std::string(type) + ")" + own
+                                   : "*(const " + std::string(type) + "*)&" + own;
+    }
+    const bool last = i + many == kernels_.size();
+    const std::string test = "if (blockIdx.x < " +
+                             std::to_string(first + static_cast<int64_t>(many) * blocks) + ") ",
+                      run = space + "::run(" + given + ");\n";
+    if (many == 1) {
+      calls_ += "  " + (last ? "" : test + "return ") + run;
+      return;
+    }
+    calls_ += "  " + (last ? "" : test) + "{\n    const int at = " + std::to_string(arguments_so_far_) +
+              " + " + from + " / " + std::to_string(blocks) + " * " + std::to_string(parameters.size()) +
+              ";\n    return " + run + "  }\n";
   }
   void add_costs(size_t i) {
     const Kernel& k = *kernels_[i];
@@ -188,11 +216,88 @@ class JoinedText {
   std::span<const Kernel* const> kernels_;
   std::span<const size_t> arguments_;
   Kernel out_;
-  std::string bodies_, parameters_, calls_;
-  size_t arguments_so_far_ = 0;
+  std::string bodies_, calls_;
+  size_t arguments_so_far_ = 0, bodies_so_far_ = 0;
+};
+
+constexpr std::string_view kKeywords[] = {
+    "alignas",  "auto",     "bool",   "break",  "case",     "char",     "const",       "constexpr",
+    "continue", "default",  "do",     "double", "else",     "extern",   "false",       "float",
+    "for",      "goto",     "if",     "inline", "int",      "long",     "return",      "short",
+    "signed",   "sizeof",   "static", "struct", "switch",   "template", "true",        "typename",
+    "union",    "unsigned", "using",  "void",   "volatile", "while",    "__restrict__"};
+
+bool is_of_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+// Replaces a kernel's own names by numbers, in the order of their first use. Whatever its prelude names is
+// not its own: types, constants, functions.
+class NamelessText {
+ public:
+  NamelessText(std::string_view text, std::string_view prelude) : text_(text) {
+    others_.insert(reserved_words().begin(), reserved_words().end());
+    others_.insert(std::begin(kKeywords), std::end(kKeywords));
+    for (size_t at = 0; at < prelude.size();) {
+      const size_t from = at;
+      while (at < prelude.size() && is_of_word(prelude[at])) ++at;
+      if (at > from) others_.insert(prelude.substr(from, at - from));
+      at += at == from;
+    }
+  }
+
+  std::string make() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (text_.substr(at_, 2) == "//") {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (std::isdigit(static_cast<unsigned char>(c))) {
+        out_ += word(".");
+      } else if (is_of_word(c)) {
+        name();
+      } else {
+        out_ += c, ++at_;
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::string_view word(std::string_view besides) {
+    const size_t from = at_;
+    while (at_ < text_.size() && (is_of_word(text_[at_]) || besides.find(text_[at_]) != besides.npos)) ++at_;
+    return text_.substr(from, at_ - from);
+  }
+  // Members, functions and what stands in every kernel keep their names.
+  void name() {
+    const bool member = out_.ends_with('.') || out_.ends_with("::") || out_.ends_with("->");
+    const std::string_view own = word("");
+    const char next = at_ < text_.size() ? text_[at_] : ' ';
+    if (member || next == '(' || next == '<' || others_.contains(own)) {
+      out_ += own;
+      return;
+    }
+    const auto number = numbers_.try_emplace(own, numbers_.size()).first->second;
+    out_ += "$" + std::to_string(number);
+  }
+
+  std::string_view text_;
+  std::string out_;
+  size_t at_ = 0;
+  std::unordered_set<std::string_view> others_;
+  std::map<std::string_view, size_t> numbers_;
 };
 
 }  // namespace
+
+std::string text_without_names(const Kernel& kernel) {
+  const Pieces pieces = pieces_of(kernel.text);
+  std::string text(pieces.functions);
+  text += pieces.parameters;
+  text += pieces.rest;
+  return std::to_string(kernel.grid.blocks.hint()) + " of " + std::to_string(kernel.grid.threads) + ": " +
+         NamelessText(text, std::string_view(kernel.text).substr(0, kernel.text.find(kEndOfPrelude))).make();
+}
 
 bool may_join(const Kernel& k) {
   const std::string_view text = k.text;

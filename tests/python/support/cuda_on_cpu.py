@@ -85,8 +85,8 @@ def compile_kernel(kernel, folder):
     cluster = re.search(r"__cluster_dims__\((\d+)", text)
     types = [p.strip().rpartition(" ")[0] for p in re.search(r"vitrine_kernel\((.*?)\) {", text).group(1).split(",")]
     arguments = ", ".join(f"*(const TensorMap*)given[{i}]" if t.endswith(" TensorMap") else f"({t})given[{i}]" for i, t in enumerate(types))
-    if types == ["const __grid_constant__ Members"]:  # one struct of all
-        arguments = "*(const Members*)given"
+    if len(types) == 1 and types[0].startswith("const __grid_constant__ "):  # one struct of all
+        arguments = f"*(const {types[0].split()[-1]}*)given"
     source = f"""{text}
 static void** given;
 static void one() {{ vitrine_kernel({arguments}); }}
