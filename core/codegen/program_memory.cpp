@@ -1,5 +1,6 @@
 // Where the buffers of a program lie: in whose place a value may be written, what shares memory, the arena.
 #include <algorithm>
+#include <utility>
 
 #include "core/codegen/program_builder.h"
 #include "core/fusion/memory_plan.h"
@@ -90,10 +91,10 @@ bool ProgramBuilder::same_place(const Schedule& s, const Argument& read, const A
 // after its last use, as eager does: an arena would hold memory from the first step to the last. What is held
 // between calls lies in no arena either.
 bool ProgramBuilder::has_own_memory(const Buffer& buffer) const {
-  constexpr int64_t kLarge = int64_t{1} << 20, kLargeOnCpu = int64_t{1} << 16;
+  constexpr int64_t kLargeOnCpu = int64_t{1} << 16;
   const int64_t bytes = buffer.type.bytes().hint();
   if (buffer.held) return true;
-  return buffer.type.device.is_cuda() ? bytes >= kLarge : options_.gives_back && bytes >= kLargeOnCpu;
+  return buffer.type.device.is_cuda() ? bytes >= large_on_gpu_ : options_.gives_back && bytes >= kLargeOnCpu;
 }
 
 // In the arena bytes are bytes. Elsewhere one tensor shows what the other held, and all before it in its
@@ -180,8 +181,38 @@ void ProgramBuilder::plan_memory() {
   ir::Device arena;
   for (const Buffer& row : program_.buffers)
     if (row.kind == BufferKind::temporary && row.type.device.is_cuda()) arena = row.type.device;
+  if (arena.is_cuda()) choose_what_is_large(arena);
   program_.arena_bytes = plan_arena(arena);
   if (arena.is_cuda()) program_.host_bytes = plan_arena({});
+}
+
+// To allocate takes the CPU as long as a launch. What is not that large goes into the arena, too, unless a
+// call then needs more memory at once.
+void ProgramBuilder::choose_what_is_large(ir::Device gpu) {
+  constexpr int64_t kNotThatLarge = int64_t{16} << 20;
+  const int64_t before = most_bytes(gpu), first = std::exchange(large_on_gpu_, kNotThatLarge);
+  if (most_bytes(gpu) > before) large_on_gpu_ = first;
+}
+
+// Bytes that a call takes of the GPU at once: the arena, and what is allocated besides while it is held.
+int64_t ProgramBuilder::most_bytes(ir::Device gpu) const {
+  std::vector<fusion::Lifetime> in_arena;
+  std::vector<int64_t> change(program_.steps.size() + 2, 0);
+  for (size_t b = 0; b < program_.buffers.size(); ++b) {
+    const Buffer& row = program_.buffers[b];
+    if (row.view_of >= 0 || shares_with_[b] >= 0 || row.type.device != gpu || row.held || row.first_step < 0)
+      continue;
+    if (row.kind == BufferKind::input || row.kind == BufferKind::constant) continue;
+    if (row.kind == BufferKind::temporary && !has_own_memory(row)) {
+      in_arena.push_back({row.type.bytes().hint(), row.first_step, row.last_step});
+      continue;
+    }
+    change[static_cast<size_t>(row.first_step)] += row.type.bytes().hint();
+    change[static_cast<size_t>(row.last_step) + 1] -= row.type.bytes().hint();
+  }
+  int64_t now = 0, most = 0;
+  for (int64_t step : change) most = std::max(most, now += step);
+  return fusion::plan_arena(in_arena).hint() + most;
 }
 
 // Places for what lives on the device between two steps; how many bytes it takes.
