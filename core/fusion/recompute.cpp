@@ -222,8 +222,21 @@ class Recomputer {
         if (small_[*p] && !copy(*p, made_[l], small_[l])) small_[*p] = all = false;
       }
       if (small_[l] && made_[l].operands.size() > kMostOperands) small_[l] = all = false;
+      if (small_[l] && brings_together(l)) small_[l] = all = false;
     }
     return all;
+  }
+
+  // Whether it would leave several values behind in memory where its own kernel leaves one.
+  bool brings_together(size_t l) const {
+    int left = 0;
+    for (const Operand& o : loop(l).operands) {
+      const auto p = producer(o.at.root);
+      left += p && !small_[*p] && !leaves_[*p] && loop(*p).kind == Loop::Kind::pointwise &&
+              !loop(*p).filled && loop(*p).scans == Statement::Reduce::none && readers_[*p].size() == 1 &&
+              ir::numel(loop(*p).dims).same(ir::numel(loop(l).dims));
+    }
+    return left > 1;
   }
 
   // Replaces every operand of `into` that reads `small`, the loop as it is after its own substitutions. What

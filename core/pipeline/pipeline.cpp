@@ -14,6 +14,7 @@
 #include "core/passes/cleanup/rematerialise.h"
 #include "core/passes/decompose/batch_norm.h"
 #include "core/passes/decompose/decompose.h"
+#include "core/passes/decompose/short_bags.h"
 #include "core/passes/decompose/uniform_bags.h"
 #include "core/passes/layout/channels_last.h"
 #include "core/passes/layout/fold_views.h"
@@ -84,6 +85,8 @@ constexpr Row kRows[] = {
      "operators that write memory of the graph itself become functional"},
     {"uniform_bags", "decomposed", passes::uniform_bags, nullptr, nullptr, "passes/uniform_bags.txt",
      "bags of as many embeddings each become lookups and a sum"},
+    {"short_bags", "decomposed", passes::short_bags, nullptr, nullptr, "passes/short_bags.txt",
+     "the sum of a few rows of an embedding becomes as many lookups"},
     // Masks that were written are functional by now, and softmax is whole.
     {"fuse_attention", "decomposed", passes::fuse_attention, nullptr, nullptr, "passes/fuse_attention.txt",
      "attention that is written out becomes PyTorch's"},
