@@ -9,6 +9,7 @@
 #include "core/codegen/cuda/emit.h"
 #include "core/codegen/cuda/pairs.h"
 #include "core/codegen/cuda/prelude.h"
+#include "core/codegen/cuda/row_order.h"
 #include "core/codegen/cuda/tried_shapes.h"
 #include "core/codegen/epilogue_fusion.h"
 #include "core/codegen/schedule/parts.h"
@@ -268,6 +269,7 @@ void ProgramBuilder::add_kernel(int u) {
   if (stored.empty()) return;  // nobody wants what it computes
   const bool gpu = type(stored[0]).device.is_cuda();
   Schedule schedule = gpu ? gpu_schedule(unit.group, stored) : cpu_schedule(unit.group, stored);
+  if (gpu && !joined) schedule = cuda::with_shared_rows_together(std::move(schedule));
   Step step;
   step.kind = Step::Kind::kernel;
   step.label = unit.label;

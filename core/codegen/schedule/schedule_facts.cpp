@@ -1,6 +1,7 @@
 // What a schedule answers about itself: which values a phase computes, what is read again, what is only
 // moved.
 #include <algorithm>
+#include <cmath>
 
 #include "core/codegen/schedule/schedule.h"
 #include "core/fusion/functions.h"
@@ -39,7 +40,8 @@ bool holds(ir::DType t, ir::DType from) {
 bool Schedule::only_moves(const ScheduledValue& v) const {
   const DType t = v.statement->dtype;
   auto moves = [&](auto& self, const fusion::Expr& e) -> bool {
-    if (e.kind == fusion::Expr::Kind::number) return e.whole && (e.integer == 0 || e.integer == 1);
+    if (e.kind == fusion::Expr::Kind::number)
+      return e.whole ? e.integer == 0 || e.integer == 1 : ir::is_float(t) && std::isinf(e.number);
     if (e.kind == fusion::Expr::Kind::operand) {
       const OperandSource& s = v.sources[static_cast<size_t>(e.operand)];
       const auto i = static_cast<size_t>(s.index);

@@ -3,6 +3,7 @@ fused before and behind; the same sums twice are the same bits."""
 
 import pytest
 import torch
+import vitrine
 from tests.gpu.kernels.test_cuda_kernels import TOLERANCE, check, compiled
 from vitrine import _engine
 
@@ -108,3 +109,19 @@ def test_gradients_of_norms_in_one_pass(dtype):
         for g, a, e in zip(got, again, program(*(t.double() for t in inputs))):
             assert g.dtype == dtype and g.shape == e.shape and torch.equal(g, a)
             assert (g.double() - e).abs().amax() <= TOLERANCE[dtype] * e.abs().amax(), (rows, columns)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_rows_that_share_a_bias(causal):
+    """Large enough that the rows of all batches which read one row of the bias are taken together."""
+    scores = torch.randn(6, 8, 512, 1536, device="cuda").half()
+    bias, hidden = torch.randn(8, 512, 1536, device="cuda").half(), torch.rand(512, 1536, device="cuda") > 0.7
+
+    def attention(s, b, h):
+        s = s * 0.5 + b
+        return torch.softmax((s.masked_fill(h, float("-inf")) if causal else s).float(), -1).half(), s.amax(-1)
+
+    with torch.no_grad():
+        got, right = vitrine.compile(attention)(scores, bias, hidden), attention(scores.double(), bias.double(), hidden)
+    for a, b in zip(got, right):
+        torch.testing.assert_close(a.double(), b.double(), rtol=2e-3, atol=2e-3)
