@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <utility>
 
 #include "core/ops/node.h"
 #include "core/torch_api/bridge.h"
@@ -197,13 +199,30 @@ void PreparedOp::read_schema(_object* overload, const ir::Node& node) {
   PyErr_Clear();
 }
 
+// What PyTorch's own functions call: they read their arguments faster than an overload, which looks at its
+// schema each time. It has the overload's parameters and no other overload.
+static PyObject* own_function(std::string_view op) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOwn = {{
+      {"aten.scaled_dot_product_attention.default", "torch._C._nn.scaled_dot_product_attention"},
+      {"aten.topk.default", "torch._C._VariableFunctions.topk"},
+      {"aten.cumsum.default", "torch._C._VariableFunctions.cumsum"},
+  }};
+  for (const auto& [name, place] : kOwn)
+    if (name == op) return torch_attribute(place);
+  return nullptr;
+}
+
 Result<std::unique_ptr<PreparedOp>> PreparedOp::make(const ir::Node& node,
                                                      const std::function<int32_t(ir::Ref)>& slot_of) {
   auto found = find_op(node.op);
   if (!found) return found.error();
   std::unique_ptr<PreparedOp> op(new PreparedOp);
   // `_op` is the bound function below OpOverload.__call__: one Python frame less a call.
-  op->callable_ = PyObject_GetAttrString(found.value().overload, "_op");
+  op->callable_ = own_function(node.op);
+  if (!op->callable_) {
+    PyErr_Clear();
+    op->callable_ = PyObject_GetAttrString(found.value().overload, "_op");
+  }
   if (!op->callable_) {
     PyErr_Clear();
     op->callable_ = Py_NewRef(found.value().overload);

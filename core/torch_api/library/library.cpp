@@ -3,6 +3,7 @@
 #include <Python.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -270,12 +271,21 @@ std::optional<double> number_of(const ir::Arg& arg) {
   return {};
 }
 
+// PyTorch adds a row to a half product by cuBLASLt, and asks it for an algorithm at each call. The first that
+// it names is asked for once.
+static bool asks_at_each_call(const ir::Node& node) {
+  const ir::DType dtype = node.type().dtype;
+  return node.op == "aten.addmm.default" && node.type().device.is_cuda() &&
+         (dtype == ir::DType::f16 || dtype == ir::DType::bf16);
+}
+
 std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotOf& slot_of, int algorithm) {
   if (node.outputs.empty()) return nullptr;
   for (const LibraryRow& row : kRows) {
     if (row.op != node.op || row.device != node.type().device.type) continue;
-    const size_t which = algorithm == kForAnySize ? kAnyProblem : static_cast<size_t>(algorithm - 1);
-    if (algorithm != 0)
+    const size_t which =
+        algorithm == kForAnySize ? kAnyProblem : static_cast<size_t>(std::max(algorithm, 1) - 1);
+    if (algorithm != 0 || asks_at_each_call(node))
       if (auto call = make_lt_call(node, slot_of, which, row.make(node, slot_of))) return call;
     return row.make(node, slot_of);
   }
