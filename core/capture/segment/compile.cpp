@@ -114,9 +114,11 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   if (versions) options.backward_for_real = kAsksForVersions;
   options.speculates = place.speculates;
   options.checks_behind_writes = !settings_->backend && !settings_->replay && !engine_.config.check;
-  options.stands_in = settings_->stands_in && (place.speculates || settings_->fullgraph) &&
-                      !settings_->backend && !settings_->replay && !versions && settings_->target.empty() &&
-                      !engine_.config.check && (options.data_shapes || options.reads_ints);
+  // Without fullgraph what another backend is given ends at such sizes, as torch.compile's graph does.
+  const bool foreign = settings_->backend || settings_->replay;
+  options.stands_in = settings_->stands_in && ((place.speculates && !foreign) || settings_->fullgraph) &&
+                      !versions && settings_->target.empty() && !engine_.config.check &&
+                      (options.data_shapes || options.reads_ints);
   options.reads_floats = told_.capture_scalar_outputs.value_or(
       options.stands_in || (settings_->fullgraph && settings_->stands_in));
   options.is_piece = settings_->pieces;

@@ -31,7 +31,7 @@ def expect_same(value, answer):
 """
 _checks = {"otherwise": _OTHERWISE, "__name__": "pieces", "__builtins__": __builtins__}
 exec(compile(_CHECKS, "<pieces>", "exec"), _checks)
-_DROPPED = ("observer", "fullgraph", "backend", "isolated")
+_DROPPED = ("observer", "fullgraph", "isolated")
 _COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.LtE: operator.le, ast.GtE: operator.ge}
 
 

@@ -310,3 +310,22 @@ def test_hooks_on_gradients_are_part_of_what_a_backend_is_given():
         x = torch.ones(3, requires_grad=True)
         vitrine.compile(f, backend=backend)(x).backward()
         assert x.grad.tolist() == [6.0] * 3
+
+
+def selected(x):
+    return x[x.nonzero()[:, 0]] * 2
+
+
+def as_long_as_its_sum(x):
+    k = x.sum().long().item()
+    return torch.zeros(k + 1) + x.mean(), k
+
+
+@pytest.mark.parametrize("function", [selected, as_long_as_its_sum], ids=lambda f: f.__name__)
+def test_sizes_of_data_leave_no_break_under_fullgraph(function):
+    """Each piece of the graph goes to the backend; without fullgraph the graph ends there, as torch.compile's does."""
+    for backend in (Keep(), "aot_eager"):
+        run = vitrine.compile(function, backend=backend, fullgraph=True)
+        for x in (torch.tensor([0.0, 1, 2]), torch.tensor([3.0, 0, 4]), torch.tensor([1.0, 1, 1, 2])):
+            torch.testing.assert_close(run(x), function(x), rtol=0, atol=0)
+        assert isinstance(backend, str) or backend.calls >= 3
