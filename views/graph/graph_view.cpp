@@ -14,6 +14,7 @@
 #include "views/kit/session/run_times.h"
 #include "views/kit/text/find_pattern.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -41,7 +42,7 @@ GraphView::GraphView(Jobs* jobs, QWidget* parent) : View(jobs, parent) {
 QString GraphView::title() const {
   for (const session::StageInfo& info : session::kStages)
     if (info.name == stage())
-      return QString::fromUtf8(info.title.data(), static_cast<int>(info.title.size())) +
+      return vitrine::s(info.title) +
              (stage() == "loops" || stage() == "fused" ? QString() : QStringLiteral(" graph"));
   return QStringLiteral("Graph");
 }

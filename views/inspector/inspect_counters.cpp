@@ -7,6 +7,7 @@
 #include "profiler/analysis/metrics.h"
 #include "profiler/analysis/stalls.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
@@ -20,16 +21,12 @@ namespace {
 constexpr double kMuchMore = 1.25;  // of what was counted: caches did not hold what is read again
 constexpr size_t kMostReasons = 4;
 
-QString text(std::string_view s) {
-  return QString::fromUtf8(s.data(), static_cast<qsizetype>(s.size()));
-}
-
 QString inUnit(const Metric& metric, double value) {
   if (metric.unit == "ns") return kit::timeText(value);
   if (metric.unit == "B") return kit::bytesText(value);
   if (metric.unit == "%") return kit::percentText(value / 100);
   const QString number = QString::number(value, 'g', value < 1000 ? 3 : 9);
-  return metric.unit.empty() ? number : number + ' ' + text(metric.unit);
+  return metric.unit.empty() ? number : number + ' ' + s(metric.unit);
 }
 
 // What only matters where it is there: spills, conflicts, waiting.
@@ -54,8 +51,7 @@ InspectorSection counters(const KernelRow& kernel, const KernelCounters& counted
     const auto value = counted.value(metric.key);
     if (!value || !worthTelling(metric, *value, sampled)) continue;
     const bool spilled = metric.key.starts_with("local_");
-    out.rows.push_back(
-        {text(metric.label), inUnit(metric, *value), "", "", spilled ? Tone::Warn : Tone::None});
+    out.rows.push_back({s(metric.label), inUnit(metric, *value), "", "", spilled ? Tone::Warn : Tone::None});
   }
   if (counted.launches() > 1)
     out.rows.push_back({"", QStringLiteral("The mean of %1 launches.").arg(counted.launches()), "", "info",
@@ -76,7 +72,7 @@ InspectorSection waiting(std::span<const SampleRow> rows) {
   std::stable_sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second > b.second; });
   if (sorted.size() > kMostReasons) sorted.resize(kMostReasons);
   for (const auto& [reason, samples] : sorted)
-    out.rows.push_back({text(profiler::stall_label(reason)),
+    out.rows.push_back({s(profiler::stall_label(reason)),
                         kit::percentText(static_cast<double>(samples) / static_cast<double>(all)),
                         kit::countText(samples, "sample")});
   return out;

@@ -194,7 +194,7 @@ InspectorContent inspect(const SessionData& d, const kit::Selection& selection) 
   if (!selection.active) return overview(d, selection);
   out.title = d.label(selection.active);
   const std::string_view word = kind_word(kind_of(selection.active));
-  out.kind = QString::fromUtf8(word.data(), static_cast<qsizetype>(word.size()));
+  out.kind = vitrine::s(word);
   describe(d, selection, out);
   addChain(d, selection, out);
   addFusion(d, selection, out);

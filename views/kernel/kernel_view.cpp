@@ -72,7 +72,7 @@ QString KernelView::title() const {
   for (const StageInfo& info : kStages)
     if (info.name == stage()) {
       const std::string_view title = stage_title(info, session() && session()->isGpu(compilation()));
-      return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
+      return vitrine::s(title);
     }
   return QStringLiteral("Kernel");
 }

@@ -4,13 +4,13 @@
 
 #include "core/session/stages.h"
 #include "views/kit/painting/paint.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
 QString SkeletonView::title() const {
   for (const session::StageInfo& info : session::kStages)
-    if (info.name == stage())
-      return QString::fromUtf8(info.title.data(), static_cast<int>(info.title.size()));
+    if (info.name == stage()) return vitrine::s(info.title);
   return QStringLiteral("Skeleton");
 }
 

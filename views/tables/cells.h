@@ -2,15 +2,17 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
+#include <string_view>
 
 #include "views/kit/tables/item_model.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 namespace vitrine::views {
 
-inline QString q(const std::string& text) {
-  return QString::fromStdString(text);
+// Tables call their scope `s`.
+inline QString q(std::string_view text) {
+  return vitrine::s(text);
 }
 
 // What is not known (0) is a dash.

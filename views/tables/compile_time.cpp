@@ -4,6 +4,7 @@
 
 #include "core/session/stages.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 #include "views/tables/cells.h"
 
 namespace vitrine::views {
@@ -47,7 +48,7 @@ QString title_of(const SessionData& data, Id compilation, const StageRow& stage)
   const StageInfo* info = find_timed_stage(stage.name);
   if (!info) return q(stage.name);
   const std::string_view title = stage_title(*info, data.isGpu(compilation));
-  return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
+  return vitrine::s(title);
 }
 
 QString count_of(const StageRow& stage) {

@@ -9,6 +9,7 @@
 #include "core/session/stages.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 #include "views/timeline/steps.h"
 
 namespace vitrine::views {
@@ -330,7 +331,7 @@ QString slice_name(const kit::SessionData& data, const Slice& slice) {
   if (slice.own > 0) return QString::number(slice.own);
   if (slice.own < 0) {
     const std::string_view title = kTimedStages[static_cast<size_t>(-1 - slice.own)].title;
-    return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
+    return vitrine::s(title);
   }
   return slice.name ? QString::fromStdString(data.name(slice.name)) : data.label(slice.entity);
 }

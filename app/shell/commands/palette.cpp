@@ -11,6 +11,7 @@
 #include "views/kit/keys.h"
 #include "views/kit/painting/icons.h"
 #include "views/kit/painting/paint.h"
+#include "views/kit/text/qt_text.h"
 #include "views/registry.h"
 
 namespace vitrine::app {
@@ -51,9 +52,7 @@ void addNamed(std::vector<std::pair<int, PaletteRow>>& out, const QString& text)
     PaletteRow row{icon, name, context, {}, true, 0, {}, {}, named};
     out.emplace_back(score * 10 + (score >= kMeant ? kFirst - less : 0), row);
   };
-  auto words = [](std::string_view view) {
-    return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size()));
-  };
+  auto words = [](std::string_view view) { return vitrine::s(view); };
   for (const views::ViewRow& row : views::registry()) {
     if (!*row.menu) continue;
     const QString title = QString::fromUtf8(row.title), id = QString::fromLatin1(row.id);

@@ -1,4 +1,5 @@
 #include "views/kit/text/numbers.h"
+#include "views/kit/text/qt_text.h"
 
 #include <cmath>
 #include <span>
@@ -122,12 +123,11 @@ QString signedText(const QString& text, double value) {
 }
 
 QString shapeText(std::string_view dtype, std::string_view shape) {
-  return QStringLiteral("%1[%2]").arg(QString::fromUtf8(dtype.data(), static_cast<qsizetype>(dtype.size())),
-                                      QString::fromUtf8(shape.data(), static_cast<qsizetype>(shape.size())));
+  return QStringLiteral("%1[%2]").arg(vitrine::s(dtype), vitrine::s(shape));
 }
 
 QString spaceText(std::string_view shape) {
-  return QString::fromUtf8(shape.data(), static_cast<qsizetype>(shape.size())).replace(",", " × ");
+  return vitrine::s(shape).replace(",", " × ");
 }
 
 namespace {
