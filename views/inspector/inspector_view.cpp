@@ -20,7 +20,7 @@ constexpr int kTitle = 44, kSection = 26, kRow = 24, kKey = 84, kPad = 12, kBelo
 constexpr int kUp = 4;  // what stands below a line, nearer to it than a line of its own
 
 QRect wrappedBox(const QFont& font, const QString& text, int width) {
-  return QFontMetrics(font).boundingRect(QRect(0, 0, width, 4000), Qt::TextWordWrap, kit::shown(text, true));
+  return QFontMetrics(font).boundingRect(QRect(0, 0, width, 4000), Qt::TextWordWrap, kit::wrappable(text));
 }
 
 // Of words in lines, with the room that a single one has above and below it.
@@ -35,7 +35,7 @@ void drawWrapped(QPainter& painter, QPoint at, int width, const QFont& font, con
   painter.setFont(font);
   painter.setPen(ink);
   painter.drawText(QRect(at + QPoint(0, above), QSize(width, wrappedBox(font, text, width).height())),
-                   Qt::TextWordWrap, kit::shown(text, true));
+                   Qt::TextWordWrap, kit::wrappable(text));
 }
 
 }  // namespace
@@ -99,14 +99,14 @@ int InspectorSheet::layRow(QPainter* painter, const InspectorRow& row, int y, in
     const int left = row.icon.isEmpty() ? 0 : theme().px(24);
     const QRect room(pad + left, y + theme().px(3), width - 2 * pad - left, 4000);
     const QRect text =
-        QFontMetrics(theme().ui(12)).boundingRect(room, Qt::TextWordWrap, kit::shown(row.value, true));
+        QFontMetrics(theme().ui(12)).boundingRect(room, Qt::TextWordWrap, kit::wrappable(row.value));
     const int height = std::max(theme().px(kRow), text.height() + theme().px(8));
     if (painter) {
       kit::drawIcon(*painter, row.icon, QRect(pad, y + theme().px(4), theme().px(14), theme().px(14)),
                     row.tone == kit::Tone::None ? theme().text2 : ink);
       painter->setFont(theme().ui(12));
       painter->setPen(theme().text1);
-      painter->drawText(room, Qt::TextWordWrap, kit::shown(row.value, true));
+      painter->drawText(room, Qt::TextWordWrap, kit::wrappable(row.value));
       if (row.id) hits_.emplace_back(QRect(0, y, width, height), row.id);
     }
     return height;

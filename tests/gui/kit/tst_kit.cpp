@@ -486,6 +486,17 @@ class TestKit : public QObject {
     }
   }
 
+  void aNumberAndItsUnitStandInOneLine() {
+    const QString nbsp = QChar(QChar::Nbsp);
+    QCOMPARE(kit::unitsKept("waited 59 % of the time, 1541 switches"),
+             "waited 59" + nbsp + "% of the time, 1541 switches");
+    QCOMPARE(kit::unitsKept("2 s, 1.5 GB/s and 3 ms-old"),
+             "2" + nbsp + "s, 1.5" + nbsp + "GB/s and 3 ms-old");
+    QCOMPARE(kit::unitsKept("<td width=\"5 %\">7 µs</td>"), "<td width=\"5 %\">7" + nbsp + "µs</td>");
+    QCOMPARE(kit::wrappable("4 B by --eager-too"),
+             "4" + nbsp + "B by -" + QChar(0x2060) + "-" + QChar(0x2060) + "eager-" + QChar(0x2060) + "too");
+  }
+
   // What another tool did not write down did not happen for all that, and is no 0.
   void whatARecordLacksIsSaidAndIsNoNumber() {
     QTemporaryDir folder;

@@ -2,7 +2,6 @@
 
 #include <QFontMetrics>
 #include <QPaintDevice>
-#include <QRegularExpression>
 #include <cmath>
 
 #include "views/kit/painting/icons.h"
@@ -130,22 +129,13 @@ int drawText(QPainter& painter, const QRect& box, const QString& given, const QF
   return width;
 }
 
-// For lines that are wrapped: "--eager-too" is not cut at its hyphens.
-static QString keptWhole(QString text) {
-  static const QRegularExpression option(QStringLiteral("(?<![\\w-])--[a-z][a-z-]*"));
-  for (auto found = option.match(text); found.hasMatch(); found = option.match(text, found.capturedEnd()))
-    text.replace(found.capturedStart(), found.capturedLength(),
-                 found.captured().replace('-', QStringLiteral("-\u2060")));
-  return text;
-}
-
 QRect drawEmpty(QPainter& painter, const QRect& box, const QString& text) {
   const QRect inner = box.adjusted(theme().padding(), theme().px(10), -theme().padding(), 0);
   painter.setFont(theme().ui(13));
   painter.setPen(theme().text2);
   QRect taken;
   painter.drawText(inner.intersected(QRect(inner.topLeft(), QSize(theme().px(560), inner.height()))),
-                   Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, keptWhole(shown(text, true)), &taken);
+                   Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, wrappable(text), &taken);
   return taken;
 }
 

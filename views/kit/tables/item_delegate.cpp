@@ -102,7 +102,7 @@ void layoutRichText(QTextDocument& document, const QString& html, int width) {
           " .q{color:%4} td{padding-right:%5px;padding-bottom:3px}")
           .arg(theme().text2.name(), theme().text1.name(), theme().accent.name(), theme().text3.name())
           .arg(theme().px(12)));
-  document.setHtml(QStringLiteral("<body>%1</body>").arg(shown(html, true)));
+  document.setHtml(QStringLiteral("<body>%1</body>").arg(unitsKept(shown(html, true))));
   document.setTextWidth(width);
   plainCode(document);
 }

@@ -1,5 +1,6 @@
 #include "views/kit/text/shown.h"
 
+#include <QRegularExpression>
 #include <QTextDocument>
 #include <algorithm>
 
@@ -37,6 +38,22 @@ QString shownLine(const QString& text) {
   constexpr qsizetype kEnd = 500;
   if (text.size() <= 2 * kEnd) return shown(text);
   return shown(text.first(kEnd) + QStringLiteral("…") + text.last(kEnd));
+}
+
+// The space behind a digit and before a unit. What stands in a tag is no text.
+QString unitsKept(QString text) {
+  static const QRegularExpression space(QStringLiteral(
+      "(?<=[0-9]) (?=(?:%|×|[nµm]?s|min|[kMGT]?B(?:/s)?|[kMGT]?FLOP(?:/s)?)(?![\\w-]))(?![^<>]*>)"));
+  return text.replace(space, QString(QChar(QChar::Nbsp)));
+}
+
+QString wrappable(const QString& text) {
+  static const QRegularExpression option(QStringLiteral("(?<![\\w-])--[a-z][a-z-]*"));
+  QString out = unitsKept(shown(text, true));
+  for (auto found = option.match(out); found.hasMatch(); found = option.match(out, found.capturedEnd()))
+    out.replace(found.capturedStart(), found.capturedLength(),
+                found.captured().replace('-', QStringLiteral("-\u2060")));
+  return out;
 }
 
 QString tip(const QString& text) {

@@ -14,6 +14,11 @@ QString shown(const QString& text, bool lines = false);
 // font takes seconds for what nobody sees.
 QString shownLine(const QString& text);
 
+// For lines that are wrapped: a number stands in one line with its unit, "59 %".
+QString unitsKept(QString text);
+// Plain text that is painted in such lines; "--eager-too" is not cut at its hyphens either.
+QString wrappable(const QString& text);
+
 // Plain text for a tooltip, which would take what looks like HTML for it.
 QString tip(const QString& text);
 

@@ -215,7 +215,7 @@ void Banner::show(Tone tone, const QString& text, const QString& detail,
   tone_ = tone;
   text_ = text;
   title_->setFont(theme().ui(12, 600));
-  title_->setText(shown(text, true));
+  title_->setText(unitsKept(shown(text, true)));
   detail_->setFont(theme().mono(11));
   detail_->setText(shown(detail, true));
   detail_->setVisible(!detail.isEmpty());
@@ -280,7 +280,7 @@ void EmptyState::set(const QString& sentence, const QString& link, const QString
   link_ = link;
   command_ = command;
   QString html = QStringLiteral("<span style=\"color:%1\">%2</span>")
-                     .arg(theme().text2.name(), shown(sentence, true).toHtmlEscaped());
+                     .arg(theme().text2.name(), unitsKept(shown(sentence, true)).toHtmlEscaped());
   if (!link.isEmpty())
     html += QStringLiteral("&nbsp; <a href=\"#\" style=\"color:%1;text-decoration:none\">%2</a>")
                 .arg(theme().accent.name(), link.toHtmlEscaped());
