@@ -104,7 +104,7 @@ ColumnScale scale_of(const std::vector<Alike>& all, const FusionRates& rates) {
 std::vector<Column> decision_columns(const TableScope& s) {
   const ColumnScale scale = scale_of(alike_of(s), rates_of(s));
   std::vector<Column> out{{"#", 52, true},
-                          {"pair", 150, false, true},
+                          {"pair", 150, false, true, true},
                           {"kind", 80},
                           {"verdict", 92},
                           {"reason", 220, false, false, true},
@@ -200,7 +200,7 @@ Missed missed_of(const TableScope& s) {
 
 std::vector<Column> missed_columns(const ColumnScale& scale) {
   return {{"#", 52, true},
-          {"pair", 150, false, true},
+          {"pair", 150, false, true, true},
           {"why not", 160, false, false, true},
           {"would change it", 260, false, false, true},
           {"source", 70, false, true},

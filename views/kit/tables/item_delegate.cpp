@@ -63,7 +63,8 @@ bool amongLeaves(const QModelIndex& index) {
   return true;
 }
 
-// The title of a group goes on over the columns in which its row says nothing.
+// A title of a group, or a text that is longer than its column, goes on over those in which its row says
+// nothing.
 int rightOfTitle(const ItemView* view, const QModelIndex& index, int right) {
   for (int next = index.column() + 1; next < index.model()->columnCount(index.parent()); ++next) {
     const Cell* beside = index.siblingAtColumn(next).data(CellRole).value<const Cell*>();
@@ -167,11 +168,13 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
              theme().text2);
   }
   const bool heading = index.data(HeadingRole).toBool();
-  if (heading && !column->number)
-    box.setRight(
-        std::min(rightOfTitle(view_, index, box.right()), view_->viewport()->width() - theme().px(8)));
   const bool mono = column->mono || column->number || cell->mono;
   const QFont font = mono ? theme().mono(12, heading ? 600 : 400) : theme().ui(12, heading ? 600 : 400);
+  if (!column->number && (heading || textWidth(font, cell->text) > box.width())) {
+    const int right =
+        std::min(rightOfTitle(view_, index, box.right()), view_->viewport()->width() - theme().px(8));
+    box.setRight(heading ? right : std::max(box.right(), right));
+  }
   drawText(*painter, box, cell->text, font, colour, column->number ? Qt::AlignRight : Qt::AlignLeft,
            mono && !column->number ? Elide::Middle : Elide::End);
 }
