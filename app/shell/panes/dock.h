@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QDockWidget>
+#include <QMenu>
 
 #include "app/shell/panes/view_host.h"
 
@@ -19,12 +20,13 @@ class Dock : public QDockWidget {
   QSize startSize;  // logical, used until the user drags
   // While docks are arranged none is told anything: each would be shown, if only for that long.
   void hold(bool on);
+  bool isBehind() const;  // another tab
 
  Q_SIGNALS:
   void grabbed();  // by its header: from here on the user may move, float or hide it
 
  private:
-  void look();  // whether it is behind another tab
+  void look();
   ViewHost* host_;
   DockHeader* header_;
   bool held_ = false;
@@ -38,11 +40,13 @@ class DockHeader : public QWidget {
   void setFocused(bool focused);  // 2 px accent line above, after a key
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
+  QMenu* moreMenu();  // of the tabs that stand behind "…"; deletes itself when it closes
 
  Q_SIGNALS:
   void grabbed();
 
  protected:
+  bool event(QEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
@@ -51,6 +55,19 @@ class DockHeader : public QWidget {
  private:
   QList<Dock*> group() const;  // the docks in one place, in the order of the registry
   QString textOf(Dock* dock) const;
+  int room() const;
+  struct Tab {
+    Dock* dock;
+    QRect box;
+    QString count;
+    int text;  // width of its title
+  };
+  struct Tabs {
+    QList<Tab> shown;
+    QList<Dock*> behind;
+    QRect more;
+  };
+  Tabs tabs(int right) const;
   Dock* dock_;
   QMainWindow* window_;
   QWidget* controls_ = nullptr;

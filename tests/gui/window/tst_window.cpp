@@ -85,6 +85,34 @@ class TestWindow : public fixture::WindowTest {
                                                    "Fused", "Memory", "Kernels", "Run"}));
   }
 
+  // A tab for which a dock's header has no room stands behind "…".
+  void everyTabOfADockIsReachedInANarrowWindow() {
+    MainWindow window;
+    openIn(window);
+    window.resize(1024, 700);
+    QVERIFY(window.chooseLayout("Timeline"));
+    window.settle();
+    app::Dock* dock = window.docks()->dock("kernels");
+    auto* header = qobject_cast<app::DockHeader*>(dock->titleBarWidget());
+    QVERIFY(header && !dock->isBehind());
+    QStringList behind;
+    QAction* log = nullptr;
+    QMenu* menu = header->moreMenu();
+    for (QAction* action : menu->actions()) {
+      behind << action->text();
+      if (action->text() == "Log") log = action;
+    }
+    QVERIFY2(log && behind.contains("Query") && !behind.contains("Kernels"), qPrintable(behind.join(", ")));
+    log->trigger();
+    window.settle();
+    QVERIFY(!window.docks()->dock("log")->isBehind());
+    auto* other = qobject_cast<app::DockHeader*>(window.docks()->dock("log")->titleBarWidget());
+    for (QAction* action : other->moreMenu()->actions()) QVERIFY(action->text() != "Log");
+    window.resize(2200, 900);
+    window.settle();
+    QVERIFY(other->moreMenu()->actions().isEmpty());
+  }
+
   void everyStageOpensInAPane() {
     MainWindow window;
     openIn(window);
