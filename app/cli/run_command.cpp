@@ -119,7 +119,8 @@ Recorded report_death(const Ended& ended, const EngineArguments& engine, const s
 }
 
 void print_summary(const session::Reader& s) {
-  std::string text = "\n" + stage_summary(s) + "\n" + run_summary(s) + "\n" + verdict_summary(s);
+  const std::string runs = run_summary(s, terminal_width(), "`vitrine show " + s.path() + " runs --wide`");
+  std::string text = "\n" + stage_summary(s) + "\n" + runs + "\n" + verdict_summary(s);
   if (std::string problems = problem_summary(s); !problems.empty()) text += "\n" + problems;
   print_prose(text);
 }

@@ -43,8 +43,10 @@ Result<std::string> show(const session::Reader& session, const std::string& stag
 std::string stage_summary(const session::Reader& session, size_t width = 0);
 // What ran, what is wrong with it, and totals.
 std::string show_summary(const session::Reader& session, const ShowOptions& options);
-// Runs with eager and compiled medians and the check of the outputs.
-std::string run_summary(const session::Reader& session, size_t width = 0);
+// Runs with eager and compiled medians and the check of the outputs. printed_by: what prints the columns for
+// which `width` has no room.
+std::string run_summary(const session::Reader& session, size_t width = 0,
+                        const std::string& printed_by = "--wide");
 // What was compared with eager, how many frames are one graph, what was not measured; a paragraph a run.
 std::string verdict_summary(const session::Reader& session);
 // Errors and warnings of the session, one paragraph each; "" when there are none.

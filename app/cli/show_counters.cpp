@@ -99,6 +99,9 @@ std::string show_counters(const Reader& s, const ShowOptions& options, std::stri
                      ">of DRAM", ">L2 hits", ">L1 hits", ">sectors/load", ">/store"});
   TextTable work({"kernel", ">SM", ">issue", ">occupancy", ">tensor", ">memory", ">load queue", ">shared",
                   ">barrier", ">arithmetic", ">latency", ">bank conflicts", ">spills read", ">written"});
+  traffic.least({"/store", "sectors/load", "L1 hits", "written", "DRAM read", "L2 hits"});
+  work.least({"written", "spills read", "bank conflicts", "latency", "arithmetic", "barrier", "shared",
+              "load queue", "issue"});
   for (const auto& [kernel, rows] : kernels) {
     const KernelCounters c(rows);
     const auto moved = c.dram_bytes();
@@ -113,8 +116,9 @@ std::string show_counters(const Reader& s, const ShowOptions& options, std::stri
               is("stall_math"), is("stall_wait"), is("bank_conflicts"), is("local_read"),
               is("local_written")});
   }
-  return traffic.text() +
-         "\nparts of the multiprocessors' peak, and of the warps' cycles spent waiting for:\n" + work.text() +
+  return traffic.text(options.width) +
+         "\nparts of the multiprocessors' peak, and of the warps' cycles spent waiting for:\n" +
+         work.text(options.width) +
          "\nRead in calls of their own; these times are never part of a speed-up.\n";
 }
 

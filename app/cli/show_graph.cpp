@@ -103,6 +103,7 @@ std::string decision_table(const Reader& s, const ShowOptions& options,
   });
   TextTable table({"pair", "kind", "verdict", "kernel", ">saves", ">launches", ">time, est.", "reason",
                    "would change it"});
+  table.least({"kind", "launches", "kernel", "would change it"});
   for (const DecisionRow& d : decisions) {
     const std::string reason = d.reason.substr(0, d.reason.find(", saves "));  // these have their columns
     table.row({s.row<NodeRow>(d.a).name + " → " + s.row<NodeRow>(d.b).name, d.kind,

@@ -34,6 +34,7 @@ std::string gpu_table(const std::vector<KernelRow>& kernels, const std::map<Id, 
                       size_t width) {
   TextTable table(
       {"kernel", "arch", ">registers", ">spilled", ">shared", ">block", ">grid", ">occupancy", "limited by"});
+  table.least({"arch", "grid", "block", "limited by"});
   std::string notes;
   for (const KernelRow& k : kernels) {
     auto found = gpu.find(k.id);
@@ -125,6 +126,8 @@ std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::s
   const std::map<Id, KernelTime> times = kernel_times(s);
   TextTable table({"kernel", "name", "kind", "space", ">launches", ">" + launch_title(s),
                    ">half of the calls", ">bytes", ">compile", "from"});
+  table.least({"from", "compile", "kind", "half of the calls", "launches"});  // a label says the kind, too
+  table.whole("space");
   for (const KernelRow& k : kernels) {
     const auto found = times.find(k.id);
     const KernelTime time = found == times.end() ? KernelTime{} : found->second;
@@ -139,7 +142,8 @@ std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::s
     if (!text.empty()) out += "\n" + kernel_heading(k, stage) + "\n" + text;
   }
   if (table.empty()) return nothing("kernels", why_nothing(s, "kernels", "what was compiled launches none"));
-  return table.text(options.width) + shown_call_notes(s) + gpu_table(kernels, gpu, options.width) + out;
+  return table.text(options.width) + wrapped(shown_call_notes(s), options.width) +
+         gpu_table(kernels, gpu, options.width) + out;
 }
 
 namespace {
@@ -221,6 +225,7 @@ std::string show_memory(const Reader& s, const ShowOptions& options, std::string
   if (options.json) return json_table(s, buffers);
   TextTable table(
       {"buffer", "kind", "type", ">bytes", ">first launch", ">last launch", ">offset, B", "takes place of"});
+  table.least({"takes place of", "offset, B"});
   std::map<Id, std::vector<LaunchRow>> plans;
   for (LaunchRow& l : s.all<LaunchRow>()) plans[l.compilation].push_back(std::move(l));
   for (const BufferRow& b : buffers) {
@@ -258,6 +263,7 @@ std::string show_launch(const Reader& s, const ShowOptions& options, std::string
   EntityNames names(s);
   TextTable table({"compilation", ">#", "kind", "launch", "arguments", ">bytes", ">" + launch_title(s),
                    ">half of the calls", ">calls"});
+  table.least({"calls", "arguments", "half of the calls", "kind"});
   int64_t number = 0;
   Id before = 0;
   for (const LaunchRow& l : launches) {

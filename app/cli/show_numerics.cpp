@@ -73,6 +73,7 @@ std::string show_numerics(const Reader& s, const ShowOptions& options, std::stri
     const Id compilation = rows[i].compilation;
     TextTable table({"value", "type", "by", "verdict", ">max |Δ|", ">mean |Δ|", ">ulp", ">eager off",
                      ">compiled off", "place", ""});
+    table.least({"mean |Δ|", "type", "by", "ulp", "place", "eager off"});
     for (; i < rows.size() && rows[i].compilation == compilation; ++i) {
       const NumericsRow& row = rows[i];
       table.row({row.name, row.type, got_by(row), row.verdict, error_text(row.max_abs),

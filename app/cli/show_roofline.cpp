@@ -95,6 +95,7 @@ std::string show_roofline(const Reader& s, const ShowOptions& options, std::stri
   if (options.json) return json_text(as_json(s, points, roofs));
   TextTable table({"kernel", "name", ">" + launch_title(s), ">half of the calls", ">bytes", ">bandwidth",
                    ">of copy", ">operations", ">rate", ">of product"});
+  table.least({"half of the calls", "operations", "rate", "bytes", "bandwidth"});
   std::map<Id, std::string> labels;
   for (const RooflinePoint& p : points) {
     labels[p.work.kernel] = p.label;

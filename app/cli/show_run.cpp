@@ -30,15 +30,21 @@ std::string or_dash(std::string text) {
 
 }  // namespace
 
+namespace {
+constexpr size_t kRoomy = 110;  // characters of a line in which a range stands beside a speed-up
+}
+
 std::string show_runs(const Reader& s, const ShowOptions& options, std::string_view) {
   if (options.json) return json_table(s, s.all<RunRow>());
   const std::string verdict = verdict_summary(s);
   return run_summary(s, options.width) + (verdict.empty() ? "" : "\n" + verdict);
 }
 
-std::string run_summary(const Reader& s, size_t width) {
+std::string run_summary(const Reader& s, size_t width, const std::string& printed_by) {
   TextTable table(
       {"run", "entry", "inputs", "status", ">eager", ">compiled", ">speed-up", ">first call", "outputs"});
+  table.least({"inputs", "first call", "status", "entry"}, printed_by);
+  std::string speed_ups;  // what there is more to say of them than a column has room for
   for (const RunRow& run : s.all<RunRow>()) {
     const auto checks = s.rows<AccuracyRow>("run = ?1", {run.id});
     size_t differ = 0;
@@ -49,13 +55,16 @@ std::string run_summary(const Reader& s, size_t width) {
         : differ          ? std::to_string(differ) + " of " + std::to_string(checks.size()) + " differ"
                           : verdict.words;
     const RunTimes times = times_of(s, run);
+    const std::string words = times.speed_up.words();
+    const std::string speed_up = width && width < kRoomy ? times.speed_up.short_words() : words;
+    if (speed_up != words) speed_ups += run.label + ": " + words + "\n";
     table.row({run.label, run.entry, run.inputs, run.status, nanoseconds(run.eager_ns),
-               nanoseconds(run.compiled_ns), or_dash(times.speed_up.words()),
+               nanoseconds(run.compiled_ns), or_dash(speed_up),
                nanoseconds(static_cast<double>(run.first_call_ns)), outputs});
   }
   if (table.empty()) return nothing("runs", "the session ended before one began");
   const std::string kept = kept_calls(s);
-  return table.text(width) + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
+  return table.text(width) + speed_ups + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
 }
 
 std::string verdict_summary(const Reader& s) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <numeric>
 
 #include "core/base/visible.h"
 
@@ -38,6 +39,7 @@ TextTable::TextTable(std::vector<std::string> titles) : titles_(std::move(titles
     right_.push_back(!title.empty() && title[0] == '>');
     if (right_.back()) title.erase(0, 1);
   }
+  whole_.resize(titles_.size());
 }
 
 void TextTable::row(std::vector<std::string> cells) {
@@ -99,39 +101,87 @@ std::string wrapped(const std::string& text, size_t most) {
   return out;
 }
 
-void TextTable::fit(std::vector<size_t>& widths, size_t line) const {
-  auto taken = [&](size_t most) {
-    size_t sum = 2 * (widths.size() - 1);
-    for (size_t i = 0; i < widths.size(); ++i)
-      sum += right_[i] ? widths[i] : std::min(widths[i], std::max(most, width(titles_[i])));
-    return sum;
-  };
+void TextTable::least(std::vector<std::string> titles, std::string printed_by) {
+  least_ = std::move(titles);
+  printed_by_ = std::move(printed_by);
+}
+
+void TextTable::whole(const std::string& title) {
+  const auto at = std::find(titles_.begin(), titles_.end(), title);
+  if (at != titles_.end()) whole_[static_cast<size_t>(at - titles_.begin())] = true;
+}
+
+// What a line takes where columns of words are cut at `most`.
+size_t TextTable::taken(const std::vector<size_t>& widths, const Columns& columns, size_t most) const {
+  size_t sum = columns.empty() ? 0 : 2 * (columns.size() - 1);
+  for (const size_t i : columns)
+    sum += right_[i] || whole_[i] ? widths[i] : std::min(widths[i], std::max(most, width(titles_[i])));
+  return sum;
+}
+
+bool TextTable::fits(const std::vector<size_t>& widths, const Columns& columns, size_t line) const {
+  return taken(widths, columns, kNarrowest) <= line;
+}
+
+bool TextTable::says_anything(size_t column) const {
+  return std::any_of(rows_.begin(), rows_.end(),
+                     [&](const auto& row) { return column < row.size() && !row[column].empty(); });
+}
+
+TextTable::Columns TextTable::columns_in(const std::vector<size_t>& widths, size_t line) const {
+  Columns out(titles_.size());
+  std::iota(out.begin(), out.end(), size_t{0});
+  if (!line || least_.empty() || fits(widths, out, line)) return out;
+  std::erase_if(out, [&](size_t i) { return !says_anything(i); });
+  for (const std::string& title : least_)
+    if (!fits(widths, out, line)) std::erase_if(out, [&](size_t i) { return titles_[i] == title; });
+  return out;
+}
+
+void TextTable::fit(std::vector<size_t>& widths, const Columns& columns, size_t line) const {
   size_t most = kWidest;
-  while (most > kNarrowest && taken(most) > line) --most;
+  while (most > kNarrowest && taken(widths, columns, most) > line) --most;
   // What is left of the line goes to the columns that were cut, the first ones first.
-  size_t left = line - std::min(line, taken(most));
-  for (size_t i = 0; i < widths.size(); ++i) {
+  size_t left = line - std::min(line, taken(widths, columns, most));
+  for (const size_t i : columns) {
     const size_t cut = std::max(most, width(titles_[i]));
-    if (right_[i] || widths[i] <= cut) continue;
+    if (right_[i] || whole_[i] || widths[i] <= cut) continue;
     const size_t more = std::min(left, widths[i] - cut);
     widths[i] = cut + more;
     left -= more;
   }
 }
 
+std::vector<size_t> TextTable::natural_widths() const {
+  std::vector<size_t> out;
+  for (const std::string& title : titles_) out.push_back(width(title));
+  for (const auto& row : rows_)
+    for (size_t i = 0; i < row.size(); ++i) out[i] = std::min(kWidest, std::max(out[i], width(row[i])));
+  return out;
+}
+
+// "Left out for want of room: kind, from (--wide)."
+std::string TextTable::left_out(const Columns& columns, size_t line) const {
+  std::string names;
+  for (size_t i = 0; i < titles_.size(); ++i)
+    if (says_anything(i) && std::find(columns.begin(), columns.end(), i) == columns.end() &&
+        std::find(least_.begin(), least_.end(), titles_[i]) != least_.end())
+      names += (names.empty() ? "" : ", ") + titles_[i];
+  return names.empty() ? ""
+                       : wrapped("Left out for want of room: " + names + " (" + printed_by_ + ").\n", line);
+}
+
 std::string TextTable::text(size_t line_width) const {
-  std::vector<size_t> widths;
-  for (const std::string& title : titles_) widths.push_back(width(title));
-  for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::min(kWidest, std::max(widths[i], width(row[i])));
-  }
-  if (line_width) fit(widths, line_width);
+  std::vector<size_t> widths = natural_widths();
+  const Columns columns = columns_in(widths, line_width);
+  if (line_width) fit(widths, columns, line_width);
   std::string out;
   auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
-    for (size_t i = 0; i < cells.size(); ++i) {
+    for (const size_t i : columns) {
+      if (i >= cells.size()) continue;
       std::string pad(widths[i] - std::min(widths[i], width(cells[i])), ' ');
-      text += (i ? "  " : "") + (right_[i] ? pad + cells[i] : cells[i] + pad);
+      text += (i == columns.front() ? "" : "  ") + (right_[i] ? pad + cells[i] : cells[i] + pad);
     }
     text.erase(text.find_last_not_of(' ') + 1);
     out += text + "\n";
@@ -139,10 +189,10 @@ std::string TextTable::text(size_t line_width) const {
   line(titles_);
   for (std::vector<std::string> row : rows_) {
     for (size_t i = 0; line_width && i < row.size(); ++i)
-      if (!right_[i]) row[i] = elide_middle(row[i], widths[i]);
+      if (!right_[i] && !whole_[i]) row[i] = elide_middle(row[i], widths[i]);
     line(row);
   }
-  return out;
+  return out + left_out(columns, line_width);
 }
 
 std::string nanoseconds(double ns) {

@@ -13,14 +13,28 @@ class TextTable {
   explicit TextTable(std::vector<std::string> titles);
   void row(std::vector<std::string> cells);  // a cell is one line: what would break it is written out
   bool empty() const { return rows_.empty(); }
+  // Titles in the order in which their columns are left out, where a line has no room even for elided words:
+  // a line below the table names them, and what prints them. Before them go those that are empty in each row.
+  void least(std::vector<std::string> titles, std::string printed_by = "--wide");
+  void whole(const std::string& title);  // its words are never elided: sizes
   // width: what a line may take; where that is less than it needs, columns of words are elided in their
   // middle. 0: any. Numbers are never elided.
   std::string text(size_t width = 0) const;
 
  private:
-  void fit(std::vector<size_t>& widths, size_t line) const;
-  std::vector<std::string> titles_;
-  std::vector<bool> right_;
+  // Of the columns that stand: as wide as their longest cell; made to fit; whether they can.
+  using Columns = std::vector<size_t>;
+  std::vector<size_t> natural_widths() const;
+  bool fits(const std::vector<size_t>& widths, const Columns& columns, size_t line) const;
+  Columns columns_in(const std::vector<size_t>& widths, size_t line) const;
+  void fit(std::vector<size_t>& widths, const Columns& columns, size_t line) const;
+  size_t taken(const std::vector<size_t>& widths, const Columns& columns, size_t most) const;
+  bool says_anything(size_t column) const;
+  std::string left_out(const Columns& columns, size_t line) const;
+
+  std::vector<std::string> titles_, least_;
+  std::string printed_by_;
+  std::vector<bool> right_, whole_;
   std::vector<std::vector<std::string>> rows_;
 };
 

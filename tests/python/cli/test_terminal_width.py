@@ -66,3 +66,36 @@ def test_a_hint_is_wrapped_too(session):
 
 def test_two_sessions_are_compared_in_the_width_of_the_terminal(session):
     assert all(len(line) <= 60 for line in in_terminal(60, "diff", session, session))
+
+
+RECORDED = Path(__file__).parents[2] / "sessions" / "v2" / "training_with_breaks.vitrine"
+TABLES = ["kernels", "runs", "launch", "memory", "decisions", "roofline", "partition", "guards", "calls", "stages", "timeline", "choices", "symbols"]
+
+
+def table_of(lines):
+    """Its first lines, up to an empty one."""
+    return lines[: lines.index("")] if "" in lines else lines
+
+
+@pytest.mark.parametrize("stage", TABLES)
+def test_a_table_fits_a_terminal_of_80_columns(stage):
+    table = table_of(in_terminal(80, "show", RECORDED, stage))
+    assert not [line for line in table if len(line) > 80]
+    rows = [line for line in table if not line.startswith("Left out for want of room: ")]
+    assert len(rows) >= len(table) - 1 and not [line for line in rows if line.startswith("    ")], rows
+
+
+def test_what_has_no_room_is_named_and_printed_where_there_is_some():
+    narrow, wide = (table_of(in_terminal(width, "show", RECORDED, "kernels")) for width in (80, 160))
+    assert narrow[0].split()[:2] == ["kernel", "name"] and "from" not in narrow[0]
+    assert [line for line in narrow if line.split()[1:] and line.split()[1].startswith("add_layer_") and line.split()[1].endswith("gelu")]
+    (left,) = [line for line in narrow if line.startswith("Left out for want of room: ")]
+    assert "compile, from" in left and left.endswith("(--wide).")
+    assert wide == table_of(vitrine("show", RECORDED, "kernels").stdout.splitlines())
+    assert wide[0].split()[-1] == "from" and not [line for line in wide if line.startswith("Left out")]
+
+
+def test_a_column_without_a_word_is_left_out_first():
+    lines = in_terminal(80, "show", RECORDED, "runs")
+    assert "inputs" not in lines[0] and "first call" in lines[0]
+    assert not [line for line in lines if line.startswith("Left out")]
