@@ -18,17 +18,19 @@ namespace {
 
 constexpr double kRuler = 22, kModule = 17, kTop = 6, kLaneGap = 2;
 constexpr double kLeastLane = 14, kLane = 24, kMostLane = 44;
+constexpr double kThinLane = 5;    // of what faces nothing, where there is no room for its names
+constexpr double kNamedLane = 11;  // and from here on it has them
 constexpr double kLeastRibbon = 28, kMostRibbon = 150;
 constexpr double kLeastMemory = 64, kMostMemory = 200;
 constexpr double kRibbonTint = 0.04;
-constexpr size_t kFewRibbons = 120;   // in view, whose edges are smoothed
-constexpr double kTouching = 1;       // pixels between ribbons that are painted as one
-constexpr int kMissing = 24;          // the line that says why there is no eager half
-constexpr size_t kMostArrows = 200;   // in view, of which all are drawn
-constexpr double kLabelFrom = 5;      // slices narrower than this are a solid base colour
-constexpr double kNameFrom = 20;      // and below this have no room for a name
-constexpr size_t kReachBack = 256;    // slices before a time that may reach over it
-constexpr size_t kMostInside = 2000;  // slices asked for what they cover of their holder
+constexpr size_t kFewRibbons = 120;                  // in view, whose edges are smoothed
+constexpr double kTouching = 1;                      // pixels between ribbons that are painted as one
+constexpr double kMissing = 24, kLeastMissing = 16;  // the line that says why there is no eager half
+constexpr size_t kMostArrows = 200;                  // in view, of which all are drawn
+constexpr double kLabelFrom = 5;                     // slices narrower than this are a solid base colour
+constexpr double kNameFrom = 20;                     // and below this have no room for a name
+constexpr size_t kReachBack = 256;                   // slices before a time that may reach over it
+constexpr size_t kMostInside = 2000;                 // slices asked for what they cover of their holder
 
 // Where a search for what reaches over a time begins: slices that began earlier may, and nesting keeps their
 // number small.
@@ -123,7 +125,7 @@ class TimelinePainter {
                 static_cast<int>(window_.left - area_.left()) - 2 * t_.padding(),
                 static_cast<int>(place.height));
       if (!facing) {
-        drawText(p_, row, lane.label, t_.ui(12), t_.text2);
+        if (place.height >= kNamedLane) drawText(p_, row, lane.label, t_.ui(12), t_.text2);
         continue;
       }
       bool eager = lane.side == TimelineLane::Side::Eager;
@@ -198,7 +200,7 @@ class TimelinePainter {
                                  : name + "  " + signedText(timeText(std::abs(other->by_ns)), other->by_ns);
         if (textWidth(t_.mono(11), told) + 10 <= room.width()) name = told;
       }
-      label(room, name, holder || module ? t_.text3 : t_.text1, module);
+      if (h >= kNamedLane) label(room, name, holder || module ? t_.text3 : t_.text1, module);
     }
     Id id = s.entity;
     if (!id) return;
@@ -486,7 +488,8 @@ class TimelinePainter {
   void missing_eager() {
     if (!timeline_.misses_eager()) return;
     const QRect row(static_cast<int>(area_.left()) + t_.padding(), static_cast<int>(places_.missing_top),
-                    static_cast<int>(area_.width()) - 2 * t_.padding(), kMissing);
+                    static_cast<int>(area_.width()) - 2 * t_.padding(),
+                    static_cast<int>(places_.missing_height));
     const int used = drawText(p_, row, QStringLiteral("Eager"), t_.ui(12, 600), t_.text1);
     QRect label = row;
     label.setRight(static_cast<int>(window_.left) - t_.padding());
@@ -547,45 +550,91 @@ class TimelinePainter {
 
 }  // namespace
 
+namespace {
+
+// How high the rows are, and what is left below them.
+struct RowHeights {
+  double lane = kLane,
+         other = kLane;  // of the lanes that face each other; of the others, 0: there is no room
+  double ribbon = 0, missing = 0;
+  double rest = 0;
+};
+
+// Takes what is lacking from a height, as far as it can be missed.
+void give_up(RowHeights& heights, double& height, double least, double rows) {
+  if (heights.rest >= 0 || rows <= 0) return;
+  const double by = std::min(-heights.rest / rows, std::max(0.0, height - least));
+  height -= by;
+  heights.rest += by * rows;
+}
+
+// In a low area all lanes become lower, then the ribbons between them; then the lanes beside those that face
+// each other become thin, and at last go.
+RowHeights row_heights(const Timeline& timeline, double room) {
+  RowHeights out;
+  double facing = 0, others = 0;
+  for (size_t i = 0; i < timeline.lanes.size(); ++i) {
+    const auto lane = static_cast<int>(i);
+    if (lane == timeline.facing_eager || lane == timeline.facing_compiled)
+      ++facing;
+    else
+      others += timeline.lanes[i].kind != TimelineLane::Kind::Module;
+  }
+  if (facing == 2) out.ribbon = kLeastRibbon;
+  if (timeline.misses_eager()) out.missing = kMissing;
+  out.rest = room - out.ribbon - (facing + others) * (kLane + kLaneGap);
+  if (out.missing > 0) out.rest -= out.missing + kLaneGap;
+  give_up(out, out.lane, kLeastLane, facing + others);
+  out.other = out.lane;
+  if (facing == 2) give_up(out, out.ribbon, kTop, 1);
+  give_up(out, out.missing, kLeastMissing, out.missing > 0 ? 1 : 0);
+  give_up(out, out.other, kThinLane, facing > 0 ? others : 0);
+  if (out.rest < 0 && facing > 0 && others > 0) {
+    out.rest += others * (out.other + kLaneGap);
+    out.other = 0;
+  }
+  return out;
+}
+
+}  // namespace
+
 TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
   TimelinePlaces out;
   out.ruler = area.top() + kRuler;
-  double facing = 0;
-  for (const TimelineLane& lane : timeline.lanes) facing += lane.kind != TimelineLane::Kind::Module;
-  double rest = area.height() - kRuler - 2 * kTop;
-  double lane_height = kLane, ribbon = kLeastRibbon;
+  RowHeights heights = row_heights(timeline, area.height() - kRuler - 2 * kTop);
+  double& rest = heights.rest;
   auto take = [&rest](double most) {
     const double part = std::clamp(rest, 0.0, most);
     rest -= part;
     return part;
   };
-  if (timeline.misses_eager()) rest -= kMissing + kLaneGap;
-  rest -= facing * (lane_height + kLaneGap) + ribbon;
-  if (rest < 0) {  // low: nothing but what faces each other
-    lane_height = std::max(kLeastLane, lane_height + rest / std::max(1.0, facing));
-    ribbon = std::max(kTop, area.height() - kRuler - 2 * kTop - facing * (lane_height + kLaneGap));
-  }
   std::vector<int> depths;
+  double lanes = 0;
   for (const TimelineLane& lane : timeline.lanes) {
     const bool module = lane.kind == TimelineLane::Kind::Module;
     depths.push_back(module ? std::min(lane.depths, static_cast<int>(std::max(0.0, rest) / kModule)) : 1);
     if (module) rest -= depths.back() * kModule + kLaneGap;
+    lanes += !module;
   }
-  ribbon += take(kMostRibbon - kLeastRibbon);
-  lane_height += take(facing * (kMostLane - kLane)) / std::max(1.0, facing);
+  if (heights.ribbon > 0) heights.ribbon += take(kMostRibbon - kLeastRibbon);
+  const double more = take(lanes * (kMostLane - kLane)) / std::max(1.0, lanes);
+  heights.lane += more;
+  if (heights.other > 0) heights.other += more;
   if (timeline.memory_peak > 0 && rest >= kLeastMemory) out.memory_height = take(kMostMemory);
   double y = out.ruler + kTop;
-  out.missing_top = y;
-  if (timeline.misses_eager()) y += kMissing + kLaneGap;
+  out.missing_top = y, out.missing_height = heights.missing;
+  if (heights.missing > 0) y += heights.missing + kLaneGap;
   for (size_t i = 0; i < timeline.lanes.size(); ++i) {
+    const bool facing =
+        static_cast<int>(i) == timeline.facing_eager || static_cast<int>(i) == timeline.facing_compiled;
     if (static_cast<int>(i) == timeline.facing_compiled && timeline.facing_eager >= 0) {
       out.ribbon_top = y;
-      y += ribbon;
+      y += heights.ribbon;
       out.ribbon_bottom = y;
     }
     const bool module = timeline.lanes[i].kind == TimelineLane::Kind::Module;
-    if (depths[i] == 0) continue;
-    const double height = module ? kModule * depths[i] : lane_height;
+    const double height = module ? kModule * depths[i] : facing ? heights.lane : heights.other;
+    if (height <= 0) continue;
     out.lanes.push_back({static_cast<int>(i), y, height, depths[i]});
     y += height + kLaneGap;
   }

@@ -27,12 +27,12 @@ struct LanePlace {
 struct TimelinePlaces {
   double ruler = 0;  // bottom of the ruler
   std::vector<LanePlace> lanes;
-  double missing_top = 0;  // of a script the line in place of eager's lanes
+  double missing_top = 0, missing_height = 0;  // of a script the line in place of eager's lanes
   double ribbon_top = 0, ribbon_bottom = 0;
   double memory_top = 0, memory_height = 0;  // 0 = no room, or nothing known
 };
-// What faces each other comes first; nested modules go when it is low, and when it is high the lanes grow and
-// memory stands below them.
+// What faces each other comes first: when it is low nested modules go, other lanes become thin; when it is
+// high the lanes grow and memory stands below them.
 TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area);
 
 struct TimelineHit {

@@ -244,6 +244,68 @@ class TestTimeline : public QObject {
     QVERIFY(marked != shown(""));
   }
 
+  // What faces each other is in sight however low the pane is: other lanes become thin, and go at last.
+  void theCompiledLaneIsInSightInALowPane() {
+    for (const bool both : {false, true}) {
+      views::Timeline t;
+      using Lane = views::TimelineLane;
+      auto add = [&](Lane::Side side, Lane::Kind kind) {
+        Lane lane;
+        lane.side = side, lane.kind = kind;
+        lane.slices = {{0, 100, 0, 0, 1, 0}};
+        t.lanes.push_back(lane);
+        return static_cast<int>(t.lanes.size()) - 1;
+      };
+      add(Lane::Side::Eager, Lane::Kind::Module);
+      if (both) t.facing_eager = add(Lane::Side::Eager, Lane::Kind::Thread);
+      for (const Lane::Kind kind : {Lane::Kind::Step, Lane::Kind::Phase, Lane::Kind::Call, Lane::Kind::Range})
+        add(Lane::Side::Compiled, kind);
+      t.facing_compiled = add(Lane::Side::Compiled, Lane::Kind::Launch);
+      t.script = true;
+      for (int height = 76; height < 400; height += 4) {
+        const QRectF area(0, 0, 800, height);
+        const views::TimelinePlaces places = views::place_lanes(t, area);
+        bool compiled = false;
+        double until = places.ruler;
+        for (const views::LanePlace& place : places.lanes) {
+          QVERIFY2(
+              place.top >= until && place.top + place.height <= area.bottom(),
+              qPrintable(QStringLiteral("lane %1 at %2 of %3").arg(place.lane).arg(place.top).arg(height)));
+          until = place.top + place.height;
+          if (place.lane != t.facing_compiled) continue;
+          compiled = true;
+          QVERIFY2(place.height >= 14, qPrintable(QString::number(place.height)));
+        }
+        QVERIFY(compiled);
+      }
+    }
+  }
+
+  // Another tool's slices are linked to nothing; they are work for all that.
+  void theRangeOfAnImportCountsItsOperators() {
+    const QString json = loaded_->folder.filePath("times.json"), path = json + ".vitrine";
+    QFile file(json);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(
+        "{\"schemaVersion\": 1, \"traceEvents\": ["
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::linear\", \"pid\": 1, \"tid\": 1, \"ts\": 0, "
+        "\"dur\": 50},"
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::addmm\", \"pid\": 1, \"tid\": 1, \"ts\": 10, "
+        "\"dur\": 30},"
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::add\", \"pid\": 1, \"tid\": 1, \"ts\": 80, "
+        "\"dur\": 20}"
+        "]}");
+    file.close();
+    QVERIFY(!importing::import_into(json.toStdString(), path.toStdString()));
+    const kit::SessionPtr data = kit::SessionData::load(path.toStdString()).value();
+    const views::TimelinePtr timeline = views::load_timeline(*data, data->runs[0].id);
+    const views::RangeTotals totals = views::totals_of(*data, *timeline, {});
+    QVERIFY(totals.eager.known);
+    QCOMPARE(totals.eager.slices, int64_t{2});
+    QCOMPARE(totals.eager.busy_ns, 70'000.0);
+    QCOMPARE(totals.eager.idle_ns, 30'000.0);
+  }
+
   void labelsNeverStandUnderBars() {
     QTemporaryDir folder;
     const std::string path = folder.filePath("a.vitrine").toStdString();
