@@ -175,14 +175,13 @@ void MainWindow::sessionChanged() {
     setWindowTitle("Vitrine");
   } else {
     setWindowTitle(QFileInfo(QString::fromStdString(document_->session()->path)).fileName() + " – Vitrine");
-    const std::optional<LayoutInfo> layout = layoutNamed(layout_);
     // Of another tool's record there may be nothing but its times.
     const bool times_only =
         document_->session()->compilations.empty() && !document_->session()->lanes.empty();
     if (layout_.isEmpty())
       chooseLayout(times_only ? "Timeline" : "Explore");
-    else if (layout && instead(*layout) != instead_)
-      arrange(*layout);
+    else
+      adaptLayout();
   }
   chain_->set(document_->session(), document_->selection());
   for (auto* list : {&undo_, &redo_})  // notes of another session

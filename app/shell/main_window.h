@@ -123,7 +123,9 @@ class MainWindow : public QMainWindow {
   void undo(QList<Undo>& from, QList<Undo>& to);
   Undo asItIs(const Undo& like) const;
   bool instead(const LayoutInfo& layout) const;  // its panes of a graph that has no halves
+  std::vector<ColumnSpec> columnsOf(const LayoutInfo& layout) const;  // for the session that is open
   void arrange(const LayoutInfo& layout);
+  void adaptLayout();  // to another session in the same layout
   void rememberLayout();
   void dockGrabbed();
   void dockLeft();
@@ -154,7 +156,7 @@ class MainWindow : public QMainWindow {
   Bisection* bisection_;
   NoteField* note_;
   QString layout_;
-  bool instead_ = false;  // how it was arranged
+  std::vector<std::string> arranged_;  // what its panes are, by the layout and the session
   QList<Undo> undo_, redo_;
   QByteArray before_grab_;  // the docks when the user took hold of one
   QTimer grab_;             // until they let go of it

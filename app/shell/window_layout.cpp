@@ -5,6 +5,7 @@
 
 #include "app/shell/document/settings.h"
 #include "app/shell/main_window.h"
+#include "app/shell/panes/holdings.h"
 #include "app/shell/panes/layouts.h"
 #include "core/session/notes.h"
 #include "views/kit/session/missing.h"
@@ -71,12 +72,13 @@ bool MainWindow::chooseLayout(const QString& name) {
   docks_->arrange(*layout);
   if (const QByteArray state = AppSettings::state(layout_); !state.isEmpty()) restoreState(state);
   // What was only compiled for a device has no times to show.
-  if (const kit::SessionPtr& session = document_->session();
-      session && session->lanes.empty() && !session->runs.empty() &&
+  const kit::SessionPtr& session = document_->session();
+  if (session && session->lanes.empty() && !session->runs.empty() &&
       session->runs[0].device.find("compiled only") != std::string::npos && layout->name == "Explore")
     docks_->raise("kernels");
   docks_->setNarrow(width() < kit::theme().px(1280));
   docks_->release();
+  if (session && session->imported()) docks_->raiseHeld(*layout, *session);
   row_->layouts->setCurrent(layout_);
   document_->setUnit(layout->unit);
   if (!instead(*layout)) document_->wantStage(layout->stage);
@@ -92,9 +94,33 @@ bool MainWindow::instead(const LayoutInfo& layout) const {
   return !halves || kit::isWholeStep(*session, session->main);
 }
 
+std::vector<ColumnSpec> MainWindow::columnsOf(const LayoutInfo& layout) const {
+  const std::vector<ColumnSpec>& columns = instead(layout) ? layout.whole_step : layout.columns;
+  const kit::SessionPtr& session = document_->session();
+  return session && session->imported() ? heldColumns(*session, columns) : columns;
+}
+
+namespace {
+std::vector<std::string> panesOf(const std::vector<ColumnSpec>& columns) {
+  std::vector<std::string> out;
+  for (const ColumnSpec& column : columns)
+    for (const PaneSpec& pane : column.panes) out.push_back(pane.what);
+  return out;
+}
+}  // namespace
+
+void MainWindow::adaptLayout() {
+  const std::optional<LayoutInfo> layout = layoutNamed(layout_);
+  if (!layout) return;
+  const kit::SessionPtr& session = document_->session();
+  const bool other = panesOf(columnsOf(*layout)) != arranged_;
+  if (other) arrange(*layout);
+  if (other && session->imported()) docks_->raiseHeld(*layout, *session);
+}
+
 void MainWindow::arrange(const LayoutInfo& layout) {
-  instead_ = instead(layout);
-  std::vector<ColumnSpec> columns = instead_ ? layout.whole_step : layout.columns;
+  std::vector<ColumnSpec> columns = columnsOf(layout);
+  arranged_ = panesOf(columns);
   // A table that has nothing to say takes no more than its sentence.
   const kit::SessionPtr& session = document_->session();
   auto nothing = [&](const std::string& what) {

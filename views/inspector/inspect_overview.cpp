@@ -84,19 +84,22 @@ InspectorSection resultOf(const SessionData& d, const RunRow& run) {
     compile_ns += static_cast<double>(row.duration_ns);
     graphs += row.status == "ok" && d.lastGraph(row.id, "captured") != nullptr;
   });
+  const bool told = graphs > 0 || !d.imported();  // else frames and graphs are no matter of the record
   // Of a run in which no frame was captured, that there was no break says nothing.
   const QString breaks = verdict.breaks                   ? "with " + kit::countText(verdict.breaks, "break")
                          : verdict.whole + verdict.broken ? QStringLiteral("no breaks")
                                                           : QString();
-  out.rows.push_back(
-      {"graphs", QString::number(graphs), breaks, "", verdict.breaks ? Tone::Warn : Tone::None});
+  if (told)
+    out.rows.push_back(
+        {"graphs", QString::number(graphs), breaks, "", verdict.breaks ? Tone::Warn : Tone::None});
   if (all > 1)
     out.rows.push_back({"compiling", compile_ns > 0 ? kit::timeText(compile_ns) : kit::unknown(),
                         kit::countText(all, "compilation")});
   if (const QString kept = kit::keptCalls(d, run.id); !kept.isEmpty()) out.rows.push_back({"calls", kept});
   if (verdict.recompilations)
     out.rows.push_back({"compiled", kit::countText(verdict.recompilations, "more time"), "", "", Tone::Warn});
-  if (verdict.whole != 1 || verdict.broken + verdict.eager + verdict.skipped + verdict.without_graph > 0)
+  if (told &&
+      (verdict.whole != 1 || verdict.broken + verdict.eager + verdict.skipped + verdict.without_graph > 0))
     out.rows.push_back({"", s(verdict.frames()), "", "", Tone::None, 0, true});
   return out;
 }

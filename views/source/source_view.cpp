@@ -174,8 +174,10 @@ void SourceView::showFile(Id file, Text text) {
     const SpanRow* error = raised();
     if (error && error->file == file_)
       pane_->startAtLine(std::max(0, static_cast<int>(error->line) - 1 - kLinesAbove));
-    else if (row && row->file == file_)
-      pane_->startAtLine(headLine(lines_, static_cast<int>(row->first_line) - 1));
+    else if (const int head =
+                 row && row->file == file_ ? headLine(lines_, static_cast<int>(row->first_line) - 1) : -1;
+             head >= 0 && !lines_.value(head).trimmed().isEmpty())
+      pane_->startAtLine(head);
     else if (session()->imported())
       pane_->startAtLine(firstKnown(lines_));
     revealLetters();

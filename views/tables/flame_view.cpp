@@ -285,8 +285,10 @@ void FlameView::paintEvent(QPaintEvent*) {
   if (places_.empty())
     return paintEmpty(painter, rect(),
                       !session() ? QStringLiteral("What compiling took stands here.")
-                      : root_    ? QStringLiteral("No compile time: nothing was compiled.")
-                                 : QString());
+                      : !root_   ? QString()
+                      : session()->compilations.empty()
+                          ? QStringLiteral("No compile time: nothing was compiled.")
+                          : QStringLiteral("No compile time: it was not recorded."));
   int labelled = -1;
   for (const Place& place : places_) {
     if (place.depth > labelled && place.depth < static_cast<int>(std::size(kDepths))) {

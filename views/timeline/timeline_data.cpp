@@ -257,6 +257,7 @@ void relate(Timeline& t) {
 TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
   auto out = std::make_shared<Timeline>();
   out->run = run;
+  out->of_import = data.imported();
   if (const RunRow* row = data.runs.find(run)) {
     out->eager_ns = row->eager_ns;
     out->compiled_ns = row->compiled_ns;

@@ -74,6 +74,7 @@ struct Timeline {
   std::vector<std::pair<int64_t, double>> memory;  // bytes of temporaries of compiled calls from then on
   double memory_peak = 0;                          // the memory kept for them, as the stage tells it
   int64_t inserted_ns = 0;                         // by which the compiled half stands later than it ran
+  bool of_import = false;                          // another tool's record: its slices are linked to nothing
   bool script = false;  // all calls of a run; of its eager run, where there was one, a step
   bool misses_eager() const { return script && facing_eager < 0; }
   // Of each compilation the first calls are kept: from then on others may have run between the slices; -1:

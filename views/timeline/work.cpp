@@ -25,7 +25,7 @@ std::vector<const Slice*> work_of(const Timeline& t, TimelineLane::Side side) {
     if (lane.side != side || lane.kind != kind) continue;
     int64_t until = -1;
     for (const Slice& s : lane.slices) {
-      if (kind != TimelineLane::Kind::Stream && (!s.entity || s.start < until)) continue;
+      if (kind != TimelineLane::Kind::Stream && ((!s.entity && !t.of_import) || s.start < until)) continue;
       until = std::max(until, s.end());
       out.push_back(&s);
     }

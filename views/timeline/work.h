@@ -9,8 +9,8 @@
 
 namespace vitrine::views {
 
-// By start. Outermost ones: what a linked slice does inside is a part of it. On a GPU all of them, linked or
-// not.
+// By start. Outermost ones: what a linked slice does inside is a part of it. On a GPU, and of what was
+// imported, all of them, linked or not.
 std::vector<const Slice*> work_of(const Timeline& timeline, TimelineLane::Side side);
 bool on_gpu(const Timeline& timeline, TimelineLane::Side side);
 

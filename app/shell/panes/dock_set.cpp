@@ -2,6 +2,7 @@
 
 #include <QLayout>
 
+#include "app/shell/panes/holdings.h"
 #include "views/registry.h"
 
 namespace vitrine::app {
@@ -112,6 +113,18 @@ QList<Dock*> DockSet::visible() const {
   for (Dock* dock : docks_)
     if (dock->isVisible() && !dock->visibleRegion().isEmpty()) out << dock;
   return out;
+}
+
+void DockSet::raiseHeld(const LayoutInfo& layout, const kit::SessionData& data) {
+  Dock* first = nullptr;
+  for (const QString& id : layout.docks) {
+    Dock* dock = docks_.value(id);
+    if (!dock || dock->isHidden() || window_->dockWidgetArea(dock) != Qt::BottomDockWidgetArea) continue;
+    if (!holds(data, id.toStdString())) continue;
+    if (!dock->isBehind()) return;
+    if (!first) first = dock;
+  }
+  if (first) first->raise();
 }
 
 void DockSet::raise(const QString& view) {

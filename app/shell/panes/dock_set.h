@@ -22,6 +22,9 @@ class DockSet : public QObject {
   QList<Dock*> shown() const;  // also those behind other tabs
   QList<Dock*> visible() const;
   QList<QAction*> toggles() const;  // one a dock, in the order of the registry: shown or not
+  // Where no dock at the bottom that is in sight has something to show of what was imported: the first of the
+  // layout's that has.
+  void raiseHeld(const LayoutInfo& layout, const kit::SessionData& data);
   void raise(const QString& view);
   void toggleArea(Qt::DockWidgetArea area);
   void setNarrow(bool narrow);  // the Inspector becomes a tab beside Runs

@@ -6,6 +6,7 @@
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/session/became.h"
+#include "views/timeline/range.h"
 #include "views/timeline/range_view.h"
 #include "views/timeline/speedup_view.h"
 #include "views/timeline/timeline_view.h"

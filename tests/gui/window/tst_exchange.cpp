@@ -8,6 +8,7 @@
 #include "app/shell/compare/compare_window.h"
 #include "app/shell/main_window.h"
 #include "app/shell/panes/view_host.h"
+#include "core/session/writer.h"
 #include "tests/gui/window/window_test.h"
 
 using namespace vitrine;
@@ -136,6 +137,49 @@ class TestExchange : public fixture::WindowTest {
     window.importPath(file.fileName());
     QTRY_VERIFY_WITH_TIMEOUT(window.document()->session(), 10'000);
     QCOMPARE(window.layoutName(), QStringLiteral("Timeline"));
+    // And below it on what a timeline has, not on a table of nothing.
+    window.setAttribute(Qt::WA_DontShowOnScreen);
+    window.resize(1440, 900);
+    window.show();
+    window.settle();
+    QVERIFY(window.docks()->dock("kernels")->isBehind());
+    QVERIFY(!window.docks()->dock("range")->isBehind());
+  }
+
+  // As a package is: kernels without graphs, source, machine code and times.
+  void anImportOpensWithoutPanesThatHaveNothing() {
+    const std::string path = folder_.filePath("package.vitrine").toStdString();
+    {
+      auto w = session::Writer::create(path).take();
+      w->meta("imported", "a package");
+      const Id run = w->next(Kind::Run), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment);
+      w->put(session::RunRow{.id = run, .label = "import of m.vpkg", .status = "finished"});
+      w->put(session::FrameRow{.id = frame, .run = run, .state = "captured"});
+      w->put(session::SegmentRow{.id = segment, .frame = frame});
+      const Id compilation = w->next(Kind::Compilation);
+      w->put(session::CompilationRow{.id = compilation, .segment = segment, .label = "0/0", .status = "ok"});
+      session::KernelRow kernel;
+      kernel.id = w->next(Kind::Kernel), kernel.compilation = compilation;
+      kernel.label = "K0", kernel.name = "add", kernel.kind = "generated";
+      kernel.source = w->blob("void kernel() {}\n");
+      w->put(kernel);
+      w->finish("finished");
+    }
+    MainWindow window;
+    window.setAttribute(Qt::WA_DontShowOnScreen);
+    window.resize(1440, 900);
+    window.show();
+    QVERIFY(!window.openSync(QString::fromStdString(path)));
+    window.settle();
+    QCOMPARE(window.layoutName(), QStringLiteral("Explore"));
+    QCOMPARE(window.centre()->panes().size(), size_t(1));
+    QVERIFY(window.centre()->pane('A'));
+    QCOMPARE(window.centre()->pane('A')->stage(), std::string("kernels"));
+    QVERIFY(!window.docks()->dock("kernels")->isBehind());
+    QVERIFY(window.docks()->dock("timeline")->isBehind());
+    QVERIFY(!window.openSync(path_));  // of ours every pane stands again
+    window.settle();
+    QCOMPARE(window.centre()->panes().size(), size_t(4));
   }
 
   // What another tool recorded has no fusion: both sides show the last stage that both have.
