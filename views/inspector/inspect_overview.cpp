@@ -1,8 +1,10 @@
 // What stands in the Inspector before anything is clicked: how the run went, and where its time goes.
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "views/inspector/inspect_node.h"
+#include "views/kit/session/alike.h"
 #include "views/kit/session/missing.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/verdict.h"
@@ -124,28 +126,28 @@ InspectorSection compilationOf(const SessionData& d, const CompilationRow& row) 
   return out;
 }
 
-// The dearest kernels; those of equal name and space are one row.
+// The dearest kernels; those of equal layers are one row, as in every view.
 InspectorSection dearestOf(const SessionData& d, Id compilation) {
   struct Cost {
     const KernelRow* row;
     double ns = 0;
     int64_t launches = 0;
   };
-  std::map<std::string, Cost> costs;
+  std::map<QStringList, size_t> known;
+  std::unordered_map<Id, size_t> at;  // by kernel
+  std::vector<Cost> order;
   double total = 0;
   for (const LaunchRow& launch : d.launches.of(compilation)) {
     const KernelRow* kernel = d.kernels.find(launch.kernel);
     if (!kernel || launch.median_ns <= 0) continue;
-    Cost& cost = costs
-                     .try_emplace(kernel->space.empty() ? kernel->label : kernel->name + " " + kernel->space,
-                                  Cost{kernel})
-                     .first->second;
+    const auto [place, met] = at.try_emplace(kernel->id, 0);
+    if (met) place->second = known.try_emplace(kit::equalBy(d, *kernel), order.size()).first->second;
+    if (place->second == order.size()) order.push_back({kernel});
+    Cost& cost = order[place->second];
     cost.ns += launch.median_ns;
     ++cost.launches;
     total += launch.median_ns;
   }
-  std::vector<Cost> order;
-  for (const auto& [name, cost] : costs) order.push_back(cost);
   std::stable_sort(order.begin(), order.end(), [](const Cost& a, const Cost& b) { return a.ns > b.ns; });
   const QString which = kit::whichOf(d, compilation);
   const bool one_of = which.contains(QLatin1String(" of "));
@@ -153,8 +155,9 @@ InspectorSection dearestOf(const SessionData& d, Id compilation) {
                        {}};
   order.resize(std::min(order.size(), kMostKernels));
   for (const Cost& cost : order) {
-    const QString name = cost.launches > 1 ? s(cost.row->name) + QStringLiteral(" × %1").arg(cost.launches)
-                                           : d.label(cost.row->id);
+    const QString name = cost.launches > 1
+                             ? kit::timesText(s(cost.row->name), static_cast<size_t>(cost.launches))
+                             : d.label(cost.row->id);
     // Those of one name are told apart by what they are over.
     const auto alike = std::count_if(order.begin(), order.end(),
                                      [&](const Cost& other) { return other.row->name == cost.row->name; });

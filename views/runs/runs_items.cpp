@@ -1,13 +1,14 @@
 #include "views/runs/runs_items.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "core/session/break_causes.h"
+#include "views/kit/session/alike.h"
 #include "views/kit/session/run_times.h"
 #include "views/kit/session/sources.h"
 #include "views/kit/session/verdict.h"
+#include "views/kit/tables/together.h"
 #include "views/kit/text/numbers.h"
 #include "views/kit/text/qt_text.h"
 
@@ -40,10 +41,13 @@ QString counted(int64_t n, const char* what) {
   return QStringLiteral("%1 %2%3").arg(n).arg(QString::fromLatin1(what), n == 1 ? "" : "s");
 }
 
+using EqualRows = std::vector<const KernelRow*>;  // kernels of equal layers: one or more
+
 // One unit for the times that stand below each other: launches of a run, guards of a compilation.
 struct Units {
   kit::MeasureUnit calls, kernels, compile;
   std::unordered_map<Id, std::vector<const LaunchRow*>> launches;  // by kernel
+  std::unordered_map<Id, std::vector<EqualRows>> equal;            // by compilation
   const std::vector<const LaunchRow*>& launchesOf(Id kernel) const {
     static const std::vector<const LaunchRow*> none;
     const auto found = launches.find(kernel);
@@ -57,10 +61,20 @@ double launched_ns(const SessionData& d, Id compilation) {
   return ns;
 }
 
-void addKernels(const SessionData& d, Id compilation, kit::Extent& to) {
-  std::map<Id, double> ns;
-  for (const LaunchRow& launch : d.launches.of(compilation)) ns[launch.kernel] += launch.median_ns;
-  for (const auto& [kernel, time] : ns) to.add(time);
+double nsOf(const EqualRows& equal, const Units& units) {
+  double ns = 0;
+  for (const KernelRow* each : equal)
+    for (const LaunchRow* launch : units.launchesOf(each->id)) ns += launch->median_ns;
+  return ns;
+}
+
+void addKernels(const SessionData& d, Id compilation, Units& units, kit::Extent& to) {
+  EqualRows all;
+  for (const KernelRow& kernel : d.kernels.of(compilation)) all.push_back(&kernel);
+  auto& equal = units.equal[compilation] =
+      kit::groupedBy(all, [&](const KernelRow* each) { return kit::equalBy(d, *each); });
+  for (const EqualRows& rows : equal) to.add(nsOf(rows, units));
+  for (const KernelRow* each : all) to.add(nsOf({each}, units));
 }
 
 double compileTime(const SessionData& d, const FrameRow& frame) {
@@ -72,17 +86,19 @@ double compileTime(const SessionData& d, const FrameRow& frame) {
 }
 
 Units unitsOf(const SessionData& d, const RunRow& run) {
+  Units out;
+  for (const LaunchRow& launch : d.launches) out.launches[launch.kernel].push_back(&launch);
   kit::Extent calls, kernels, compile;
   for (const FrameRow& frame : d.frames.of(run.id)) {
     compile.add(compileTime(d, frame));
     for (const SegmentRow& segment : d.segments.of(frame.id))
       for (const CompilationRow& each : d.compilations.of(segment.id)) {
         calls.add(launched_ns(d, each.id));
-        addKernels(d, each.id, kernels);
+        addKernels(d, each.id, out, kernels);
       }
   }
-  Units out{kit::timeTextUnit(calls), kit::timeTextUnit(kernels), kit::timeTextUnit(compile), {}};
-  for (const LaunchRow& launch : d.launches) out.launches[launch.kernel].push_back(&launch);
+  out.calls = kit::timeTextUnit(calls), out.kernels = kit::timeTextUnit(kernels);
+  out.compile = kit::timeTextUnit(compile);
   return out;
 }
 
@@ -104,17 +120,20 @@ QString spreadText(const SessionData& d, const KernelRow& row,
                         : QStringLiteral("half of %1 calls: %2").arg(only->calls).arg(half);
 }
 
-Item kernelItem(const SessionData& d, const KernelRow& row, const Units& units) {
-  const std::vector<const LaunchRow*>& launches = units.launchesOf(row.id);
-  double ns = 0;
-  for (const LaunchRow* launch : launches) ns += launch->median_ns;
+// Those of equal layers are one row, "add_gelu × 48", and stand below it.
+Item kernelItem(const SessionData& d, const EqualRows& equal, const Units& units) {
+  const KernelRow& row = *equal.front();
+  const double ns = nsOf(equal, units);
   Item item;
   item.id = row.id;
-  Cell name = word(s(row.label + " " + row.name), "kernel");
+  const bool many = equal.size() > 1;
+  Cell name =
+      word(many ? kit::timesText(s(row.name), equal.size()) : s(row.label + " " + row.name), "kernel");
   name.family = kit::familyOf(row.family);
   name.mono = true;
   item.cells = {name, number(ns > 0 ? units.kernels.text(ns) : kit::unknown())};
-  if (ns > 0) item.cells[1].tooltip = spreadText(d, row, launches);
+  if (ns > 0 && !many) item.cells[1].tooltip = spreadText(d, row, units.launchesOf(row.id));
+  if (ns > 0 && many) item.cells[1].tooltip = QStringLiteral("medians of their launches, added");
   return item;
 }
 
@@ -143,7 +162,9 @@ Item compilationItem(const SessionData& d, const CompilationRow& row, const Unit
   // Its frame's number is of compiling: what a call takes says so.
   item.cells = {name, number(timed ? QStringLiteral("a call ") + units.calls.text(total) : QString())};
   if (timed) item.cells[1].tooltip = addedText(d, row.id);
-  for (const KernelRow& kernel : d.kernels.of(row.id)) item.children.push_back(kernelItem(d, kernel, units));
+  for (const EqualRows& equal : units.equal.at(row.id))
+    item.children.push_back(
+        kit::rowTogether(equal, [&](const EqualRows& some) { return kernelItem(d, some, units); }));
   return item;
 }
 

@@ -16,6 +16,7 @@ RunsView::RunsView(kit::Jobs* jobs, QWidget* parent) : View(jobs, parent), tree_
   tree_->setMarks(&selection());
   setFocusProxy(tree_);
   connect(tree_, &kit::ItemView::activate, this, &View::activate);
+  connect(tree_, &kit::ItemView::selectAll, this, &View::selectAll);
   connect(tree_, &kit::ItemView::toggle, this, &View::toggle);
   connect(tree_, &kit::ItemView::hover, this, &View::hover);
   connect(tree_, &kit::ItemView::open, this, [this](Id id, bool other) { Q_EMIT openIn(id, {}, other); });

@@ -1,13 +1,13 @@
 // Fusion decisions: what may be one kernel and is, or is not, and why. Those that say the same of the same
 // operators, as each of twelve equal layers does, are one row with their count; they stand below it.
-#include <QRegularExpression>
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <tuple>
 
 #include "profiler/analysis/fusion_price.h"
 #include "views/kit/selection/link_letters.h"
+#include "views/kit/session/alike.h"
+#include "views/kit/tables/together.h"
 #include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
@@ -28,12 +28,6 @@ QString bare_reason(const std::string& reason) {
   return q(reason).section(QStringLiteral(", saves "), 0, 0);
 }
 
-// "addmm_9 must run between them" is said as "addmm must run between them" of all layers.
-QString unnumbered(QString text) {
-  static const QRegularExpression number(QStringLiteral("(?<=[a-z])_\\d+\\b"));
-  return text.remove(number);
-}
-
 // The line of the first expression that the pair's second half came from.
 QString source_of(const SessionData& d, Id node) {
   const Id span = nearestSpan(d, node);
@@ -46,22 +40,18 @@ QString work_of(const SessionData& d, Id id) {
 }
 
 std::vector<Alike> alike_of(const TableScope& s) {
-  std::vector<Alike> out;
-  std::map<QStringList, size_t> known;
-  for (const DecisionRow& row : s.data.decisions.of(s.compilation)) {
-    const QStringList key{q(row.verdict),
-                          q(row.kind),
-                          unnumbered(bare_reason(row.reason)),
-                          work_of(s.data, row.a),
-                          work_of(s.data, row.b),
-                          source_of(s.data, row.b),
-                          QString::number(row.bytes_saved),
-                          QString::number(row.launches_saved)};
-    const auto [it, added] = known.try_emplace(key, out.size());
-    if (added) out.emplace_back();
-    out[it->second].push_back(&row);
-  }
-  return out;
+  Alike all;
+  for (const DecisionRow& row : s.data.decisions.of(s.compilation)) all.push_back(&row);
+  return groupedBy(all, [&](const DecisionRow* row) {
+    return QStringList{q(row->verdict),
+                       q(row->kind),
+                       unnumbered(bare_reason(row->reason)),
+                       work_of(s.data, row->a),
+                       work_of(s.data, row->b),
+                       source_of(s.data, row->b),
+                       QString::number(row->bytes_saved),
+                       QString::number(row->launches_saved)};
+  });
 }
 
 struct DecisionSum {
@@ -122,15 +112,11 @@ Cell kernels_of(const SessionData& d, const Alike& rows) {
   for (const DecisionRow* row : rows)
     if (const KernelRow* kernel = d.kernels.find(row->kernel); kernel && !labels.contains(q(kernel->label)))
       labels << q(kernel->label);
-  if (labels.isEmpty()) return {unknown()};
-  Cell cell{labels[0]};
-  if (labels.size() == 1) return cell;
-  cell.text += QStringLiteral(" +%1").arg(labels.size() - 1);
-  cell.tooltip = labels.join(QStringLiteral(", "));
-  return cell;
+  return firstOf(labels);
 }
 
-Item decision_item(const TableScope& s, const Alike& rows, const ColumnScale& scale) {
+// Of one or more.
+Item decision_row(const TableScope& s, const Alike& rows, const ColumnScale& scale) {
   const DecisionRow& first = *rows[0];
   const DecisionSum sum = sum_of(rows, scale.rates);
   const bool fused = first.verdict == "fused", many = rows.size() > 1;
@@ -144,7 +130,7 @@ Item decision_item(const TableScope& s, const Alike& rows, const ColumnScale& sc
   Item item;
   item.id = first.id;
   item.cells = {number(first.ordinal + 1),
-                {many ? unnumbered(pair) + QStringLiteral(" × %1").arg(rows.size()) : pair},
+                {many ? timesText(unnumbered(pair), rows.size()) : pair},
                 {q(first.kind)},
                 verdict,
                 {many ? unnumbered(reason) : reason},
@@ -161,9 +147,11 @@ Item decision_item(const TableScope& s, const Alike& rows, const ColumnScale& sc
     item.cells[4].tooltip = QStringLiteral("Would change it: %1").arg(change);
     if (!many) item.detail = item.cells[4].tooltip.toHtmlEscaped() + '.';
   }
-  if (many)
-    for (const DecisionRow* row : rows) item.children.push_back(decision_item(s, {row}, scale));
   return item;
+}
+
+Item decision_item(const TableScope& s, const Alike& rows, const ColumnScale& scale) {
+  return rowTogether(rows, [&](const Alike& some) { return decision_row(s, some, scale); });
 }
 
 std::vector<Item> decision_rows(const TableScope& s) {
@@ -209,8 +197,8 @@ std::vector<Column> missed_columns(const ColumnScale& scale) {
           {unit_title("would save, est.", scale.time), 128, true}};
 }
 
-Item missed_item(const TableScope& s, const Alike& rows, const ColumnScale& scale, int64_t rank) {
-  const Item known = decision_item(s, rows, scale);
+Item missed_row(const TableScope& s, const Alike& rows, const ColumnScale& scale, int64_t rank) {
+  const Item known = decision_row(s, rows, scale);
   const DecisionSum sum = sum_of(rows, scale.rates);
   const QString change = q(what_would_change(*rows[0]));
   Item item;
@@ -229,8 +217,6 @@ Item missed_item(const TableScope& s, const Alike& rows, const ColumnScale& scal
                 saved,
                 known.cells[8],
                 {sum.est_ns != 0 ? scale.time.format(std::abs(sum.est_ns)) : unknown(), -sum.est_ns}};
-  if (rows.size() > 1)
-    for (const DecisionRow* row : rows) item.children.push_back(missed_item(s, {row}, scale, rank));
   return item;
 }
 
@@ -238,8 +224,11 @@ TableContent missed_content(const TableScope& s) {
   const Missed missed = missed_of(s);
   const ColumnScale scale = scale_of(missed.rows, missed.rates);
   TableContent out{missed_columns(scale), {}};
-  for (const Alike& rows : missed.rows)
-    out.rows.push_back(missed_item(s, rows, scale, static_cast<int64_t>(out.rows.size()) + 1));
+  for (const Alike& rows : missed.rows) {
+    const auto rank = static_cast<int64_t>(out.rows.size()) + 1;
+    out.rows.push_back(
+        rowTogether(rows, [&](const Alike& some) { return missed_row(s, some, scale, rank); }));
+  }
   return out;
 }
 

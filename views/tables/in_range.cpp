@@ -15,8 +15,35 @@ const AtWork* at_work(const Item& item, const RangeWork& work) {
   return item.id && at != work.end() ? &at->second : nullptr;
 }
 
+// What equal things were at work together.
+AtWork all_at_work(const Item& item, const RangeWork& work) {
+  AtWork out;
+  for (const Item& each : item.children)
+    if (const AtWork* at = at_work(each, work)) {
+      out.ns += at->ns, out.times += at->times;
+      out.of_medians |= at->of_medians;
+    }
+  return out;
+}
+
+// Of equal things as one row, of which only some were at work, these stand one by one: their row's totals are
+// of all.
+void take_apart(std::vector<Item>& rows, const RangeWork& work) {
+  std::vector<Item> out;
+  for (Item& item : rows) {
+    const bool some = item.together && std::any_of(item.children.begin(), item.children.end(),
+                                                   [&](const Item& each) { return !at_work(each, work); });
+    if (!some)
+      out.push_back(std::move(item));
+    else
+      for (Item& each : item.children) out.push_back(std::move(each));
+  }
+  rows = std::move(out);
+}
+
 // A row that stays for its own sake keeps all that stands below it.
 bool keep(Item& item, const RangeWork& work, Extent& times) {
+  if (item.together) times.add(all_at_work(item, work).ns);
   const AtWork* at = at_work(item, work);
   if (at)
     times.add(at->ns);
@@ -38,7 +65,9 @@ void add_cell(Item& item, const RangeWork& work, size_t column, const MeasureUni
   const AtWork* at = at_work(item, work);
   item.cells.resize(std::max(item.cells.size(), column));
   item.cells.insert(item.cells.begin() + static_cast<ptrdiff_t>(column),
-                    at ? time_cell(*at, unit, most) : Cell());
+                    item.together ? time_cell(all_at_work(item, work), unit, most)
+                    : at          ? time_cell(*at, unit, most)
+                                  : Cell());
   for (Item& child : item.children) add_cell(child, work, column, unit, most);
 }
 
@@ -52,6 +81,7 @@ int range_column(const std::vector<Column>& columns) {
 
 void keep_in_range(TableContent& content, const RangeWork& work) {
   Extent times;
+  take_apart(content.rows, work);
   std::erase_if(content.rows, [&](Item& item) { return !keep(item, work, times); });
   const auto column = static_cast<size_t>(range_column(content.columns));
   const MeasureUnit unit = timeUnit(times);

@@ -1,9 +1,14 @@
-// Kernels with what each takes of the machine, and who could have computed each product.
+// Kernels with what each takes of the machine, and who could have computed each product. Those of equal
+// layers are one row with their count and totals; they stand below it.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <unordered_map>
 
 #include "profiler/analysis/counters.h"
+#include "views/kit/session/alike.h"
 #include "views/kit/session/roofline.h"
+#include "views/kit/tables/together.h"
 #include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
@@ -23,15 +28,66 @@ struct KernelUnits {
   double most = 0;        // time of the dearest; 0: nothing was measured, and no column is of it
   double most_total = 0;  // over all calls
   bool roof = false;      // something is known against the machine's ceilings
+  bool together = false;  // some are one row
 };
 
-// Points and kernels of all compilations whose rows stand in the table.
-std::vector<RoofPoint> points_of(const TableScope& s) {
-  std::vector<RoofPoint> out;
-  for (Id each : s.shown())
-    for (const RoofPoint& point : rooflineOf(s.data, each).points) out.push_back(point);
+// A kernel with what was measured of it. Equal ones: one or more.
+struct MetKernel {
+  const KernelRow* row = nullptr;
+  RoofPoint point;
+  double lower_ns = 0, upper_ns = 0;  // of all its launches, the middle half of the calls
+  int64_t calls = 0;
+};
+using EqualKernels = std::vector<MetKernel>;
+
+// Of all compilations whose rows stand in the table.
+std::vector<EqualKernels> equal_kernels(const TableScope& s) {
+  EqualKernels all;
+  for (Id each : s.shown()) {
+    std::unordered_map<Id, size_t> at;
+    for (const RoofPoint& point : rooflineOf(s.data, each).points) {
+      at[point.kernel] = all.size();
+      all.push_back({s.data.kernels.find(point.kernel), point});
+    }
+    for (const LaunchRow& launch : s.data.launches.of(each)) {
+      const auto found = at.find(launch.kernel);
+      if (found == at.end()) continue;
+      MetKernel& kernel = all[found->second];
+      kernel.lower_ns += launch.lower_ns, kernel.upper_ns += launch.upper_ns;
+      kernel.calls = kernel.calls ? std::min(kernel.calls, launch.calls) : launch.calls;
+    }
+  }
+  return groupedBy(all, [&](const MetKernel& kernel) {
+    return equalBy(s.data, *kernel.row)
+           << QString::number(kernel.point.launches) << QString::number(static_cast<int>(kernel.point.cache));
+  });
+}
+
+// As one kernel that does the work of all; of the roof it reaches what they reach in all their time.
+RoofPoint point_of(const EqualKernels& kernels) {
+  RoofPoint out = kernels.front().point;
+  double reached = out.part * out.ns;
+  bool known = out.part > 0;
+  for (size_t i = 1; i < kernels.size(); ++i) {
+    const RoofPoint& point = kernels[i].point;
+    out.ns += point.ns, out.launches += point.launches, out.bytes += point.bytes, out.flops += point.flops;
+    reached += point.part * point.ns;
+    known = known && point.part > 0;
+  }
+  out.part = known && out.ns > 0 ? reached / out.ns : 0;
   return out;
 }
+int64_t bytes_of(const EqualKernels& kernels) {
+  int64_t out = 0;
+  for (const MetKernel& kernel : kernels) out += kernel.row->bytes;
+  return out;
+}
+int64_t compile_ns_of(const EqualKernels& kernels) {
+  int64_t out = 0;
+  for (const MetKernel& kernel : kernels) out += kernel.row->compile_ns;
+  return out;
+}
+
 std::vector<const KernelRow*> kernels_of(const TableScope& s) {
   std::vector<const KernelRow*> out;
   for (Id each : s.shown())
@@ -45,18 +101,25 @@ double total_of(const TableScope& s, const RoofPoint& p) {
   return of ? p.ns * static_cast<double>(of->calls) : 0;
 }
 
-KernelUnits units_of(const TableScope& s, const std::vector<RoofPoint>& points) {
-  const auto kernels = kernels_of(s);
-  const Extent times = extent(points, [](const RoofPoint& p) { return p.ns; });
-  const Extent totals = extent(points, [&](const RoofPoint& p) { return total_of(s, p); });
-  return {timeUnit(times),
-          bytesUnit(extent(kernels, [](const KernelRow* k) { return k->bytes; })),
-          rateUnit(extent(points, [](const RoofPoint& p) { return p.bandwidth(); })),
-          timeUnit(extent(kernels, [](const KernelRow* k) { return k->compile_ns; })),
-          timeUnit(totals),
-          times.largest,
-          totals.largest,
-          std::any_of(points.begin(), points.end(), [](const RoofPoint& p) { return p.part > 0; })};
+KernelUnits units_of(const TableScope& s, const std::vector<EqualKernels>& all) {
+  KernelUnits out;
+  Extent times, bytes, rates, compiles, totals;
+  auto add = [&](const EqualKernels& kernels) {
+    const RoofPoint p = point_of(kernels);
+    times.add(p.ns), rates.add(p.bandwidth()), totals.add(total_of(s, p));
+    bytes.add(static_cast<double>(bytes_of(kernels)));
+    compiles.add(static_cast<double>(compile_ns_of(kernels)));
+    out.roof |= p.part > 0, out.together |= kernels.size() > 1;
+  };
+  for (const EqualKernels& kernels : all) {
+    add(kernels);
+    if (kernels.size() > 1)
+      for (const MetKernel& each : kernels) add({each});
+  }
+  out.time = timeUnit(times), out.bytes = bytesUnit(bytes), out.rate = rateUnit(rates);
+  out.compile = timeUnit(compiles), out.total = timeUnit(totals);
+  out.most = times.largest, out.most_total = totals.largest;
+  return out;
 }
 
 bool any_spills(const TableScope& s) {
@@ -75,9 +138,8 @@ bool any_gpu(const TableScope& s) {
   return std::any_of(shown.begin(), shown.end(), [&](Id each) { return s.data.isGpu(each); });
 }
 
-std::vector<Column> kernel_columns(const TableScope& s) {
-  const KernelUnits units = units_of(s, points_of(s));
-  std::vector<Column> out{{"kernel", 64, false, true},
+std::vector<Column> kernel_columns(const TableScope& s, const KernelUnits& units) {
+  std::vector<Column> out{{"kernel", units.together ? 92 : 64, false, true, false, false, true},
                           {"name", 170, false, true, true},
                           {"kind", 84},
                           {"space", 130, false, true, false, false, true}};
@@ -113,38 +175,48 @@ std::vector<Column> kernel_columns(const TableScope& s) {
 }
 
 // What went to and from DRAM for a launch, against what the program needs; warps at work, of those that fit.
-void add_counted_cells(const TableScope& s, const KernelRow& k, const MeasureUnit& unit,
+// Of equal kernels for a launch of each, and the mean of the warps.
+void add_counted_cells(const TableScope& s, const EqualKernels& kernels, const MeasureUnit& unit,
                        std::vector<Cell>& cells) {
-  const profiler::KernelCounters counted(s.data.counters.of(k.id));
-  const auto moved = counted.dram_bytes(), occupancy = counted.value("occupancy");
-  const double ratio = moved && k.bytes > 0 ? *moved / static_cast<double>(k.bytes) : 0;
-  Cell dram = number(moved.value_or(0), unit);
+  double moved = 0, occupancy = 0;
+  bool all_moved = true, all_occupied = true;
+  for (const MetKernel& kernel : kernels) {
+    const profiler::KernelCounters counted(s.data.counters.of(kernel.row->id));
+    const auto bytes = counted.dram_bytes(), warps = counted.value("occupancy");
+    moved += bytes.value_or(0), occupancy += warps.value_or(0) / static_cast<double>(kernels.size());
+    all_moved &= bytes.has_value(), all_occupied &= warps.has_value();
+  }
+  const auto needed = static_cast<double>(bytes_of(kernels));
+  const double ratio = all_moved && needed > 0 ? moved / needed : 0;
+  Cell dram = number(all_moved ? moved : 0, unit);
   dram.tooltip = QStringLiteral("what DRAM moved for one launch, by the GPU's own counters");
   Cell of_traffic{ratio > 0 ? ratioText(ratio) : unknown(), ratio};
   of_traffic.tooltip = QStringLiteral("DRAM moved, against the traffic that the kernel's program needs");
-  cells.insert(
-      cells.end(),
-      {dram, of_traffic, {occupancy ? percentText(*occupancy / 100) : unknown(), occupancy.value_or(0)}});
+  cells.insert(cells.end(),
+               {dram,
+                of_traffic,
+                {all_occupied ? percentText(occupancy / 100) : unknown(), all_occupied ? occupancy : 0}});
 }
 
-// Of all launches of the kernel together, beside their time.
-Cell half_cell(const TableScope& s, const KernelRow& kernel, double ns) {
+// Of all launches of the kernels together, beside their time.
+Cell half_cell(const EqualKernels& kernels, double ns) {
   double lower = 0, upper = 0;
-  int64_t calls = 0;
-  for (const LaunchRow& launch : s.data.launches.of(kernel.compilation)) {
-    if (launch.kernel != kernel.id) continue;
-    lower += launch.lower_ns, upper += launch.upper_ns;
-    calls = calls ? std::min(calls, launch.calls) : launch.calls;
+  int64_t calls = kernels.front().calls;
+  for (const MetKernel& kernel : kernels) {
+    lower += kernel.lower_ns, upper += kernel.upper_ns;
+    calls = std::min(calls, kernel.calls);
   }
   return spread_cell(ns, lower, upper, calls);
 }
 
-Cell compile_cell(const KernelRow& k, const MeasureUnit& unit) {
-  const bool told = k.kind == "generated" && (k.compile_ns > 0 || k.cached);
-  Cell out{!told      ? unknown()
-           : k.cached ? QStringLiteral("cached")
-                      : unit.format(static_cast<double>(k.compile_ns)),
-           static_cast<double>(k.compile_ns)};
+// Of equal kernels one is compiled, and its object serves the others.
+Cell compile_cell(const EqualKernels& kernels, const MeasureUnit& unit) {
+  const KernelRow& k = *kernels.front().row;
+  const auto ns = static_cast<double>(compile_ns_of(kernels));
+  const bool cached =
+      std::all_of(kernels.begin(), kernels.end(), [](const MetKernel& each) { return each.row->cached; });
+  const bool told = k.kind == "generated" && (ns > 0 || cached);
+  Cell out{!told ? unknown() : cached ? QStringLiteral("cached") : unit.format(ns), ns};
   if (!k.error.empty()) {
     out.text = QStringLiteral("failed");
     out.tone = Tone::Warn;
@@ -168,11 +240,27 @@ void add_gpu_cells(const TableScope& s, const KernelRow& k, std::vector<Cell>& c
                {number(g.registers), spilled, number(g.shared_bytes), occupancy, {q(g.limited_by)}});
 }
 
+// "mm × 48"; behind it whose they are, where other equal ones have that name and space, too.
+Cell name_cell(const TableScope& s, const EqualKernels& kernels, bool by_module) {
+  const KernelRow& k = *kernels.front().row;
+  Cell out{timesText(q(k.name), kernels.size())};
+  const QString modules = modulesOf(s.data, k.id);
+  if (kernels.size() > 1 && !modules.isEmpty()) {
+    if (by_module) out.text += QStringLiteral(", ") + modules;
+    out.tooltip = QStringLiteral("of ") + modules;
+  }
+  return out;
+}
+
 // Kernel, name, kind, space; of the whole run also whose it is, and what all calls took.
-Item kernel_item(const TableScope& s, const KernelRow& k, const RoofPoint& p, const KernelUnits& units) {
-  Cell label{q(k.label)};
+Item first_cells(const TableScope& s, const EqualKernels& kernels, const RoofPoint& p,
+                 const KernelUnits& units, bool by_module) {
+  const KernelRow& k = *kernels.front().row;
+  QStringList labels;
+  for (const MetKernel& kernel : kernels) labels << q(kernel.row->label);
+  Cell label = firstOf(labels);
   label.family = familyOf(k.family);
-  Item item{k.id, {label, {q(k.name)}, {q(k.kind)}, {q(k.space)}}};
+  Item item{k.id, {label, name_cell(s, kernels, by_module), {q(k.kind)}, {q(k.space)}}};
   if (!s.all.empty()) {
     item.cells.insert(item.cells.begin(), Cell{compilationName(s.data, k.compilation)});
     const CompilationRow* of = s.data.compilations.find(k.compilation);
@@ -184,32 +272,49 @@ Item kernel_item(const TableScope& s, const KernelRow& k, const RoofPoint& p, co
   if (units.most <= 0) return item;
   Cell time = number(p.ns, units.time);
   if (p.ns > 0 && s.all.empty()) time.bar = p.ns / units.most;
-  item.cells.insert(item.cells.end(), {time, half_cell(s, k, p.ns)});
+  item.cells.insert(item.cells.end(), {time, half_cell(kernels, p.ns)});
   return item;
 }
 
-std::vector<Item> kernel_rows(const TableScope& s) {
-  std::vector<Item> out;
-  const std::vector<RoofPoint> points = points_of(s);
-  const KernelUnits units = units_of(s, points);
-  const bool gpu = any_gpu(s), spills = !gpu && any_spills(s), counted = any_counted(s);
-  for (const RoofPoint& p : points) {
-    const KernelRow& k = *s.data.kernels.find(p.kernel);
+struct KernelCells {
+  const TableScope& s;
+  const KernelUnits& units;
+  bool gpu, spills, counted;
+
+  Item row(const EqualKernels& kernels, bool by_module) const {
+    const KernelRow& k = *kernels.front().row;
+    const RoofPoint p = point_of(kernels);
     const Cell rate = number(p.bandwidth(), units.rate);
     Cell part{partText(p), p.part};
     if (p.part > 0) part.tooltip = QStringLiteral("of what the measured copy and product allow");
-    Item item = kernel_item(s, k, p, units);
-    item.cells.push_back(number(static_cast<double>(k.bytes), units.bytes));
+    Item item = first_cells(s, kernels, p, units, by_module);
+    item.cells.push_back(number(static_cast<double>(bytes_of(kernels)), units.bytes));
     if (units.most > 0) item.cells.push_back(rate);
     if (units.roof) item.cells.push_back(part);
     if (gpu) add_gpu_cells(s, k, item.cells);
-    if (counted) add_counted_cells(s, k, units.bytes, item.cells);
+    if (counted) add_counted_cells(s, kernels, units.bytes, item.cells);
     if (spills) {
-      item.cells.push_back(number(k.spills));
+      item.cells.push_back(number(k.spills * static_cast<int64_t>(kernels.size())));
       if (k.spills > 0) item.cells.back().tone = Tone::Warn;
     }
-    item.cells.push_back(compile_cell(k, units.compile));
-    out.push_back(std::move(item));
+    item.cells.push_back(compile_cell(kernels, units.compile));
+    return item;
+  }
+};
+
+TableContent kernel_content(const TableScope& s) {
+  const std::vector<EqualKernels> all = equal_kernels(s);
+  const KernelUnits units = units_of(s, all);
+  TableContent out{kernel_columns(s, units), {}};
+  const bool gpu = any_gpu(s);
+  const KernelCells cells{s, units, gpu, !gpu && any_spills(s), any_counted(s)};
+  std::map<std::pair<std::string, std::string>, int> named;  // rows of several, by name and space
+  for (const EqualKernels& kernels : all)
+    if (kernels.size() > 1) ++named[{kernels.front().row->name, kernels.front().row->space}];
+  for (const EqualKernels& kernels : all) {
+    const bool by_module = named[{kernels.front().row->name, kernels.front().row->space}] > 1;
+    out.rows.push_back(
+        rowTogether(kernels, [&](const EqualKernels& some) { return cells.row(some, by_module); }));
   }
   return out;
 }
@@ -311,15 +416,16 @@ size_t kernel_count(const SessionData& data, Id compilation) {
 
 const TableSpec kKernelsTable{.id = "kernels",
                               .title = "Kernels",
-                              .columns = kernel_columns,
-                              .rows = kernel_rows,
+                              .columns = nullptr,
+                              .rows = nullptr,
                               .subtitle = kernel_subtitle,
                               .empty = "No kernels: this compilation launches none.",
                               .sort = 5,
                               .stage = "kernels",
                               .count = kernel_count,
                               .whole_run = true,
-                              .in_range = true};
+                              .in_range = true,
+                              .content = kernel_content};
 const TableSpec kChoicesTable{
     "choices",   "Choices",       choice_columns,
     choice_rows, choice_subtitle, "No choices: no product of this compilation was timed against others."};

@@ -2,7 +2,10 @@
 
 #include <QLabel>
 #include <QToolButton>
+#include <algorithm>
 
+#include "views/kit/session/alike.h"
+#include "views/kit/text/qt_text.h"
 #include "views/kit/widgets/widgets.h"
 
 namespace vitrine::views {
@@ -43,12 +46,23 @@ const session::CrossingRow* SavedView::activeCrossing() const {
   return nullptr;
 }
 
+std::vector<const session::CrossingRow*> SavedView::chosenCrossings() const {
+  const session::CrossingRow* active = activeCrossing();
+  if (!active) return {};
+  std::vector<const session::CrossingRow*> out{active};
+  for (const auto& row : session()->crossings.of(session()->forwardOf(compilation()))) {
+    const Id id = row.node ? row.node : row.backward_node;
+    if (&row != active && row.kind == active->kind && selection().isSelected(id)) out.push_back(&row);
+  }
+  return out;
+}
+
 QList<QWidget*> SavedView::headerControls() {
   QList<QWidget*> out = TableView::headerControls();
   if (!pin_) {
     pin_ = iconButton(QStringLiteral("swap"),
-                      QStringLiteral("Pin the active tensor: computed again instead of kept, "
-                                     "or kept instead (P)"),
+                      QStringLiteral("Pin the active tensor, and those selected with it: computed again "
+                                     "instead of kept, or kept instead (P)"),
                       this);
     connect(pin_, &QToolButton::clicked, this, &SavedView::pinActive);
     refresh();
@@ -57,17 +71,32 @@ QList<QWidget*> SavedView::headerControls() {
   return out;
 }
 
+bool SavedView::holds(const std::string& name, PinAs as) const {
+  const auto found = pins_.find(name);
+  return found != pins_.end() && found->second == as;
+}
+
+// All of them, or where all are pinned so already none.
 void SavedView::pinActive() {
-  if (const auto* row = activeCrossing())
-    pin(row->name, row->kind == "saved" ? PinAs::Recomputed : PinAs::Saved);
+  const auto chosen = chosenCrossings();
+  if (chosen.empty()) return;
+  const PinAs as = chosen.front()->kind == "saved" ? PinAs::Recomputed : PinAs::Saved;
+  const bool all = std::all_of(chosen.begin(), chosen.end(),
+                               [&](const session::CrossingRow* row) { return holds(row->name, as); });
+  QString refused;
+  for (const session::CrossingRow* row : chosen) {
+    if (holds(row->name, as) == all) pin(row->name, as);
+    if (refused.isEmpty()) refused = refused_;
+  }
+  refused_ = refused;
+  refresh();
 }
 
 void SavedView::pin(const std::string& name, PinAs as) {
   if (!session()) return;
-  const auto found = pins_.find(name);
   told_.clear(), refused_.clear();
-  if (found != pins_.end() && found->second == as) {
-    pins_.erase(found);
+  if (holds(name, as)) {
+    pins_.erase(name);
   } else {
     const QString why =
         PartitionPrice(*session(), session()->forwardOf(compilation())).whyNotPinned(name, as);
@@ -114,11 +143,22 @@ void SavedView::tell(Tone tone, const QString& text) {
   refresh();
 }
 
+// "mm recomputed, gelu × 48 recomputed": what differs in its number only stands once.
+QString SavedView::named() const {
+  std::vector<std::pair<QString, QString>> all;
+  for (const auto& [name, as] : pins_) all.emplace_back(s(name), word_of(as));
+  QStringList out;
+  for (const auto& equal :
+       groupedBy(all, [](const auto& pin) { return QStringList{unnumbered(pin.first), pin.second}; })) {
+    const QString& name = equal.front().first;
+    out << timesText(equal.size() > 1 ? unnumbered(name) : name, equal.size()) + " " + equal.front().second;
+  }
+  return out.join(QStringLiteral(", "));
+}
+
 QString SavedView::strip() const {
   if (pins_.empty()) return refused_;
-  QStringList named;
-  for (const auto& [name, as] : pins_) named << QString::fromStdString(name) + " " + word_of(as);
-  QString out = QStringLiteral("What if %1: estimated %2.").arg(named.join(QStringLiteral(", ")), estimate());
+  QString out = QStringLiteral("What if %1: estimated %2.").arg(named(), estimate());
   if (!refused_.isEmpty()) out += " " + refused_;
   return told_.isEmpty() ? out : out + " " + told_;
 }

@@ -32,9 +32,13 @@ class SavedView : public TableView {
 
  private:
   void pinActive();
+  bool holds(const std::string& name, kit::PinAs as) const;
+  QString named() const;
   void clear();
   void refresh();
   const session::CrossingRow* activeCrossing() const;
+  // Of the same kind as the active one, where they are selected with it.
+  std::vector<const session::CrossingRow*> chosenCrossings() const;
 
   QLabel* strip_;
   QPointer<QToolButton> pin_;

@@ -24,6 +24,7 @@ const QStringList kWhen{QStringLiteral("In range"), QStringLiteral("All")};
 TableView::TableView(const TableSpec& spec, Jobs* jobs, QWidget* parent)
     : View(jobs, parent), spec_(spec), items_(new ItemView(this)), split_column_(spec.split) {
   connect(items_, &ItemView::activate, this, &TableView::activate);
+  connect(items_, &ItemView::selectAll, this, &TableView::selectAll);
   connect(items_, &ItemView::toggle, this, &TableView::toggle);
   connect(items_, &ItemView::hover, this, &TableView::hover);
   connect(items_, &ItemView::open, this, [this](Id id, bool other) { Q_EMIT openIn(id, QString(), other); });

@@ -64,7 +64,7 @@ class TableView : public kit::View {
   QString copyPython() const override { return items_->python(); }
   Id canShow(Id id) const override;
   void reveal(Id id) override { items_->reveal(id); }
-  std::vector<Id> shown() const override { return items_->shown(); }
+  std::vector<Id> shown() const override { return items_->listed(); }
   kit::ItemView* items() { return items_; }
   QString why_empty() const;             // what stands there without rows
   CallStrip* calls() { return calls_; }  // nullptr when the table has none

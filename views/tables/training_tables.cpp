@@ -1,7 +1,10 @@
-// What crosses from forward to backward: saved, computed again, or there anyway.
+// What crosses from forward to backward: saved, computed again, or there anyway. What each of equal layers
+// keeps is one row with its count; they stand below it.
 #include <algorithm>
 
+#include "views/kit/session/alike.h"
 #include "views/kit/session/partition_price.h"
+#include "views/kit/tables/together.h"
 #include "views/kit/text/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
@@ -21,29 +24,81 @@ std::span<const CrossingRow> crossings_of(const TableScope& s) {
   return s.data.crossings.of(s.data.forwardOf(s.compilation));
 }
 
-MeasureUnit saved_unit(const TableScope& s) {
-  return bytesUnit(extent(crossings_of(s), [](const CrossingRow& row) { return row.bytes; }));
+// What crosses, with what it would take to compute it again, by what else is kept. Equal ones: one or more.
+struct MetCrossing {
+  const CrossingRow* row = nullptr;
+  AgainPrice again;
+  Id span = 0;
+};
+using EqualCrossings = std::vector<MetCrossing>;
+
+// Of what it came from, the nearest expression.
+Id span_of(const TableScope& s, const CrossingRow& row) {
+  const NodeRow* node = s.data.nodes.find(row.node);
+  if (!node || node->span) return node ? node->span : 0;
+  for (Id id : relativesOf(s.data, node->id).origins)
+    if (kind_of(id) == Kind::Span) return id;
+  return 0;
 }
 
-// What it would take to compute each again, by what else is kept.
-std::vector<AgainPrice> again_prices(const TableScope& s) {
+std::vector<EqualCrossings> equal_crossings(const TableScope& s) {
   const PartitionPrice price(s.data, s.data.forwardOf(s.compilation));
-  std::vector<AgainPrice> out;
+  EqualCrossings all;
   for (const CrossingRow& row : crossings_of(s))
-    out.push_back(row.bytes > 0 ? price.again(row.name) : AgainPrice{.why_not = {}});
+    all.push_back({&row, row.bytes > 0 ? price.again(row.name) : AgainPrice{.why_not = {}}, span_of(s, row)});
+  return groupedBy(all, [&](const MetCrossing& each) {
+    const CrossingRow& row = *each.row;
+    const NodeRow* node = s.data.nodes.find(row.node);
+    return QStringList{q(row.kind),
+                       unnumbered(q(row.name)),
+                       q(row.type),
+                       QString::number(row.bytes),
+                       unnumbered(q(row.reason)),
+                       QString::number(each.span),
+                       node ? q(node->kind) + anyLayer(q(node->module)) : QString(),
+                       each.again.ns >= 0 ? QString() : each.again.why_not};
+  });
+}
+
+int64_t bytes_of(const EqualCrossings& equal) {
+  int64_t out = 0;
+  for (const MetCrossing& each : equal) out += each.row->bytes;
+  return out;
+}
+// Of each by itself, added up.
+AgainPrice again_of(const EqualCrossings& equal) {
+  AgainPrice out = equal.front().again;
+  for (size_t i = 1; i < equal.size() && out.ns >= 0; ++i) {
+    const AgainPrice& again = equal[i].again;
+    out.ns += again.ns, out.bytes_read += again.bytes_read;
+    out.operators += again.operators, out.library_calls += again.library_calls;
+  }
   return out;
 }
 
-MeasureUnit again_unit(const std::vector<AgainPrice>& prices) {
-  return timeUnit(extent(prices, [](const AgainPrice& price) { return std::max(0.0, price.ns); }));
+struct CrossingUnits {
+  MeasureUnit bytes, time;
+  double most = 1;
+};
+CrossingUnits crossing_units(const std::vector<EqualCrossings>& all) {
+  Extent bytes, times;
+  for (const EqualCrossings& equal : all) {
+    bytes.add(static_cast<double>(bytes_of(equal)));
+    times.add(std::max(0.0, again_of(equal).ns));
+    for (const MetCrossing& each : equal) {
+      bytes.add(static_cast<double>(each.row->bytes));
+      times.add(std::max(0.0, each.again.ns));
+    }
+  }
+  return {bytesUnit(bytes), timeUnit(times), std::max(1.0, bytes.largest)};
 }
 
-std::vector<Column> saved_columns(const TableScope& s, const std::vector<AgainPrice>& prices) {
+std::vector<Column> saved_columns(const CrossingUnits& units) {
   return {{"tensor", 130, false, true, true},
           {"kept", 112},
           {"type", 150, false, true},
-          {saved_unit(s).name, 110, true, false, false, true},
-          {"again, " + again_unit(prices).name, 84, true},
+          {units.bytes.name, 110, true, false, false, true},
+          {"again, " + units.time.name, 84, true},
           {"line", 60, false, true}};
 }
 
@@ -68,37 +123,29 @@ Cell kept_cell(const CrossingRow& row) {
   return cell;
 }
 
-std::vector<Item> saved_rows(const TableScope& s, const std::vector<AgainPrice>& prices) {
-  std::vector<Item> out;
-  const MeasureUnit unit = saved_unit(s);
-  const MeasureUnit times = again_unit(prices);
-  size_t at = 0;
-  double most = 1;
-  for (const CrossingRow& row : crossings_of(s)) most = std::max(most, static_cast<double>(row.bytes));
-  for (const CrossingRow& row : crossings_of(s)) {
-    const NodeRow* node = s.data.nodes.find(row.node);
-    Id span = node ? node->span : 0;
-    if (node && !span)  // of what it came from, the nearest expression
-      for (Id id : relativesOf(s.data, node->id).origins)
-        if (!span && kind_of(id) == Kind::Span) span = id;
-    Cell bytes{row.bytes ? unit.format(static_cast<double>(row.bytes)) : unknown()};
-    bytes.sort = static_cast<double>(row.bytes);
-    if (row.bytes) bytes.bar = static_cast<double>(row.bytes) / most;
-    bytes.hollow = row.kind == "recomputed";
-    Cell name{q(row.name)};
-    if (node && node->kind == "op") name.family = familyOf(node->family);
-    Item item;
-    item.id = row.node ? row.node : row.backward_node;
-    item.cells = {name,
-                  kept_cell(row),
-                  {s.data.type(row.type)},
-                  bytes,
-                  again_cell(prices[at++], times),
-                  {span ? s.data.place(span) : unknown()}};
-    if (!row.reason.empty()) item.detail = QStringLiteral("<p>%1</p>").arg(q(row.reason).toHtmlEscaped());
-    out.push_back(std::move(item));
-  }
-  return out;
+Item saved_row(const TableScope& s, const EqualCrossings& equal, const CrossingUnits& units) {
+  const CrossingRow& row = *equal.front().row;
+  const NodeRow* node = s.data.nodes.find(row.node);
+  const auto size = static_cast<double>(bytes_of(equal));
+  const Id span = equal.front().span;
+  const bool many = equal.size() > 1;
+  Cell bytes{size > 0 ? units.bytes.format(size) : unknown(), size};
+  if (size > 0) bytes.bar = size / units.most;
+  bytes.hollow = row.kind == "recomputed";
+  Cell name{many ? timesText(unnumbered(q(row.name)), equal.size()) : q(row.name)};
+  if (node && node->kind == "op") name.family = familyOf(node->family);
+  if (many && node && !node->module.empty()) name.tooltip = "of " + anyLayer(q(node->module));
+  Item item;
+  item.id = row.node ? row.node : row.backward_node;
+  item.cells = {name,
+                kept_cell(row),
+                {s.data.type(row.type)},
+                bytes,
+                again_cell(again_of(equal), units.time),
+                {span ? s.data.place(span) : unknown()}};
+  if (!many && !row.reason.empty())
+    item.detail = QStringLiteral("<p>%1</p>").arg(q(row.reason).toHtmlEscaped());
+  return item;
 }
 
 QString saved_subtitle(const TableScope& s) {
@@ -110,8 +157,13 @@ QString saved_subtitle(const TableScope& s) {
 }
 
 TableContent saved_content(const TableScope& s) {
-  const std::vector<AgainPrice> prices = again_prices(s);
-  return {saved_columns(s, prices), saved_rows(s, prices)};
+  const std::vector<EqualCrossings> all = equal_crossings(s);
+  const CrossingUnits units = crossing_units(all);
+  TableContent out{saved_columns(units), {}};
+  for (const EqualCrossings& equal : all)
+    out.rows.push_back(
+        rowTogether(equal, [&](const EqualCrossings& some) { return saved_row(s, some, units); }));
+  return out;
 }
 
 }  // namespace

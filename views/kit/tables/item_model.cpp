@@ -48,6 +48,15 @@ Id ItemModel::idAt(const QModelIndex& index) const {
   return index.isValid() ? entry(index)->item->id : 0;
 }
 
+std::vector<Id> ItemModel::idsAt(const QModelIndex& index) const {
+  if (!index.isValid() || entry(index)->detail) return {};
+  const Item& item = *entry(index)->item;
+  if (!item.together) return item.id ? std::vector<Id>{item.id} : std::vector<Id>();
+  std::vector<Id> out;
+  for (const Item& each : item.children) out.push_back(each.id);
+  return out;
+}
+
 QModelIndex ItemModel::indexOf(Id id) const {
   const auto found = id ? by_id_.find(id) : by_id_.end();
   return found == by_id_.end() ? QModelIndex() : createIndex(found->second->row, 0, found->second);
@@ -108,6 +117,8 @@ QVariant ItemModel::data(const QModelIndex& index, int role) const {
       return at.detail ? at.item->detail : QVariant();
     case HeadingRole:
       return at.item->heading;
+    case TogetherRole:
+      return !at.detail && at.item->together;
     default:
       return {};
   }

@@ -38,9 +38,10 @@ struct Item {
   Id id = 0;
   std::vector<Cell> cells;
   std::vector<Item> children;
-  QString detail;        // rich text that opens in place; "" = none
-  bool heading = false;  // semi-bold, groups the rows below
-  bool open = false;     // expanded at first
+  QString detail;         // rich text that opens in place; "" = none
+  bool heading = false;   // semi-bold, groups the rows below
+  bool open = false;      // expanded at first
+  bool together = false;  // equal things as one row, which stands for its children; its id is the first one's
 };
 
 struct Column {
@@ -53,7 +54,7 @@ struct Column {
   bool whole = false;  // its texts are never cut: sizes are numbers
 };
 
-enum ItemRole { CellRole = Qt::UserRole + 1, IdRole, SortRole, DetailRole, HeadingRole };
+enum ItemRole { CellRole = Qt::UserRole + 1, IdRole, SortRole, DetailRole, HeadingRole, TogetherRole };
 
 class ItemModel : public QAbstractItemModel {
   Q_OBJECT
@@ -66,7 +67,9 @@ class ItemModel : public QAbstractItemModel {
   const Cell* cell(const QModelIndex& index) const;  // nullptr for details and missing cells
   Id idAt(const QModelIndex& index) const;
   QModelIndex indexOf(Id id) const;  // the first with that id
-  QStringList lines() const;         // for tests and copying: "  a | b | c"
+  // Of a row of equal things the ids of all of them, of any other its own.
+  std::vector<Id> idsAt(const QModelIndex& index) const;
+  QStringList lines() const;  // for tests and copying: "  a | b | c"
 
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
   QModelIndex parent(const QModelIndex& child) const override;

@@ -45,12 +45,14 @@ bool ItemFilter::filterAcceptsRow(int row, const QModelIndex& parent) const {
     if (top.siblingAtColumn(only_column_).data().toString() != only_) return false;
   }
   const QString text = filterRegularExpression().pattern();
-  if (text.isEmpty()) return true;
-  for (int column = 0; column < sourceModel()->columnCount(parent); ++column) {
-    const QString cell = sourceModel()->index(row, column, parent).data().toString();
-    if (cell.contains(filterRegularExpression())) return true;
-  }
+  if (text.isEmpty() || says(sourceModel()->index(row, 0, parent))) return true;
   return parent.isValid() && filterAcceptsRow(parent.row(), parent.parent());
+}
+
+bool ItemFilter::says(const QModelIndex& source) const {
+  for (int column = 0; column < sourceModel()->columnCount(source.parent()); ++column)
+    if (source.siblingAtColumn(column).data().toString().contains(filterRegularExpression())) return true;
+  return false;
 }
 
 bool ItemFilter::lessThan(const QModelIndex& a, const QModelIndex& b) const {
@@ -175,8 +177,7 @@ const std::vector<double>& ItemView::relativeTicks() {
   if (!std::get<0>(of)) return ticks_;
   double at = 0;
   for (QModelIndex index = filter_.index(0, 0); index.isValid(); index = indexBelow(index)) {
-    const Id id = index.data(DetailRole).isValid() ? 0 : idAt(index);
-    if (id && marks_->mark(id) != Emphasis::None) ticks_.push_back(at);
+    if (markOf(index) != Emphasis::None) ticks_.push_back(at);
     at += rowHeight(index);
   }
   for (double& tick : ticks_) tick /= std::max(1.0, at);
@@ -189,8 +190,22 @@ void ItemView::paintEvent(QPaintEvent* event) {
 }
 
 void ItemView::setFilter(const QString& text) {
+  for (const Id id : std::exchange(opened_by_filter_, {}))
+    setExpanded(filter_.mapFromSource(model_.indexOf(id)), false);
   filter_.setFilterRegularExpression(findPattern(text));
+  if (!text.isEmpty()) openFound();
   spanDetails();
+}
+
+// Of equal things as one row those that the filter's text is found in alone are seen.
+void ItemView::openFound(const QModelIndex& parent) {
+  for (int row = 0; row < filter_.rowCount(parent); ++row) {
+    const QModelIndex index = filter_.index(row, 0, parent);
+    openFound(index);
+    if (!closedGroup(index) || filter_.says(filter_.mapToSource(index))) continue;
+    setExpanded(index, true);
+    opened_by_filter_.push_back(idAt(index));
+  }
 }
 
 void ItemView::setOnly(int column, const QString& text) {
@@ -209,8 +224,10 @@ void ItemView::setSortingEnabled(bool on) {
 }
 
 void ItemView::reveal(Id id) {
-  const QModelIndex index = filter_.mapFromSource(model_.indexOf(id));
+  QModelIndex index = filter_.mapFromSource(model_.indexOf(id));
   if (!index.isValid()) return;
+  // The first of equal things has the id of their row: what the cursor is at stays.
+  if (idAt(currentIndex()) == id && !currentIndex().data(DetailRole).isValid()) index = currentIndex();
   for (QModelIndex up = index.parent(); up.isValid(); up = up.parent()) setExpanded(up, true);
   setCurrentIndex(index);
   scrollTo(index);
@@ -218,7 +235,40 @@ void ItemView::reveal(Id id) {
 
 void ItemView::openDetail(Id id, bool open) {
   const QModelIndex index = filter_.mapFromSource(model_.indexOf(id));
-  if (index.isValid()) setExpanded(index, open);
+  if (index.isValid() && !index.data(TogetherRole).toBool()) setExpanded(index, open);
+}
+
+bool ItemView::closedGroup(const QModelIndex& index) const {
+  return index.data(TogetherRole).toBool() && !isExpanded(index.siblingAtColumn(0));
+}
+
+// A closed row of equal things is marked as the most prominent of them is.
+Emphasis ItemView::markOf(const QModelIndex& index) const {
+  if (!marks_ || index.data(DetailRole).isValid()) return Emphasis::None;
+  Emphasis out = marks_->mark(idAt(index));
+  if (!closedGroup(index)) return out;
+  for (const Id id : model_.idsAt(filter_.mapToSource(index))) out = std::max(out, marks_->mark(id));
+  return out;
+}
+
+bool ItemView::isHovered(const QModelIndex& index) const {
+  if (!marks_ || index.data(DetailRole).isValid()) return false;
+  if (!closedGroup(index)) return marks_->isHovered(idAt(index));
+  const std::vector<Id> all = model_.idsAt(filter_.mapToSource(index));
+  return std::any_of(all.begin(), all.end(), [this](Id id) { return marks_->isHovered(id); });
+}
+
+// Equal things as one row are all selected, or none of them.
+void ItemView::toggleRow(const QModelIndex& index) {
+  const std::vector<Id> all = model_.idsAt(filter_.mapToSource(index));
+  const bool selected = marks_ && !all.empty() && marks_->isSelected(all.front());
+  for (const Id id : all)
+    if (all.size() == 1 || (marks_ && marks_->isSelected(id)) == selected) Q_EMIT toggle(id);
+}
+
+void ItemView::activateRow(const QModelIndex& index) {
+  Q_EMIT activate(idAt(index));
+  if (index.data(TogetherRole).toBool()) Q_EMIT selectAll(model_.idsAt(filter_.mapToSource(index)));
 }
 
 void ItemView::step(bool forward) {
@@ -232,8 +282,30 @@ void ItemView::step(bool forward) {
 
 std::vector<Id> ItemView::shown() const {
   std::vector<Id> out;
-  for (QModelIndex at = filter_.index(0, 0); at.isValid(); at = indexBelow(at))
-    if (!at.data(DetailRole).isValid() && idAt(at)) out.push_back(idAt(at));
+  for (QModelIndex at = filter_.index(0, 0); at.isValid(); at = indexBelow(at)) {
+    const bool open = at.data(TogetherRole).toBool() && isExpanded(at);  // each of its things has a row
+    if (!at.data(DetailRole).isValid() && !open && idAt(at)) out.push_back(idAt(at));
+  }
+  return out;
+}
+
+// The rows that are seen, but for those of equal things: these stand one by one, in the order of their row.
+QList<QModelIndex> ItemView::singly() const {
+  QList<QModelIndex> out;
+  for (QModelIndex at = filter_.index(0, 0); at.isValid(); at = indexBelow(at)) {
+    if (at.data(DetailRole).isValid()) continue;
+    const bool together = at.data(TogetherRole).toBool();
+    if (!together) out << at;
+    for (int row = 0; together && !isExpanded(at) && row < filter_.rowCount(at); ++row)
+      if (const QModelIndex each = filter_.index(row, 0, at); !each.data(DetailRole).isValid()) out << each;
+  }
+  return out;
+}
+
+std::vector<Id> ItemView::listed() const {
+  std::vector<Id> out;
+  for (const QModelIndex& at : singly())
+    if (const Id id = idAt(at)) out.push_back(id);
   return out;
 }
 
@@ -241,20 +313,23 @@ QString ItemView::text(bool csv) const {
   QStringList lines, cells;
   for (const Column& column : model_.columns()) cells << column.title;
   lines << separated(cells, csv);
-  for (QModelIndex at = filter_.index(0, 0); at.isValid(); at = indexBelow(at)) {
-    if (at.data(DetailRole).isValid()) continue;
+  auto add = [&](const QModelIndex& at) {
     cells.clear();
     for (int column = 0; column < filter_.columnCount(); ++column)
       cells << at.siblingAtColumn(column).data().toString();
     lines << separated(cells, csv);
-  }
+  };
+  if (csv)
+    for (const QModelIndex& at : singly()) add(at);
+  else
+    for (QModelIndex at = filter_.index(0, 0); at.isValid(); at = indexBelow(at))
+      if (!at.data(DetailRole).isValid()) add(at);
   return lines.join('\n');
 }
 
 QString ItemView::python() const {
   QStringList rows;
-  for (QModelIndex at = filter_.index(0, 0); at.isValid(); at = indexBelow(at)) {
-    if (at.data(DetailRole).isValid()) continue;
+  for (const QModelIndex& at : singly()) {
     QStringList cells;
     for (int column = 0; column < filter_.columnCount(); ++column)
       cells << pythonString(model_.columns()[static_cast<size_t>(column)].title) + ": " +
@@ -267,9 +342,8 @@ QString ItemView::python() const {
 void ItemView::drawRow(QPainter* painter, const QStyleOptionViewItem& option,
                        const QModelIndex& index) const {
   const Id id = idAt(index);
-  const bool detail = index.data(DetailRole).isValid();
-  const Emphasis mark = marks_ && !detail ? marks_->mark(id) : Emphasis::None;
-  const bool hovered = marks_ && !detail && marks_->isHovered(id);
+  const Emphasis mark = markOf(index);
+  const bool hovered = isHovered(index);
   const QRect row(0, option.rect.y(), viewport()->width(), option.rect.height());
   drawRowGround(*painter, row, mark, hovered);
   if (marks_ && id && id != marks_->active &&
@@ -293,10 +367,10 @@ void ItemView::mousePressEvent(QMouseEvent* event) {
   if (event->button() == Qt::MiddleButton && id) {
     Q_EMIT open(id, true);
   } else if (event->button() == Qt::LeftButton && event->modifiers() & Qt::ControlModifier) {
-    if (id) Q_EMIT toggle(id);
+    if (id) toggleRow(index);
   } else if (event->button() == Qt::LeftButton && !index.data(DetailRole).isValid()) {
     if (detailed) setExpanded(index.siblingAtColumn(0), !isExpanded(index.siblingAtColumn(0)));
-    if (id || !index.isValid()) Q_EMIT activate(id);
+    if (id || !index.isValid()) activateRow(index);
   }
 }
 
@@ -322,7 +396,7 @@ void ItemView::keyPressEvent(QKeyEvent* event) {
     else if (marks_ && marks_->active == id)
       Q_EMIT open(id, false);
     else
-      Q_EMIT activate(id);
+      activateRow(currentIndex());
     return;
   }
   // Single letters are the shell's commands, not a search by typing.
@@ -335,7 +409,7 @@ void ItemView::keyPressEvent(QKeyEvent* event) {
   if (now == id) return;
   Q_EMIT hover(now);
   if (event->modifiers() & Qt::ShiftModifier && now && !(marks_ && marks_->isSelected(now)))
-    Q_EMIT toggle(now);
+    toggleRow(currentIndex());
 }
 
 // Columns that do not fit at their least are scrolled to.

@@ -19,6 +19,7 @@ class ItemFilter : public QSortFilterProxyModel {
   explicit ItemFilter(QObject* parent = nullptr);
   // Only rows of the top whose cell says exactly this; "" = all.
   void setOnly(int column, const QString& text);
+  bool says(const QModelIndex& source) const;  // whether a row itself has the filter's text
 
  protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
@@ -44,14 +45,18 @@ class ItemView : public QTreeView {
   int numberRoom(int column) const;  // beside the bars of a column
   void reveal(Id id);
   void openDetail(Id id, bool open);
-  void step(bool forward);        // the next row is made active, past the last the first
-  std::vector<Id> shown() const;  // ids of the rows, in order
-  QString text(bool csv) const;   // header and rows, tab- or comma-separated
-  QString python() const;         // a list of dicts by column; numbers as they are shown, else strings
+  void step(bool forward);         // the next row is made active, past the last the first
+  std::vector<Id> shown() const;   // ids of the rows, in order; of equal things as one row the first's
+  std::vector<Id> listed() const;  // the same with each of equal things, whether their row is open or not
+  // Header and rows, tab-separated as they are seen, or comma-separated, where equal things are a line each.
+  QString text(bool csv) const;
+  QString python()
+      const;  // a list of dicts by column; numbers as they are shown, else strings; as CSV has them
   ItemModel* items() { return &model_; }
 
  Q_SIGNALS:
   void activate(vitrine::Id id);
+  void selectAll(const std::vector<vitrine::Id>& ids);  // after activate(): all of a row of equal things
   void toggle(vitrine::Id id);
   void hover(vitrine::Id id);
   void open(vitrine::Id id, bool other);  // double click, second Enter; middle click: other
@@ -72,6 +77,13 @@ class ItemView : public QTreeView {
 
  private:
   Id idAt(const QModelIndex& index) const { return index.data(IdRole).toLongLong(); }
+  bool closedGroup(const QModelIndex& index) const;
+  Emphasis markOf(const QModelIndex& index) const;
+  bool isHovered(const QModelIndex& index) const;
+  void activateRow(const QModelIndex& index);
+  void toggleRow(const QModelIndex& index);
+  void openFound(const QModelIndex& parent = {});
+  QList<QModelIndex> singly() const;
   const std::vector<double>& relativeTicks();
   void fitColumns();
   std::vector<int> tightWidths(const std::vector<int>& wished) const;
@@ -85,6 +97,7 @@ class ItemView : public QTreeView {
   ItemModel model_;
   ItemFilter filter_;
   const Selection* marks_ = nullptr;
+  std::vector<Id> opened_by_filter_;
   std::tuple<Id, const void*, int> ticks_of_{};  // active, relatives, height
   std::vector<double> ticks_;
   std::vector<size_t> longest_;      // by column: characters of its longest text, bars apart
