@@ -195,6 +195,25 @@ void addCapture(const SessionData& d, std::vector<PricedProblem>& out) {
                      "<pre>" + s(row.error).toHtmlEscaped() + "</pre>"});
 }
 
+// Equal layers have a kernel each with the same text: it stands once, by the label of the first.
+void addSpills(const SessionData& d, std::vector<PricedProblem>& out) {
+  std::map<std::tuple<Id, std::string, int64_t>, size_t> known;
+  for (const KernelRow& row : d.kernels) {
+    if (row.spills <= 0) continue;
+    const auto [it, added] = known.try_emplace({row.compilation, row.name, row.spills}, out.size());
+    if (!added) {
+      ++out[it->second].times;
+      continue;
+    }
+    const QString of =
+        d.compilations.size() > 1 ? kit::compilationName(d, row.compilation) + ": " : QString();
+    out.push_back({Tone::Info, "info", "spills", of + d.label(row.id) + " does not fit into registers", "", 0,
+                   row.id,
+                   paragraph(std::to_string(row.spills) +
+                             " spills: what does not fit is written to memory and read again.")});
+  }
+}
+
 int rank(Tone tone) {
   return tone == Tone::Err ? 0 : tone == Tone::Warn ? 1 : 2;
 }
@@ -224,6 +243,7 @@ std::vector<Item> problemItems(const SessionData& session) {
   addCapture(session, found);
   addRecompilations(session, found);
   found = grouped(found);
+  addSpills(session, found);
   std::stable_sort(found.begin(), found.end(), [](const PricedProblem& a, const PricedProblem& b) {
     return rank(a.tone) != rank(b.tone) ? rank(a.tone) < rank(b.tone) : a.ns > b.ns;
   });

@@ -5,6 +5,7 @@
 #include "views/kit/painting/theme.h"
 #include "views/kit/tables/item_view.h"
 #include "views/kit/widgets/widgets.h"
+#include "views/problems/problems_items.h"
 #include "views/problems/problems_view.h"
 
 using namespace vitrine;
@@ -70,6 +71,24 @@ class TestProblems : public QObject {
     QTest::mouseDClick(table->viewport(), Qt::LeftButton, {}, at);
     QCOMPARE(opened.size(), 1);
     QCOMPARE(opened[0][0].value<Id>(), ids().break_item);
+  }
+
+  // As on the command line; each of three equal layers has such a kernel.
+  void whatSpillsIsNamedOnce() {
+    kit::SessionData data;
+    std::vector<session::KernelRow> kernels;
+    for (int i = 0; i < 4; ++i) {
+      session::KernelRow row;
+      row.id = make_id(Kind::Kernel, i + 1), row.compilation = make_id(Kind::Compilation, 1);
+      row.label = "K" + std::to_string(i), row.name = "norm", row.spills = i ? 16 : 0;
+      kernels.push_back(row);
+    }
+    data.kernels = kit::Table<session::KernelRow>(kernels, &session::KernelRow::compilation);
+    const std::vector<kit::Item> items = views::problemItems(data);
+    QCOMPARE(items.size(), size_t(1));
+    QCOMPARE(items[0].id, kernels[1].id);
+    QCOMPARE(items[0].cells[1].text, QStringLiteral("K1 norm does not fit into registers × 3"));
+    QVERIFY2(items[0].detail.contains("16 spills"), qPrintable(items[0].detail));
   }
 
   void withoutProblemsItSaysSo() {
