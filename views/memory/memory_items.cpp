@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "views/kit/session/alike.h"
 #include "views/kit/session/sources.h"
+#include "views/kit/tables/together.h"
 #include "views/kit/text/numbers.h"
 #include "views/kit/text/qt_text.h"
 
@@ -38,31 +40,76 @@ const NodeRow* node_of(const SessionData& data, const AllocationRow& row) {
   return nullptr;
 }
 
-Item row_of(const MemoryUnits& units, const AllocationRow& row) {
-  const NodeRow* node = node_of(units.data, row);
-  const BufferRow* buffer = units.data.buffers.find(row.entity);
-  const Id span = spanNear(units.data, node ? node->id : row.entity);
-  Cell name{node ? s(node->name) : row.op.empty() ? QStringLiteral("of no operator") : s(row.op)};
+// A block with what it is of. Those of equal layers: one or more.
+struct HeldBlock {
+  const AllocationRow* row = nullptr;
+  const NodeRow* node = nullptr;
+};
+using EqualBlocks = std::vector<HeldBlock>;
+
+QString name_of(const HeldBlock& block) {
+  return block.node              ? s(block.node->name)
+         : block.row->op.empty() ? QStringLiteral("of no operator")
+                                 : s(block.row->op);
+}
+
+// The largest together first.
+std::vector<EqualBlocks> equal_blocks(const SessionData& data,
+                                      const std::vector<const AllocationRow*>& held) {
+  EqualBlocks all;
+  for (const AllocationRow* row : held) all.push_back({row, node_of(data, *row)});
+  std::vector<EqualBlocks> out = groupedBy(all, [](const HeldBlock& block) {
+    if (!block.node) return QStringList{QString::number(block.row->ordinal)};  // equal to what, nobody knows
+    return QStringList{unnumbered(name_of(block)), QString::number(block.row->bytes), s(block.node->type),
+                       anyLayer(s(block.node->module)), QString::number(block.node->span)};
+  });
+  std::stable_sort(out.begin(), out.end(), [](const EqualBlocks& a, const EqualBlocks& b) {
+    return a.front().row->bytes * static_cast<int64_t>(a.size()) >
+           b.front().row->bytes * static_cast<int64_t>(b.size());
+  });
+  return out;
+}
+
+Cell until_cell(const MemoryUnits& units, int64_t freed_ns) {
+  Cell out{freed_ns < 0 ? QStringLiteral("held") : units.time.format(static_cast<double>(freed_ns))};
+  out.sort = static_cast<double>(freed_ns < 0 ? INT64_MAX : freed_ns);
+  return out;
+}
+
+// Of several: from when the first of them is held until the last is free.
+Item row_of(const MemoryUnits& units, const EqualBlocks& equal) {
+  const HeldBlock& first = equal.front();
+  QStringList buffers, makers;
+  int64_t from = first.row->start_ns, until = first.row->freed_ns;
+  for (const HeldBlock& block : equal) {
+    if (const BufferRow* buffer = units.data.buffers.find(block.row->entity)) buffers << s(buffer->name);
+    if (!block.row->op.empty()) makers << s(block.row->op);
+    from = std::min(from, block.row->start_ns);
+    until = until < 0 || block.row->freed_ns < 0 ? -1 : std::max(until, block.row->freed_ns);
+  }
+  const QString words = name_of(first);
+  const Id span = first.node && first.node->span
+                      ? first.node->span
+                      : spanNear(units.data, first.node ? first.node->id : first.row->entity);
+  Cell name{equal.size() > 1 ? timesText(unnumbered(words), equal.size()) : words};
   name.mono = true;
-  if (node) name.family = familyOf(node->family);
+  if (first.node) name.family = familyOf(first.node->family);
+  makers.removeDuplicates();
   Item out;
-  out.id = row.entity;
-  out.cells = {
-      name,
-      bytes_cell(units, static_cast<double>(row.bytes)),
-      {buffer ? s(buffer->name) : unknown()},
-      {row.op.empty() ? unknown() : s(row.op)},
-      {span ? units.data.label(span) : unknown()},
-      {units.time.format(static_cast<double>(row.start_ns))},
-      {row.freed_ns < 0 ? QStringLiteral("held") : units.time.format(static_cast<double>(row.freed_ns))}};
-  out.cells[5].sort = static_cast<double>(row.start_ns);
-  out.cells[6].sort = static_cast<double>(row.freed_ns < 0 ? INT64_MAX : row.freed_ns);
+  out.id = first.row->entity;
+  out.cells = {name,
+               bytes_cell(units, static_cast<double>(first.row->bytes) * static_cast<double>(equal.size())),
+               firstOf(buffers),
+               firstOf(makers),
+               {span ? units.data.label(span) : unknown()},
+               {units.time.format(static_cast<double>(from)), static_cast<double>(from)},
+               until_cell(units, until)};
   return out;
 }
 
 Item heading_of(const MemoryUnits& units, const MemorySide& side, const QString& who, int64_t at) {
   const int64_t when = at < 0 ? side.peak_ns : at;
-  const auto held = side.blocks_at(when);
+  const std::vector<EqualBlocks> held = equal_blocks(units.data, side.blocks_at(when));
   Item out;
   out.heading = out.open = true;
   if (!side.recorded) {
@@ -75,9 +122,10 @@ Item heading_of(const MemoryUnits& units, const MemorySide& side, const QString&
   double others = 0;
   for (size_t i = 0; i < held.size(); ++i)
     if (i < kMostRows)
-      out.children.push_back(row_of(units, *held[i]));
+      out.children.push_back(
+          rowTogether(held[i], [&](const EqualBlocks& some) { return row_of(units, some); }));
     else
-      others += static_cast<double>(held[i]->bytes);
+      for (const HeldBlock& block : held[i]) others += static_cast<double>(block.row->bytes);
   if (held.size() > kMostRows)
     out.children.push_back(
         {0, {{QStringLiteral("%1 smaller ones").arg(held.size() - kMostRows)}, bytes_cell(units, others)}});

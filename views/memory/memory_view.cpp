@@ -35,6 +35,7 @@ MemoryView::MemoryView(Jobs* jobs, QWidget* parent)
   setFocusProxy(table_);
   connect(chart_, &MemoryChart::picked, this, &MemoryView::lookAt);
   connect(table_, &ItemView::activate, this, &View::activate);
+  connect(table_, &ItemView::selectAll, this, &View::selectAll);
   connect(table_, &ItemView::toggle, this, &View::toggle);
   connect(table_, &ItemView::hover, this, &View::hover);
   connect(table_, &ItemView::open, this, [this](Id id, bool other) { Q_EMIT openIn(id, {}, other); });

@@ -4,6 +4,7 @@
 
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
+#include "views/memory/memory_items.h"
 #include "views/runs/runs_view.h"
 #include "views/tables/saved_view.h"
 #include "views/tables/tables.h"
@@ -151,6 +152,19 @@ class TestTogether : public QObject {
              qPrintable(rig.view.strip()));
     rig.view.act("partition.pin");  // the same again: no longer
     QVERIFY(rig.view.pins().empty());
+  }
+
+  void whatEqualLayersHoldOfMemoryIsOneRow() {
+    const views::MemoryUsePtr use = views::memory_use(*session_, session_->runs[0].id);
+    const std::vector<kit::Item> sides = views::memory_items(*session_, *use, -1);
+    QCOMPARE(sides.size(), size_t(2));
+    QCOMPARE(sides[1].children.size(), size_t(1));
+    const kit::Item& held = sides[1].children[0];
+    QCOMPARE(held.cells[0].text, QStringLiteral("gelu × 48"));
+    QCOMPARE(held.cells[1].sort.toDouble(), 48 * 4096.0);
+    QVERIFY(held.together && held.cells[6].text == "held");
+    QCOMPARE(held.children.size(), size_t(kLayers));
+    QCOMPARE(held.children[3].id, ids_.kept[3]);
   }
 
   void theTreeOfRunsHasThemOnce() {
