@@ -217,6 +217,8 @@ Item missed_row(const TableScope& s, const Alike& rows, const ColumnScale& scale
                 saved,
                 known.cells[8],
                 {sum.est_ns != 0 ? scale.time.format(std::abs(sum.est_ns)) : unknown(), -sum.est_ns}};
+  // Longer than its column mostly: in place it is read whole.
+  if (!change.isEmpty()) item.detail = QStringLiteral("<p>%1.</p>").arg(change.toHtmlEscaped());
   return item;
 }
 
