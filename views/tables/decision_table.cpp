@@ -96,7 +96,7 @@ std::vector<Column> decision_columns(const TableScope& s) {
   std::vector<Column> out{{"#", 52, true},
                           {"pair", 150, false, true, true},
                           {"kind", 80},
-                          {"verdict", 92},
+                          {"verdict", 92, false, false, false, false, true},
                           {"reason", 220, false, false, true},
                           {"kernel", 60, false, true},
                           {"source", 70, false, true},
