@@ -150,6 +150,10 @@ bool is_allowed_in_graph(PyObject* callable) {
   return is_among(callable, "_allowed_callable_ids");
 }
 
+bool is_nonstrict(PyObject* callable) {
+  return is_among(callable, "_nonstrict_trace_callable_ids");
+}
+
 bool has_constant_result(PyObject* function) {
   return attribute(function, "_dynamo_marked_constant") == Py_True;
 }

@@ -35,6 +35,9 @@ bool is_disallowed(_object* callable);
 // torch._dynamo.nonstrict_trace.
 bool is_allowed_in_graph(_object* callable);
 
+// Whether torch._dynamo.nonstrict_trace marks it.
+bool is_nonstrict(_object* callable);
+
 // Whether a Python function is marked torch.compiler.assume_constant_result.
 bool has_constant_result(_object* function);
 

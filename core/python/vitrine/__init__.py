@@ -19,6 +19,7 @@ from vitrine._polyfills import autograd_functions as _autograd_functions  # noqa
 from vitrine._autograd import generator as _generator  # noqa: E402 (graphs call its operators)
 from vitrine._polyfills import library as _library  # noqa: E402 (capture looks its functions up)
 from vitrine._polyfills import made_inside as _made_inside  # noqa: E402 (capture looks its classes up)
+from vitrine._polyfills import nonstrict as _nonstrict  # noqa: E402 (capture looks its functions up)
 from vitrine._polyfills import optimizer_steps as _optimizer_steps  # noqa: E402 (capture looks its functions up)
 from vitrine._polyfills import optimizers as _optimizers  # noqa: E402 (capture looks its functions up)
 from vitrine._polyfills import signatures as _signatures  # noqa: E402 (capture asks it)

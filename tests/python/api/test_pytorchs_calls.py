@@ -1,10 +1,12 @@
 """What torch.compiler and torch._dynamo offer around compiled functions is true of Vitrine, under take-over and under its own name."""
 
+import dataclasses
 import importlib
 
 import pytest
 import torch
 import torch._dynamo
+import torch.utils._pytree as pytree
 from torch._dynamo.testing import CompileCounter, CompileCounterWithBackend
 
 import vitrine
@@ -43,6 +45,98 @@ def allowed_although_it_breaks():
         return x * y
 
     return torch.compile(lambda x: inner(x, x + 1) - 1, fullgraph=True, backend="aot_eager")(torch.ones(2)).tolist()
+
+
+@dataclasses.dataclass
+class Pair:
+    a: torch.Tensor
+    b: torch.Tensor | None = None
+    factor: int = 2
+
+
+class Node:
+    def __init__(self, held):
+        self.held = held
+
+
+class Scale:
+    def __init__(self, by):
+        self.by = by
+
+    def __eq__(self, other):
+        return isinstance(other, Scale) and self.by == other.by
+
+    def __hash__(self):
+        return hash(self.by)
+
+
+pytree.register_dataclass(Pair)
+pytree.register_pytree_node(Node, lambda node: ([node.held], "held"), lambda leaves, context: Node(*leaves))
+pytree.register_constant(Scale)
+
+
+@torch._dynamo.nonstrict_trace
+def of_trees(pair, node, *more, scale=None):
+    torch._dynamo.graph_break()
+    factor = pair.factor if scale is None else scale.by
+    return Pair(pair.a * factor + node.held, None if pair.b is None else pair.b.sin(), factor), {"more": [Node(each + 1) for each in more]}
+
+
+def allowed_and_given_trees():
+    def made_inside(x, k):
+        pair, rest = of_trees(Pair(x, x + 1, k), Node(x), x, x * 2)
+        return [pair.a, pair.b, *[node.held for node in rest["more"]]], pair.factor, type(pair).__name__
+
+    def from_outside(pair, node, **scale):
+        return of_trees(pair, node, **scale)[0].a * 2
+
+    x = torch.arange(3.0)
+    inside = torch.compile(made_inside, fullgraph=True, backend="aot_eager")
+    outside = torch.compile(from_outside, fullgraph=True, backend="aot_eager")
+    told = [[[t.tolist() for t in tensors], factor, name] for tensors, factor, name in (inside(x, 2), inside(x, 3), inside(torch.ones(4), 3))]
+    told += [outside(Pair(x, b), Node(x), **scale).tolist() for b in (None, x) for scale in ({}, {"scale": Scale(5)}, {"scale": Scale(7)})]
+    held = x.clone().requires_grad_()
+    outside(Pair(held * 2), Node(held)).sum().backward()
+    return told, held.grad.tolist()
+
+
+def allowed_and_given_a_module():
+    @torch._dynamo.nonstrict_trace
+    def run(module, x):
+        torch._dynamo.graph_break()
+        return module(x) * 2
+
+    inner = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+    with torch.no_grad():
+        inner[0].weight.copy_(torch.arange(6.0).view(2, 3))
+        inner[0].bias.zero_()
+    compiled = torch.compile(lambda x: run(inner, x).sin(), fullgraph=True, backend="aot_eager")
+    x = torch.arange(6.0).view(2, 3) / 10
+    compiled(x).sum().backward()
+    told = [inner[0].weight.grad.tolist(), inner[1].running_mean.tolist()]
+    inner.eval()
+    return [[round(v, 4) for v in torch.tensor(t).flatten().tolist()] for t in [*told, compiled(x).tolist()]]
+
+
+def refused_outside_of_trees():
+    class Other:
+        by = 3
+
+    @torch._dynamo.nonstrict_trace
+    def given(x, other):
+        return x * other.by
+
+    @torch._dynamo.nonstrict_trace
+    def gives(x):
+        made = Other()
+        made.held = x + 1
+        return made
+
+    told = []
+    for f in (lambda x: given(x, Other()), lambda x: gives(x).held, lambda x: of_trees(Pair(x), Node(x), scale=Scale(2))[0].a):
+        with pytest.raises(torch._dynamo.exc.Unsupported):
+            told.append(torch.compile(f, fullgraph=True, backend="eager")(torch.ones(2)))
+    return told
 
 
 def allowed_and_differentiated():
@@ -198,8 +292,8 @@ def stances_that_wait():
 
 PROGRAMS = [
     allowed_in_graph, allowed_although_it_breaks, allowed_and_differentiated, constant_result, constant_result_of_a_method, nested_region,
-    told_of_export, step_begins_inside, callbacks, counters, explained_by_a_backend, optimized, decorated_class, a_block_in_which_breaks_matter,
-    sizes_and_ints, sizes_that_are_marked, stances_that_wait,
+    allowed_and_given_trees, allowed_and_given_a_module, refused_outside_of_trees, told_of_export, step_begins_inside, callbacks, counters,
+    explained_by_a_backend, optimized, decorated_class, a_block_in_which_breaks_matter, sizes_and_ints, sizes_that_are_marked, stances_that_wait,
 ]  # fmt: skip
 
 

@@ -223,6 +223,8 @@ Value* from_python(Tracer& t, PyObject* o) {
     mark_view_of_normal(t, v);
     return v;
   }
+  if (const int32_t number = torch_api::symbolic_number(o); number >= 0)  // handed through
+    return symbol_value(t, t.sizes.symbolic->integers[static_cast<size_t>(number)]);
   if (PyTuple_Check(o) || PyList_Check(o)) {
     if (Py_TYPE(o) == torch_names().size) {
       Py_INCREF(o);

@@ -11,6 +11,7 @@
 #include "core/capture/interpreter/machine/builtin_calls.h"
 #include "core/capture/interpreter/machine/film.h"
 #include "core/capture/interpreter/machine/interpret.h"
+#include "core/capture/interpreter/machine/marked_calls.h"
 #include "core/capture/interpreter/materialise.h"
 #include "core/capture/interpreter/type_ops.h"
 #include "core/capture/interpreter/types/attributes.h"
@@ -117,27 +118,6 @@ static Value* call_anew(Tracer& t, Value* f, Arguments a) {
   return call_function(t, f, std::move(a));
 }
 
-// What a function gives that torch.compiler.assume_constant_result marks: it is called now, and not again.
-static Value* constant_result(Tracer& t, PyObject* function, const Arguments& a) {
-  const auto real = [&](Value* v) {
-    v = t.look(v);
-    if (PyRef known(constant_tree(t, v)); known) return known;
-    if (has_tensor(t, v) || !v->obj || v->mutated)
-      stop("unsupported_value", name_of_callable(function) +
-                                    " is marked torch.compiler.assume_constant_result, and is given a " +
-                                    describe(t, v));
-    return PyRef(Py_NewRef(v->obj));
-  };
-  PyRef positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()))), keyword(PyDict_New());
-  for (size_t i = 0; i < a.positional.size(); ++i)
-    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), real(a.positional[i]).release());
-  for (const auto& [key, value] : a.keyword)
-    PyDict_SetItemString(keyword.get(), key.c_str(), real(value).get());
-  PyRef result(PyObject_Call(function, positional.get(), keyword.get()));
-  if (!result) t.raise_python();
-  return t.pinned(result.get());
-}
-
 // What is known of a function by the object: builtins, NumPy's functions, PyTorch's. nullptr: nothing.
 static Value* call_known_object(Tracer& t, PyObject* o, Arguments& a) {
   stop_at_disallowed(t, o, a);
@@ -154,7 +134,7 @@ static Value* call_known_object(Tracer& t, PyObject* o, Arguments& a) {
   }
   std::string name;
   if (!is_torch_leaf(o, &name))
-    return is_allowed_in_graph(o) ? torch_call(t, name_of_callable(o), o, a) : nullptr;
+    return is_allowed_in_graph(o) ? allowed_call(t, o, a) : nullptr;
   check_under_default_device(t, o);
   if (Value* open = call_with_symbolic_float(t, name, a)) return open;
   const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
