@@ -34,10 +34,11 @@ _OTHER_NAMES = {"graph": "graph_code", "recompiles_verbose": "recompiles", "verb
 _paths: list[str] = []  # the session that logs are read from, once it is open
 _told: list[int] = [0]  # the compilation that was told last
 _names: set[str] = set()
+_lost: set[str] = set()  # files of logs that cannot be written
 
 
-def _paint(text: str) -> str:
-    return f"\x1b[36m{text}\x1b[0m" if sys.stderr.isatty() and not _out() else text
+def _paint(text: str, path: str) -> str:
+    return f"\x1b[36m{text}\x1b[0m" if sys.stderr.isatty() and not path else text
 
 
 def _out() -> str:
@@ -49,15 +50,21 @@ def _follows_torch() -> bool:
 
 
 def _say(name: str, head: str, lines=()) -> None:
-    text = "\n".join([_paint(f"vitrine {name}: ") + head, *(f"  {line}" for line in lines)])
+    path = _out()
+    if path in _lost:
+        path = ""
+    text = "\n".join([_paint(f"vitrine {name}: ", path) + head, *(f"  {line}" for line in lines)])
     try:
-        if path := _out():
+        if path:
             with open(path, "a", encoding="utf-8") as file:
                 print(text, file=file)
         else:
             print(text, file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):  # the script has closed its stderr: it goes on
-        pass
+    except (OSError, ValueError, AttributeError) as error:  # the script has closed its stderr: it goes on
+        if path:
+            _lost.add(path)
+            _say("logs", f"{path} cannot be written ({getattr(error, 'strerror', None) or error}); logs go to stderr instead.")
+            _say(name, head, lines)
 
 
 def _asked(variable: str, every_name: bool) -> set[str]:

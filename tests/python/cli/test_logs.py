@@ -88,6 +88,13 @@ def test_a_file_takes_the_logs(tmp_path):
     assert not result.stderr and "vitrine guards: " in out.read_text()
 
 
+def test_a_file_that_cannot_be_written_leaves_the_logs_to_stderr(tmp_path):
+    script, out = write(tmp_path, "s.py", SCRIPT), tmp_path / "nowhere" / "logs.txt"
+    result = subprocess.run([sys.executable, script], env={**os.environ, "VITRINE_LOGS": "guards", "VITRINE_LOGS_OUT": str(out)}, capture_output=True, text=True, timeout=240)
+    assert result.stderr.count(f"{out} cannot be written (No such file or directory); logs go to stderr instead.") == 1
+    assert "vitrine guards: " in result.stderr and result.returncode == 0
+
+
 TAKEN_OVER = """
 import torch
 from vitrine.take_over import torch_compile_taken_over
