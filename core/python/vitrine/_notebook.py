@@ -63,7 +63,7 @@ def magic(line: str, cell: str, shell) -> None:
             return print(f"vitrine: {error}", file=sys.stderr)
         if nothing:
             return print("vitrine: the cell compiled nothing.")
-        show(path, options.view, folder)
+        show(path, options.view, folder, bool(options.output))
         if options.output:
             print(f"recorded in {options.output}; to see all of it: vitrine open {options.output}")
 
@@ -108,15 +108,17 @@ def record(path: str, run, keep: bool) -> int:
     return compiled
 
 
-def show(path: str, view: str, folder: str) -> None:
-    """The summary as text, and a picture where the application is there to paint it."""
+def show(path: str, view: str, folder: str, kept: bool) -> None:
+    """The summary as text, and a picture where the application is there to paint it. A session that is not kept is gone
+    afterwards: how to see more of it is no advice then."""
     from vitrine._tools.doctor import own_program
 
     cli = own_program("vitrine")
     if cli is None:
         return print("vitrine: the command line is not installed, so there is no summary.", file=sys.stderr)
     told = subprocess.run([cli, "show", path], capture_output=True, text=True)
-    print(told.stdout or told.stderr, end="")
+    summary, more, _ = (told.stdout or told.stderr).partition("\nIn brackets: ")
+    print((told.stdout or told.stderr) if kept or not more else f"{summary}\nTo keep the session, and see more of it: %%vitrine -o FILE.vitrine\n", end="")
     picture = os.path.join(folder, "picture.png")
     env = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     painted = subprocess.run([cli, "shot", path, view, picture], capture_output=True, text=True, env=env)

@@ -113,9 +113,11 @@ def test_the_cell_magic_records_and_shows_a_summary(magic, tmp_path, capfd):
     magic(f"-o {tmp_path}/cell.vitrine", CELL)
     told = capfd.readouterr().out
     assert "1 kernel" in told and "sin_add" in told and f"recorded in {tmp_path}/cell.vitrine" in told
+    assert f"`vitrine show {tmp_path}/cell.vitrine`" in told and "%%vitrine -o" not in told
     assert query(tmp_path / "cell.vitrine", "SELECT label, status FROM run") == [("notebook cell", "finished")]
     magic("", CELL)  # what was compiled before is seen again
-    assert "sin_add" in capfd.readouterr().out
+    told = capfd.readouterr().out
+    assert "sin_add" in told and "%%vitrine -o FILE.vitrine" in told and "`vitrine show" not in told, "the session is gone by now"
 
 
 def test_the_cell_magic_says_when_there_is_nothing(magic, capfd):
