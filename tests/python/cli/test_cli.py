@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
 from tests.python.support.places import ROOT
 from tests.python.support.command_line import TINY, query, said, vitrine, write
 
@@ -281,6 +282,12 @@ def test_bench_measures_a_model_beside_its_peers(tmp_path):
 def test_bench_knows_its_peers(tmp_path):
     result = vitrine("bench", write(tmp_path, "m.py", TINY), "--against", "nobody")
     assert result.returncode == 2 and "eager, inductor, onnxruntime, openvino" in result.stderr
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_bench_says_that_there_is_no_gpu():
+    result = vitrine("bench", "--cuda")
+    assert result.returncode == 1 and not result.stdout and result.stderr.startswith("vitrine bench: There is no GPU for --cuda here.")
 
 
 @pytest.mark.parametrize("how", [(), ("--compile",)])

@@ -59,7 +59,7 @@ def test_check_as_json(wrong):
     assert {row["source"] for row in graph["values"]} == {"buffer", "output", "alone"}
 
 
-@pytest.mark.parametrize(("text", "why"), [("raise ValueError('no')", "no"), ("x = 1", "Nothing was compiled"), (None, "does not exist")])
+@pytest.mark.parametrize(("text", "why"), [("raise ValueError('no')", "no"), ("x = 1", "Nothing was compiled"), ("model = abs", "it defines model, but no inputs"), (None, "does not exist")])
 def test_check_of_what_cannot_run(tmp_path, text, why):
     file = write(tmp_path, "bad.py", text) if text else tmp_path / "none.py"
     result = vitrine("check", file)

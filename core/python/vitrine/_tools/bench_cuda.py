@@ -380,6 +380,11 @@ def main() -> int:
     if options.child:
         child(options.child, sides, options.seconds, options.cache)
         return 0
+    import torch
+
+    if not torch.cuda.is_available():
+        print("vitrine bench: There is no GPU for --cuda here.\n  Without it kernels are measured on the CPU.", file=sys.stderr)
+        return 1
     rows = []
     print_head(sides)
     for row in measure(names, sides, options.seconds, options.beside, options.limit, not options.no_first):

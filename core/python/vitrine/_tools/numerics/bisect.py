@@ -122,7 +122,7 @@ def failing_graph(options):
     with watching() as programs:
         name = entry.run(options)
     if not programs:
-        raise entry.LoadError("Nothing was compiled.", "`vitrine explain` says why.")
+        raise entry.nothing_compiled(options)
     for number, program in enumerate(programs):
         judge = Judge(program, program.graph)
         if judge.difference():

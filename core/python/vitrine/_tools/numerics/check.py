@@ -57,7 +57,7 @@ def checked(options) -> int:
             recording.end_run(run, status)
             recording.close(status)
     if not found:
-        raise entry.LoadError("Nothing was compiled.", "`vitrine explain` says why.")
+        raise entry.nothing_compiled(options)
     print(as_json(found) if options.json else report(name, found, options.all))
     if any(wrong(row) for _, rows in found for row in rows):
         return 1

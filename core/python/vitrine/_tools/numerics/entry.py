@@ -56,6 +56,7 @@ def run_script(options) -> None:
     from vitrine.take_over import torch_compile_taken_over
 
     check_script(options.file)
+    options.is_script = True
     sys.argv = [options.file, *getattr(options, "script", [])]
     sys.path.insert(0, str(Path(options.file).resolve().parent))
     with torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
@@ -68,6 +69,15 @@ def run_script(options) -> None:
             raise
         except Exception as error:
             raise raised(error) from error
+
+
+def nothing_compiled(options) -> LoadError:
+    """What is said of a file that has run and compiled nothing."""
+    from vitrine._tools.run import nothing_compiled
+
+    if getattr(options, "is_script", False):
+        return nothing_compiled(options.file)
+    return LoadError("Nothing was compiled.", "`vitrine explain` says why.")
 
 
 def tell(error: LoadError) -> int:
@@ -90,4 +100,4 @@ def session_at(path: str | None):
             raise LoadError(what, hint) from error
 
 
-__all__ = ["LoadError", "UsageError", "add_arguments", "run", "session_at", "split_script", "tell"]
+__all__ = ["LoadError", "UsageError", "add_arguments", "nothing_compiled", "run", "session_at", "split_script", "tell"]
