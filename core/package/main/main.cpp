@@ -1,10 +1,13 @@
 // vitrine-run: a package that vitrine.export wrote, without Python.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/visible.h"
@@ -39,8 +42,39 @@ int say(const Error& error) {
   return 1;
 }
 
-// "INPUTS.safetensors" and the options; nothing: they make no sense.
-std::optional<Wishes> wishes_of(const std::vector<std::string>& words) {
+// The whole text is a number of at least one and at most `most`.
+std::optional<int64_t> count_of(const std::string& text, int64_t most) {
+  int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size() || number < 1 || number > most) return {};
+  return number;
+}
+
+constexpr std::string_view kOptions[] = {"-o", "--output", "--torch", "--threads", "--repeat"};
+
+// What is wrong with the value of one of these; nothing: it is taken.
+std::string take_option(const std::string& option, const std::string& value, Wishes& out) {
+  constexpr int64_t kMostThreads = 4096;
+  const bool threads = option == "--threads";
+  if (option == "-o" || option == "--output") {
+    out.output = value;
+  } else if (option == "--torch") {
+    out.torch = value;
+  } else {
+    const auto number = count_of(value, threads ? kMostThreads : std::numeric_limits<int64_t>::max());
+    if (!number)
+      return option + " takes a number from 1" + (threads ? " to " + std::to_string(kMostThreads) : "") +
+             ", not " + value;
+    if (threads)
+      out.threads = static_cast<int>(*number);
+    else
+      out.repeats = *number;
+  }
+  return {};
+}
+
+// "PACKAGE INPUTS.safetensors" and the options.
+Result<Wishes> wishes_of(const std::vector<std::string>& words) {
   Wishes out;
   if (const char* torch = std::getenv("VITRINE_TORCH")) out.torch = torch;
   std::vector<std::string> files;
@@ -50,21 +84,13 @@ std::optional<Wishes> wishes_of(const std::vector<std::string>& words) {
       files.push_back(word);
       continue;
     }
-    if (i + 1 == words.size()) return {};
-    const std::string& value = words[++i];
-    const int64_t number = std::strtoll(value.c_str(), nullptr, 10);
-    if (word == "-o" || word == "--output")
-      out.output = value;
-    else if (word == "--torch")
-      out.torch = value;
-    else if (word == "--threads" && number > 0 && number <= 4096)
-      out.threads = static_cast<int>(number);
-    else if (word == "--repeat" && number > 0)
-      out.repeats = number;
-    else
-      return {};
+    if (std::ranges::find(kOptions, word) == std::end(kOptions)) return Error{"there is no option " + word};
+    if (++i == words.size()) return Error{word + " takes a value"};
+    if (const std::string wrong = take_option(word, words[i], out); !wrong.empty()) return Error{wrong};
   }
-  if (files.empty() || files.size() > 2) return {};
+  if (files.empty()) return Error{"which package?"};
+  if (files.size() > 2)
+    return Error{"one package and one file of inputs are taken, not " + files[2] + ", too"};
   out.package = files[0];
   if (files.size() == 2) out.inputs = files[1];
   return out;
@@ -146,12 +172,19 @@ int run(const Package& package, const Wishes& wishes) {
 
 int main(int count, char** words) {
   using namespace vitrine::package;
-  const auto wishes = wishes_of({words + 1, words + count});
-  if (!wishes) {
+  const std::vector<std::string> given{words + 1, words + count};
+  if (std::ranges::any_of(given, [](const std::string& word) { return word == "-h" || word == "--help"; })) {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  const auto asked = wishes_of(given);
+  if (!asked) {
+    say(asked.error());
     std::fputs(kUsage, stderr);
     return 2;
   }
-  auto package = Package::open(wishes->package);
+  const Wishes& wishes = asked.value();
+  auto package = Package::open(wishes.package);
   if (!package) return say(package.error());
-  return wishes->inputs.empty() ? show(describe(*package.value())) : run(*package.value(), *wishes);
+  return wishes.inputs.empty() ? show(describe(*package.value())) : run(*package.value(), wishes);
 }

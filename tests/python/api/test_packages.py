@@ -259,13 +259,46 @@ def test_what_the_model_does_not_take_is_said(tmp_path):
         (nn.Dropout(), "draws random numbers"),
         (nn.BatchNorm1d(4), "writes to its inputs or buffers"),
         (lambda x: (x + 1, 3), "is no tensor"),
+        (lambda x: "text", "vitrine.export: the call computes nothing with tensors"),
     ),
-    ids=("dropout", "batch norm", "a number"),
+    ids=("dropout", "batch norm", "a number", "a text"),
 )
 def test_what_cannot_be_a_package_is_refused(tmp_path, model, why):
     with pytest.raises(ValueError, match=why):
         vitrine.export(model, torch.randn(8, 4), tmp_path / "m.vpkg")
     assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+def test_a_place_that_no_package_can_have_is_said_before_the_model_runs(tmp_path):
+    def never(x):
+        raise AssertionError("it ran")
+
+    with pytest.raises(TypeError, match="a model, its inputs and the file to write, in this order; the file is a Tensor"):
+        vitrine.export(never, str(tmp_path / "m.vpkg"), torch.randn(8, 4))
+    with pytest.raises(FileNotFoundError, match="the folder .*nowhere does not exist"):
+        vitrine.export(never, torch.randn(8, 4), tmp_path / "nowhere" / "m.vpkg")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    (
+        ((), "which package?"),
+        (("a", "b", "c"), "one package and one file of inputs are taken, not c, too"),
+        (("a", "--repeat", "5x"), "--repeat takes a number from 1, not 5x"),
+        (("a", "--threads", "0"), "--threads takes a number from 1 to 4096, not 0"),
+        (("a", "--fast"), "there is no option --fast"),
+        (("a", "--torch"), "--torch takes a value"),
+    ),
+    ids=lambda case: " ".join(case) if isinstance(case, tuple) else "",
+)
+def test_the_runner_says_what_it_does_not_take(words, says):
+    done = vitrine_run(*words, torch_folder=None)
+    assert done.returncode == 2 and done.stderr.startswith(f"vitrine-run: {says}\nvitrine-run PACKAGE"), done.stderr
+
+
+def test_the_runner_helps():
+    done = vitrine_run("--help")
+    assert done.returncode == 0 and done.stdout.startswith("vitrine-run PACKAGE") and not done.stderr
 
 
 def test_a_break_is_the_error_of_fullgraph(tmp_path):

@@ -64,13 +64,17 @@ def export(model, inputs, path, *, dynamic: bool | None = None, options: dict | 
     target = _innermost(original(model))
     if not callable(target):
         raise TypeError(f"vitrine.export takes a function or a module, not {model!r}")
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"vitrine.export takes a model, its inputs and the file to write, in this order; the file is a {type(path).__name__}")
+    if not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
+        raise FileNotFoundError(f"vitrine.export: the folder {folder} does not exist")
     args, kwargs = ((), inputs) if isinstance(inputs, dict) else (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {})
     if dynamic:
         (args, kwargs), dynamic = pytree.tree_map_only(torch.Tensor, _with_open_sizes, (args, kwargs)), None
     call = Call(target, args, kwargs)
     taken: list[dict] = []
     with torch.no_grad(), _state_as_before(target):
-        _, _, structure = captured(call)
+        _, _, structure = captured(call, "vitrine.export")
         _engine.take_programs(taken.append)
         try:
             settings = {**own_settings(None, {"freezing": True, **(options or {})}), "fullgraph": True, "dynamic": dynamic}

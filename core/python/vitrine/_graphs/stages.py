@@ -171,7 +171,7 @@ def _state_as_before(model):
                 buffer.copy_(value)
 
 
-def captured(call: Call):
+def captured(call: Call, asked_by: str = "vitrine.graph"):
     """(graph, tensors that it was called with, structure of the result). Raises GraphBreakError where there are several graphs."""
     from vitrine._api import _explained
 
@@ -187,7 +187,7 @@ def captured(call: Call):
 
     explained = _explained(call.model, call.args, call.kwargs, backend=keep, dynamic=False, fullgraph=True)
     if not seen:
-        raise ValueError("vitrine.graph: the call computes nothing with tensors, so it has no graph")
+        raise ValueError(f"{asked_by}: the call computes nothing with tensors, so it has no graph")
     module, inputs, results = seen[-1]
     _describe_anew(module.graph)
     return module, inputs, Structure(explained.result, results, call)
