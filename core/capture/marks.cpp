@@ -154,6 +154,18 @@ bool is_nonstrict(PyObject* callable) {
   return is_among(callable, "_nonstrict_trace_callable_ids");
 }
 
+bool in_block_of_errors() {
+  PyObject* block = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._dynamo.decorators");
+  PyObject* asks = block && PyModule_Check(block)
+                       ? PyDict_GetItemString(PyModule_GetDict(block), "_get_error_on_graph_break")
+                       : nullptr;
+  PyObject* answer = asks ? PyObject_CallNoArgs(asks) : nullptr;
+  const bool yes = answer == Py_True;
+  Py_XDECREF(answer);
+  PyErr_Clear();
+  return yes;
+}
+
 bool has_constant_result(PyObject* function) {
   return attribute(function, "_dynamo_marked_constant") == Py_True;
 }

@@ -38,6 +38,9 @@ bool is_allowed_in_graph(_object* callable);
 // Whether torch._dynamo.nonstrict_trace marks it.
 bool is_nonstrict(_object* callable);
 
+// Whether the running program is inside of a block of torch._dynamo.error_on_graph_break(True).
+bool in_block_of_errors();
+
 // Whether a Python function is marked torch.compiler.assume_constant_result.
 bool has_constant_result(_object* function);
 

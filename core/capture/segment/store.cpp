@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/capture/marks.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/capture/objects/values.h"
 #include "core/capture/segment/code_rows.h"
@@ -175,7 +176,8 @@ void Store::did_not_raise() {
 }
 
 bool Store::breaks_full_graph(const Trace& trace) const {
-  return trace.broke && (settings_->fullgraph || trace.broke->is_error) && trace.end != Trace::End::Return;
+  return trace.broke && (settings_->fullgraph || trace.broke->is_error.value_or(false)) &&
+         trace.end != Trace::End::Return;
 }
 
 // Whether it was compiled for a GPU that need not be here, and whole: it is not captured again in parts.
@@ -188,7 +190,10 @@ SegmentOutcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segmen
                             int64_t compile_start) {
   const bool first = ++segment->calls == 1;
   SessionRecording* recording = engine_.live_recording();
-  if (breaks_full_graph(segment->trace())) {
+  // A block around the call is heeded by what is compiled in it, as torch.compile has it.
+  const bool in_block = first && segment->trace().broke && !segment->trace().broke->is_error &&
+                        segment->trace().end != Trace::End::Return && in_block_of_errors();
+  if (in_block || breaks_full_graph(segment->trace())) {
     if (first && segment->trace().fills_caches) {
       if (recording) recording->call(segment->compilation, "eager", recording->now(), 0);
       return SegmentOutcome::eager_throughout();
@@ -199,6 +204,7 @@ SegmentOutcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segmen
       awaited_ = *segment->trace().broke;
       return SegmentOutcome::eager_until_raised();
     }
+    if (in_block) segment->calls = 0;  // outside of the block it is as good as new
     raise_graph_break(*segment->trace().broke);
     return SegmentOutcome::raised();
   }

@@ -159,7 +159,8 @@ struct BreakInfo {
   std::vector<std::pair<std::string, int>> stack =
       {};                   // user's frames inside inlined calls: "file:line function", innermost first
   std::vector<At> at = {};  // the same frames
-  bool is_error = false;    // it stands in a block in which the program wants no break
+  // Whether it stands in a block in which the program wants no break; nothing: in none that is captured.
+  std::optional<bool> is_error;
 };
 
 // One interpreted instruction, for the film. Filled only when recording.

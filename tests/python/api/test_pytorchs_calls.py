@@ -378,6 +378,21 @@ def test_a_break_is_an_error_in_the_block_that_says_so():
     assert torch._dynamo.decorators._get_error_on_graph_break() is False
 
 
+def test_a_break_is_an_error_in_a_block_around_the_first_call():
+    def errors(make, error):
+        with torch._dynamo.error_on_graph_break(True), pytest.raises(error):
+            make()(torch.ones(1))
+        compiled = make()
+        assert compiled(torch.ones(1)).tolist() == broken(torch.ones(1)).tolist()
+        with torch._dynamo.error_on_graph_break(True):  # nothing is compiled in it
+            compiled(torch.ones(1))
+            with torch._dynamo.error_on_graph_break(False):
+                make()(torch.ones(1))
+
+    errors(lambda: torch.compile(lambda x: broken(x), backend="eager"), torch._dynamo.exc.Unsupported)
+    errors(lambda: vitrine.compile(lambda x: broken(x), backend="eager"), vitrine.GraphBreakError)
+
+
 def test_a_function_may_say_that_its_breaks_are_errors():
     @torch._dynamo.error_on_graph_break(True)
     def strict(x):

@@ -138,8 +138,10 @@ void Tracer::break_at(const BreakInfo& info) {
   if (broke_.hint.empty())
     broke_.hint = hint_of(broke_.kind, is_inside_of_library(frames.current, frames.root));
   // What the program raises is no break to it.
-  broke_.is_error =
-      !modes.breaks_are_errors.empty() && modes.breaks_are_errors.back() && broke_.kind != "exception";
+  if (broke_.kind == "exception")
+    broke_.is_error = false;
+  else if (!modes.breaks_are_errors.empty())
+    broke_.is_error = modes.breaks_are_errors.back();
   for (const VirtualFrame* f = frames.current; f; f = f->caller) {
     int line = 0;
     broke_.stack.emplace_back(place(*f, &line), line);
