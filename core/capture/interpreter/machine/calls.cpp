@@ -133,8 +133,7 @@ static Value* call_known_object(Tracer& t, PyObject* o, Arguments& a) {
       return constant_result(t, o, a);
   }
   std::string name;
-  if (!is_torch_leaf(o, &name))
-    return is_allowed_in_graph(o) ? allowed_call(t, o, a) : nullptr;
+  if (!is_torch_leaf(o, &name)) return is_allowed_in_graph(o) ? allowed_call(t, o, a) : nullptr;
   check_under_default_device(t, o);
   if (Value* open = call_with_symbolic_float(t, name, a)) return open;
   const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
