@@ -83,6 +83,7 @@ KNOBS = (
     Knob("torch._dynamo.override_optimization_hint", "without", "each size has code of its own where that is better"),
     Knob("torch._dynamo.override_cudagraphs", "instead", 'mode="reduce-overhead" of the part that is to have them'),
     Knob("torch._dynamo.bytecode_debugger", "instead", "the film of a session: vitrine show S steps"),
+    Knob("torch._dynamo.comptime.comptime", "instead", "the film of a session: vitrine show S steps; a call is a graph break, but for force_static"),
     Knob("torch._dynamo.utils.compile_times", "instead", "vitrine.explain(f)(x).compile_times; vitrine show S stages"),
     Knob("torch._dynamo.exc.TorchRuntimeError", "without", "an operator's error is the one that eager raises"),
     Knob("torch.compiler.wrap_numpy", "obeyed", "NumPy's functions are captured"),
