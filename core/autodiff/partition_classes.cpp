@@ -43,6 +43,13 @@ std::vector<bool> find_written(const ir::Graph& graph, const std::vector<size_t>
   return out;
 }
 
+// A range, zeros: nothing is kept that costs nothing to make again.
+bool is_made_of_numbers(const ops::OpRow& row, const ir::Node& node) {
+  bool reads = false;
+  ir::each_ref(node, [&](ir::Ref) { reads = true; });
+  return row.lower == ops::Lower::movement && !reads;
+}
+
 bool is_cheap_row(const ops::OpRow& row) {
   using ops::Lower;
   if (row.lower == Lower::pointwise || row.lower == Lower::view) return true;
@@ -106,14 +113,14 @@ void PartitionClasses::find_kinds() {
     const ir::Node& node = graph().nodes()[i];
     const ops::OpRow* row = row_of(node);
     if (!row || node.outputs.empty()) continue;
-    fusible_[i] =
-        is_cheap_row(*row) || row->lower == ops::Lower::reduction || row->lower == ops::Lower::decompose;
+    const bool cheap = is_cheap_row(*row) || is_made_of_numbers(*row, node);
+    fusible_[i] = cheap || row->lower == ops::Lower::reduction || row->lower == ops::Lower::decompose;
     // A view may give several tensors: what is split.
     const bool several = node.outputs.size() != 1 && row->lower != ops::Lower::view;
     if (several || ops::is_random(node) || ops::writes(node)) continue;
     // A view of an input is that of a part that eager reads as it is in backward, written to or not.
     view_[i] = row->lower == ops::Lower::view;
-    cheap_[i] = is_cheap_row(*row) && !written_[i];
+    cheap_[i] = cheap && !written_[i];
     ir::each_ref(node, [&](ir::Ref r) {
       if (written_[at(r.node)]) cheap_[i] = false;  // what it reads may be another value by then
     });
