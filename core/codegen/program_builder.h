@@ -47,13 +47,15 @@ class ProgramBuilder {
   Touched touched(const Step& step) const;
   bool may_share_launch(const Step& step) const;
   class Crossed;
+  struct Sharing;
   class LaunchRoom;
   int64_t held_bytes(const Step& step) const;
-  std::vector<size_t> sharers(size_t first, const std::vector<Touched>& touches,
-                              const std::vector<bool>& gone, Crossed& crossed) const;
+  int32_t text_of(size_t step, Sharing& all) const;
+  bool are_alike(size_t a, size_t b, Sharing& all) const;
+  bool fits(size_t step, const std::vector<size_t>& group, Sharing& all) const;
+  std::vector<size_t> sharers(size_t first, Sharing& all) const;
   void hoist_views();
-  bool fits(const Kernel& kernel, const std::vector<size_t>& group, bool close) const;
-  void join(std::vector<size_t> group);
+  void join(std::vector<size_t> group, Sharing& all);
   const Kernel& kernel_of(const Step& step) const {
     return program_.kernels[static_cast<size_t>(step.kernel)];
   }

@@ -20,12 +20,6 @@ constexpr int64_t kMostHeld = int64_t{1} << 20;    // that it writes for later s
 constexpr int64_t kMostHeldTogether = int64_t{4} << 20;
 constexpr int64_t kMostBlocks = int64_t{132} * 16;  // a kernel of more fills the GPU by itself
 
-// Whether two kernels are the same but for names. Numbers tell most apart.
-bool are_alike(const Kernel& a, const Kernel& b) {
-  return a.grid.blocks.same(b.grid.blocks) && a.bytes.same(b.bytes) && a.flops.same(b.flops) &&
-         cuda::text_without_names(a) == cuda::text_without_names(b);
-}
-
 // Whether it is better off with company of any kind. One that fills the GPU gains nothing but a launch.
 bool is_small(const Kernel& k) {
   return k.bytes.hint() <= kMostBytes && k.grid.blocks.hint() <= kMostBlocks;
@@ -109,64 +103,90 @@ int64_t ProgramBuilder::held_bytes(const Step& step) const {
   return bytes;
 }
 
+// What is asked of each step once.
+struct ProgramBuilder::Sharing {
+  std::vector<Touched> touches;
+  std::vector<bool> may, gone;  // share a launch; have joined another step
+  Crossed crossed;
+  std::vector<int32_t> texts;  // the number of its kernel's text without names; -1: not asked for yet
+  std::map<std::string, int32_t> numbers;
+};
+
+int32_t ProgramBuilder::text_of(size_t step, Sharing& all) const {
+  int32_t& number = all.texts[step];
+  if (number >= 0) return number;
+  std::string text = cuda::text_without_names(kernel_of(program_.steps[step]));
+  return number =
+             all.numbers.try_emplace(std::move(text), static_cast<int32_t>(all.numbers.size())).first->second;
+}
+
+// Whether the kernels of two steps are the same but for names. Numbers tell most apart.
+bool ProgramBuilder::are_alike(size_t a, size_t b, Sharing& all) const {
+  const Kernel &one = kernel_of(program_.steps[a]), &other = kernel_of(program_.steps[b]);
+  return one.grid.blocks.same(other.grid.blocks) && one.bytes.same(other.bytes) &&
+         one.flops.same(other.flops) && text_of(a, all) == text_of(b, all);
+}
+
 // How much of what a launch has is used by the kernels that share it.
 class ProgramBuilder::LaunchRoom {
  public:
-  bool take(const Kernel& kernel, const Step& step, int64_t held) {
-    std::string text = cuda::text_without_names(kernel);
-    const size_t arguments = arguments_ + step.buffers.size();
+  bool take(const Kernel& kernel, int32_t text, size_t more, int64_t held) {
+    more += arguments_, held += held_;
     const int64_t shared = shared_ + (texts_.contains(text) ? 0 : cuda::named_shared_memory(kernel));
-    held += held_;
-    if (arguments > cuda::kMostJoinedArguments || shared > cuda::kMostNamedShared || held > kMostHeldTogether)
+    if (more > cuda::kMostJoinedArguments || shared > cuda::kMostNamedShared || held > kMostHeldTogether)
       return false;
-    arguments_ = arguments, shared_ = shared, held_ = held;
-    texts_.insert(std::move(text));
+    arguments_ = more, shared_ = shared, held_ = held;
+    texts_.insert(text);
     return true;
   }
 
  private:
   size_t arguments_ = 0;
   int64_t shared_ = 0, held_ = 0;
-  std::set<std::string> texts_;
+  std::set<int32_t> texts_;
 };
 
 // Close to the first of the group any small kernel may join. Far from it, or of large ones, those that are
 // the same as one of these but for names.
-bool ProgramBuilder::fits(const Kernel& kernel, const std::vector<size_t>& group, bool close) const {
-  const Kernel& first = kernel_of(program_.steps[group.front()]);
-  if (close && is_small(kernel) && is_small(first)) return true;
-  return std::ranges::any_of(group,
-                             [&](size_t s) { return are_alike(kernel, kernel_of(program_.steps[s])); });
+bool ProgramBuilder::fits(size_t step, const std::vector<size_t>& group, Sharing& all) const {
+  const bool close = step < group.front() + kAhead;
+  if (close && is_small(kernel_of(program_.steps[step])) &&
+      is_small(kernel_of(program_.steps[group.front()])))
+    return true;
+  return std::ranges::any_of(group, [&](size_t other) { return are_alike(step, other, all); });
 }
 
-// The steps that run with the one at `first`, which comes first; those far from it until they are
-// the next layer's.
-std::vector<size_t> ProgramBuilder::sharers(size_t first, const std::vector<Touched>& touches,
-                                            const std::vector<bool>& gone, Crossed& crossed) const {
+// The steps that run with the one at `first`, which comes first; those far from it until they are the next
+// layer's.
+std::vector<size_t> ProgramBuilder::sharers(size_t first, Sharing& all) const {
   std::vector<size_t> group = {first};
-  const Kernel& kernel = kernel_of(program_.steps[first]);
+  const Grid& grid = kernel_of(program_.steps[first]).grid;
   LaunchRoom room;
-  if (!room.take(kernel, program_.steps[first], 0)) return group;
-  crossed.clear();
-  crossed.add(touches[first]);
-  bool may_fail = false;
-  for (size_t s = first + 1; s < std::min(program_.steps.size(), first + kFarAhead); ++s) {
-    if (gone[s]) continue;
+  const auto take = [&](size_t s) {
     const Step& step = program_.steps[s];
-    const bool far = s >= first + kAhead;
+    return room.take(kernel_of(step), text_of(s, all), step.buffers.size(),
+                     s == first ? 0 : held_bytes(step));
+  };
+  all.crossed.clear();
+  all.crossed.add(all.touches[first]);
+  bool may_fail = false, begun = false;
+  for (size_t s = first + 1; s < std::min(program_.steps.size(), first + kFarAhead); ++s) {
+    if (all.gone[s]) continue;
+    const Step& step = program_.steps[s];
     // Another that fails must find what is written to inputs as it was.
-    bool joins = may_share_launch(step) && !(may_fail && step.writes_input) &&
-                 kernel_of(step).grid.threads == kernel.grid.threads &&
-                 kernel_of(step).grid.device == kernel.grid.device && held_bytes(step) <= kMostHeld &&
-                 fits(kernel_of(step), group, s < first + kAhead);
-    if (joins && crossed.precedes(touches[s])) {
-      if (far && are_alike(kernel_of(step), kernel)) break;
+    bool joins = all.may[s] && !(may_fail && step.writes_input) &&
+                 kernel_of(step).grid.threads == grid.threads && kernel_of(step).grid.device == grid.device &&
+                 held_bytes(step) <= kMostHeld && fits(s, group, all);
+    if (joins && all.crossed.precedes(all.touches[s])) {
+      if (s >= first + kAhead && are_alike(s, first, all)) break;
       joins = false;
     }
-    joins = joins && room.take(kernel_of(step), step, held_bytes(step));
+    if (joins && !begun && !take(first)) return group;
+    begun = begun || joins;
+    joins = joins && take(s);
     if (joins) group.push_back(s);
     may_fail = may_fail || (!joins && step.may_fail);
-    crossed.add(touches[s]);
+    all.crossed.add(all.touches[s]);
   }
   return group;
 }
@@ -203,18 +223,26 @@ void ProgramBuilder::share_launches() {
   if (options_.products.offered && options_.products.on_gpu) return;  // each is measured by itself
   if (std::ranges::none_of(program_.steps, [&](const Step& step) { return may_share_launch(step); })) return;
   hoist_views();
-  std::vector<bool> gone(program_.steps.size(), false);
-  std::vector<Touched> touches;
-  for (const Step& step : program_.steps) touches.push_back(touched(step));
-  Crossed crossed(program_.buffers.size());
-  for (size_t s = 0; s < program_.steps.size(); ++s) {
-    if (gone[s] || !may_share_launch(program_.steps[s])) continue;
-    const std::vector<size_t> group = sharers(s, touches, gone, crossed);
-    if (group.size() < 2) continue;
-    join(group);
-    touches[s] = touched(program_.steps[s]);
-    for (size_t other : group) gone[other] = other != s;
+  const size_t count = program_.steps.size();
+  Sharing all{{},
+              {},
+              std::vector<bool>(count, false),
+              Crossed(program_.buffers.size()),
+              std::vector<int32_t>(count, -1),
+              {}};
+  for (const Step& step : program_.steps) {
+    all.touches.push_back(touched(step));
+    all.may.push_back(may_share_launch(step));
   }
+  for (size_t s = 0; s < count; ++s) {
+    if (all.gone[s] || !all.may[s]) continue;
+    const std::vector<size_t> group = sharers(s, all);
+    if (group.size() < 2) continue;
+    join(group, all);
+    all.touches[s] = touched(program_.steps[s]);
+    for (size_t other : group) all.gone[other] = other != s;
+  }
+  const std::vector<bool>& gone = all.gone;
   if (std::ranges::find(gone, true) == gone.end()) return;
   size_t left = 0;
   for (size_t s = 0; s < gone.size(); ++s) {
@@ -231,13 +259,12 @@ void ProgramBuilder::share_launches() {
 }
 
 // Those that are the same but for names become neighbours.
-void ProgramBuilder::join(std::vector<size_t> group) {
-  std::map<std::string, size_t> known;
-  std::vector<size_t> number(program_.steps.size());
+void ProgramBuilder::join(std::vector<size_t> group, Sharing& all) {
+  std::vector<int32_t> order;
   for (size_t s : group)
-    number[s] =
-        known.try_emplace(cuda::text_without_names(kernel_of(program_.steps[s])), known.size()).first->second;
-  std::ranges::stable_sort(group, {}, [&](size_t s) { return number[s]; });
+    if (std::ranges::find(order, text_of(s, all)) == order.end()) order.push_back(text_of(s, all));
+  std::ranges::stable_sort(
+      group, {}, [&](size_t s) { return std::ranges::find(order, text_of(s, all)) - order.begin(); });
   std::vector<const Kernel*> kernels;
   std::vector<size_t> arguments;
   for (size_t s : group) {
