@@ -86,6 +86,8 @@ INDICES = {
     "one tile": (60, lambda: torch.randint(0, 60, (83,))),
     "few": (3, lambda: torch.randint(0, 3, (5000,))),
     "tables": (40, lambda: torch.randint(0, 40, (300,))),
+    "merged": (300, lambda: torch.randint(0, 300, (5000,))),
+    "merged twice": (900, lambda: torch.randint(0, 900, (17000,))),
 }
 
 
@@ -96,6 +98,7 @@ def test_gradient_of_an_embedding(case, tmp_path):
     which = indices()
     for dtype, columns, padding in ((F32, 300, -1), (BF16, 24, -1), (torch.float64, 33, int(which[0]))):
         g = GraphWriter()
+        columns = columns if len(which) < 2000 else 4
         gradient = some((len(which), columns), dtype)
         i, x = g.input(which), g.input(gradient)
         doubled = g.op("aten.mul.Tensor", x, 2)  # a part of the sums' kernel
@@ -103,7 +106,7 @@ def test_gradient_of_an_embedding(case, tmp_path):
         keep = which != padding
         exact = torch.zeros(rows, columns, dtype=torch.float64).index_add(0, which[keep], 2 * gradient[keep].double())
         check(g, [g.op("aten.embedding_dense_backward.default", doubled, i, rows, padding, False)], tmp_path,
-              kernels=2 if few else 5 - (len(which) <= 256), reference=[exact.to(dtype)])
+              kernels=2 if few else 4 + (len(which) > 2048) + (len(which) > 2048 * 8), reference=[exact.to(dtype)])
 
 
 def test_gradient_of_an_embedding_in_any_layout(tmp_path):
@@ -113,7 +116,7 @@ def test_gradient_of_an_embedding_in_any_layout(tmp_path):
     moved = g.op("aten.permute.default", x, [2, 1, 0])
     spread = g.op("aten.expand.default", g.input(some((20, 40), F32)), [30, 20, 40])
     results = [g.op("aten.embedding_dense_backward.default", value, i, 90, -1, False) for value in (moved, spread)]
-    check(g, results, tmp_path, kernels=10)
+    check(g, results, tmp_path, kernels=8)
 
 
 @pytest.mark.parametrize("dtype", [F32, BF16, I64], ids=str)
@@ -127,7 +130,7 @@ def test_added_in_order(dtype, tmp_path):
         g.op("aten.index_put.default", g.op("aten.zeros_like.default", x), [which], values, True),
         g.op("aten.index_put.default", x, [which], g.input(some((4, 12), dtype)), True),
     ]
-    check(g, results, tmp_path, kernels=15)
+    check(g, results, tmp_path, kernels=12)
 
 
 def test_where_to_add_is_computed_and_counted(tmp_path):
@@ -161,7 +164,7 @@ def test_added_to_another_gradient_in_its_memory(rows, tmp_path):
         g.op("aten.add.Tensor", kept, sums[2], alpha=2),  # what is added is scaled
         kept,
     ]
-    program = check(g, results, tmp_path, kernels=9 if rows == 3 else 16)
+    program = check(g, results, tmp_path, kernels=9 if rows == 3 else 13)
     names = [k["name"] for k in program.p["kernels"]]
     assert sum("add" in name for name in names) >= 2, names
 
