@@ -76,35 +76,29 @@ bool SavedView::holds(const std::string& name, PinAs as) const {
   return found != pins_.end() && found->second == as;
 }
 
-// All of them, or where all are pinned so already none.
 void SavedView::pinActive() {
   const auto chosen = chosenCrossings();
   if (chosen.empty()) return;
-  const PinAs as = chosen.front()->kind == "saved" ? PinAs::Recomputed : PinAs::Saved;
-  const bool all = std::all_of(chosen.begin(), chosen.end(),
-                               [&](const session::CrossingRow* row) { return holds(row->name, as); });
-  QString refused;
-  for (const session::CrossingRow* row : chosen) {
-    if (holds(row->name, as) == all) pin(row->name, as);
-    if (refused.isEmpty()) refused = refused_;
-  }
-  refused_ = refused;
-  refresh();
+  std::vector<std::string> names;
+  for (const session::CrossingRow* row : chosen) names.push_back(row->name);
+  pin(names, chosen.front()->kind == "saved" ? PinAs::Recomputed : PinAs::Saved);
 }
 
-void SavedView::pin(const std::string& name, PinAs as) {
+// All of them, or where all are pinned so already none. The first that cannot be is told of.
+void SavedView::pin(const std::vector<std::string>& names, PinAs as) {
   if (!session()) return;
   told_.clear(), refused_.clear();
-  if (holds(name, as)) {
-    pins_.erase(name);
-  } else {
-    const QString why =
-        PartitionPrice(*session(), session()->forwardOf(compilation())).whyNotPinned(name, as);
-    if (why.isEmpty())
+  const PartitionPrice price(*session(), session()->forwardOf(compilation()));
+  const bool all =
+      std::all_of(names.begin(), names.end(), [&](const std::string& name) { return holds(name, as); });
+  for (const std::string& name : names) {
+    if (all) {
+      pins_.erase(name);
+    } else if (const QString why = price.whyNotPinned(name, as); why.isEmpty()) {
       pins_[name] = as;
-    else
-      refused_ = QStringLiteral("%1 cannot be pinned as %2: %3.")
-                     .arg(QString::fromStdString(name), word_of(as), why);
+    } else if (refused_.isEmpty()) {
+      refused_ = QStringLiteral("%1 cannot be pinned as %2: %3.").arg(s(name), word_of(as), why);
+    }
   }
   refresh();
 }

@@ -17,9 +17,10 @@ class SavedView : public TableView {
   bool act(std::string_view command) override;  // partition.pin, partition.clear, partition.check
   Id shownCompilation() const { return compilation(); }
   const kit::Pinned& pins() const { return pins_; }
-  void pin(const std::string& name, kit::PinAs as);  // the same again: no longer
-  QString strip() const;                             // the words below the rows
-  QStringList arguments() const;                     // "--pin=mm=recomputed"
+  void pin(const std::string& name, kit::PinAs as) { pin(std::vector<std::string>{name}, as); }
+  void pin(const std::vector<std::string>& names, kit::PinAs as);  // the same again: no longer
+  QString strip() const;                                           // the words below the rows
+  QStringList arguments() const;                                   // "--pin=mm=recomputed"
   QString estimate() const;
   // What a run with the pins has come to.
   void tell(kit::Tone tone, const QString& text);
