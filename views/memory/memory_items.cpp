@@ -53,6 +53,10 @@ QString name_of(const HeldBlock& block) {
                                  : s(block.row->op);
 }
 
+double bytes_of(const EqualBlocks& equal) {
+  return static_cast<double>(equal.front().row->bytes) * static_cast<double>(equal.size());
+}
+
 // The largest together first.
 std::vector<EqualBlocks> equal_blocks(const SessionData& data,
                                       const std::vector<const AllocationRow*>& held) {
@@ -63,10 +67,8 @@ std::vector<EqualBlocks> equal_blocks(const SessionData& data,
     return QStringList{unnumbered(name_of(block)), QString::number(block.row->bytes), s(block.node->type),
                        anyLayer(s(block.node->module)), QString::number(block.node->span)};
   });
-  std::stable_sort(out.begin(), out.end(), [](const EqualBlocks& a, const EqualBlocks& b) {
-    return a.front().row->bytes * static_cast<int64_t>(a.size()) >
-           b.front().row->bytes * static_cast<int64_t>(b.size());
-  });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const EqualBlocks& a, const EqualBlocks& b) { return bytes_of(a) > bytes_of(b); });
   return out;
 }
 
@@ -98,7 +100,7 @@ Item row_of(const MemoryUnits& units, const EqualBlocks& equal) {
   Item out;
   out.id = first.row->entity;
   out.cells = {name,
-               bytes_cell(units, static_cast<double>(first.row->bytes) * static_cast<double>(equal.size())),
+               bytes_cell(units, bytes_of(equal)),
                firstOf(buffers),
                firstOf(makers),
                {span ? units.data.label(span) : unknown()},
@@ -125,7 +127,7 @@ Item heading_of(const MemoryUnits& units, const MemorySide& side, const QString&
       out.children.push_back(
           rowTogether(held[i], [&](const EqualBlocks& some) { return row_of(units, some); }));
     else
-      for (const HeldBlock& block : held[i]) others += static_cast<double>(block.row->bytes);
+      others += bytes_of(held[i]);
   if (held.size() > kMostRows)
     out.children.push_back(
         {0, {{QStringLiteral("%1 smaller ones").arg(held.size() - kMostRows)}, bytes_cell(units, others)}});

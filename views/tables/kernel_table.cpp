@@ -77,14 +77,15 @@ RoofPoint point_of(const EqualKernels& kernels) {
   out.part = known && out.ns > 0 ? reached / out.ns : 0;
   return out;
 }
-int64_t bytes_of(const EqualKernels& kernels) {
-  int64_t out = 0;
-  for (const MetKernel& kernel : kernels) out += kernel.row->bytes;
+// A session's integers are added as doubles, which do not overflow.
+double bytes_of(const EqualKernels& kernels) {
+  double out = 0;
+  for (const MetKernel& kernel : kernels) out += static_cast<double>(kernel.row->bytes);
   return out;
 }
-int64_t compile_ns_of(const EqualKernels& kernels) {
-  int64_t out = 0;
-  for (const MetKernel& kernel : kernels) out += kernel.row->compile_ns;
+double compile_ns_of(const EqualKernels& kernels) {
+  double out = 0;
+  for (const MetKernel& kernel : kernels) out += static_cast<double>(kernel.row->compile_ns);
   return out;
 }
 
@@ -107,8 +108,7 @@ KernelUnits units_of(const TableScope& s, const std::vector<EqualKernels>& all) 
   auto add = [&](const EqualKernels& kernels) {
     const RoofPoint p = point_of(kernels);
     times.add(p.ns), rates.add(p.bandwidth()), totals.add(total_of(s, p));
-    bytes.add(static_cast<double>(bytes_of(kernels)));
-    compiles.add(static_cast<double>(compile_ns_of(kernels)));
+    bytes.add(bytes_of(kernels)), compiles.add(compile_ns_of(kernels));
     out.roof |= p.part > 0, out.together |= kernels.size() > 1;
   };
   for (const EqualKernels& kernels : all) {
@@ -186,7 +186,7 @@ void add_counted_cells(const TableScope& s, const EqualKernels& kernels, const M
     moved += bytes.value_or(0), occupancy += warps.value_or(0) / static_cast<double>(kernels.size());
     all_moved &= bytes.has_value(), all_occupied &= warps.has_value();
   }
-  const auto needed = static_cast<double>(bytes_of(kernels));
+  const double needed = bytes_of(kernels);
   const double ratio = all_moved && needed > 0 ? moved / needed : 0;
   Cell dram = number(all_moved ? moved : 0, unit);
   dram.tooltip = QStringLiteral("what DRAM moved for one launch, by the GPU's own counters");
@@ -212,7 +212,7 @@ Cell half_cell(const EqualKernels& kernels, double ns) {
 // Of equal kernels one is compiled, and its object serves the others.
 Cell compile_cell(const EqualKernels& kernels, const MeasureUnit& unit) {
   const KernelRow& k = *kernels.front().row;
-  const auto ns = static_cast<double>(compile_ns_of(kernels));
+  const double ns = compile_ns_of(kernels);
   const bool cached =
       std::all_of(kernels.begin(), kernels.end(), [](const MetKernel& each) { return each.row->cached; });
   const bool told = k.kind == "generated" && (ns > 0 || cached);
@@ -288,13 +288,14 @@ struct KernelCells {
     Cell part{partText(p), p.part};
     if (p.part > 0) part.tooltip = QStringLiteral("of what the measured copy and product allow");
     Item item = first_cells(s, kernels, p, units, by_module);
-    item.cells.push_back(number(static_cast<double>(bytes_of(kernels)), units.bytes));
+    item.cells.push_back(number(bytes_of(kernels), units.bytes));
     if (units.most > 0) item.cells.push_back(rate);
     if (units.roof) item.cells.push_back(part);
     if (gpu) add_gpu_cells(s, k, item.cells);
     if (counted) add_counted_cells(s, kernels, units.bytes, item.cells);
     if (spills) {
-      item.cells.push_back(number(k.spills * static_cast<int64_t>(kernels.size())));
+      const double all = static_cast<double>(k.spills) * static_cast<double>(kernels.size());
+      item.cells.push_back({QString::number(all, 'f', 0), all});
       if (k.spills > 0) item.cells.back().tone = Tone::Warn;
     }
     item.cells.push_back(compile_cell(kernels, units.compile));

@@ -60,9 +60,10 @@ std::vector<EqualCrossings> equal_crossings(const TableScope& s) {
   });
 }
 
-int64_t bytes_of(const EqualCrossings& equal) {
-  int64_t out = 0;
-  for (const MetCrossing& each : equal) out += each.row->bytes;
+// A session's integers are added as doubles, which do not overflow.
+double bytes_of(const EqualCrossings& equal) {
+  double out = 0;
+  for (const MetCrossing& each : equal) out += static_cast<double>(each.row->bytes);
   return out;
 }
 // Of each by itself, added up.
@@ -83,7 +84,7 @@ struct CrossingUnits {
 CrossingUnits crossing_units(const std::vector<EqualCrossings>& all) {
   Extent bytes, times;
   for (const EqualCrossings& equal : all) {
-    bytes.add(static_cast<double>(bytes_of(equal)));
+    bytes.add(bytes_of(equal));
     times.add(std::max(0.0, again_of(equal).ns));
     for (const MetCrossing& each : equal) {
       bytes.add(static_cast<double>(each.row->bytes));
@@ -126,7 +127,7 @@ Cell kept_cell(const CrossingRow& row) {
 Item saved_row(const TableScope& s, const EqualCrossings& equal, const CrossingUnits& units) {
   const CrossingRow& row = *equal.front().row;
   const NodeRow* node = s.data.nodes.find(row.node);
-  const auto size = static_cast<double>(bytes_of(equal));
+  const double size = bytes_of(equal);
   const Id span = equal.front().span;
   const bool many = equal.size() > 1;
   Cell bytes{size > 0 ? units.bytes.format(size) : unknown(), size};

@@ -47,6 +47,20 @@ class TestTogether : public QObject {
     QCOMPARE(view->model()->index(0, 0, up).data().toString(), QStringLiteral("L1"));
   }
 
+  // A stranger's session may say 2^53 of each: their sum fits into no 64 bits.
+  void totalsOfTheLargestNumbersAreSums() {
+    constexpr int kMany = 2100;
+    constexpr int64_t kBytes = int64_t{1} << 52;
+    const std::string path = folder_.filePath("large.vitrine").toStdString();
+    fixture::writeLayers(path, kMany, kBytes);
+    const kit::SessionPtr large = kit::SessionData::load(path).value();
+    const double all = static_cast<double>(kMany) * static_cast<double>(kBytes);
+    Rig<TableView> kernels(large, "", {1200, 400}, views::kKernelsTable);
+    QCOMPARE(largest(*kernels.view.items(), "traffic"), 2 * all);
+    Rig<views::SavedView> saved(large, "", {1200, 400});
+    QCOMPARE(largest(*saved.view.items(), "B"), all);
+  }
+
   void aRowOfEqualKernelsSelectsAllAndAMemberItself() {
     Rig<TableView> rig(session_, "", {1200, 700}, views::kKernelsTable);
     auto* view = rig.view.items();
@@ -188,6 +202,15 @@ class TestTogether : public QObject {
         cells << view.model()->index(row, column).data().toString();
       out << cells.join(" | ").replace(QRegularExpression("[\u00a0\u2009\u202f]"), " ");
     }
+    return out;
+  }
+  // The largest number of the column whose title has this word.
+  static double largest(kit::ItemView& view, const char* title) {
+    double out = -1;
+    for (int column = 0; column < view.model()->columnCount(); ++column)
+      for (int row = 0; row < view.model()->rowCount(); ++row)
+        if (view.items()->columns()[static_cast<size_t>(column)].title.contains(title))
+          out = std::max(out, view.model()->index(row, column).data(kit::SortRole).toDouble());
     return out;
   }
   QTemporaryDir folder_;
