@@ -265,13 +265,12 @@ void ProgramBuilder::join(std::vector<size_t> group, Sharing& all) {
     if (std::ranges::find(order, text_of(s, all)) == order.end()) order.push_back(text_of(s, all));
   std::ranges::stable_sort(
       group, {}, [&](size_t s) { return std::ranges::find(order, text_of(s, all)) - order.begin(); });
-  std::vector<const Kernel*> kernels;
-  std::vector<size_t> arguments;
+  std::vector<cuda::Joining> kernels;
   for (size_t s : group) {
-    kernels.push_back(&kernel_of(program_.steps[s]));
-    arguments.push_back(program_.steps[s].buffers.size());
+    const Step& each = program_.steps[s];
+    kernels.push_back({&kernel_of(each), each.buffers.size(), text_of(s, all)});
   }
-  Kernel kernel = cuda::join_kernels(kernels, arguments);
+  Kernel kernel = cuda::join_kernels(kernels);
   Step& step = program_.steps[group.front()];
   step.shaped = -1;
   for (size_t i = 1; i < group.size(); ++i) {

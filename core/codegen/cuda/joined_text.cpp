@@ -121,17 +121,15 @@ Across across_at(std::string_view text, std::string_view line) {
 
 class JoinedText {
  public:
-  JoinedText(std::span<const Kernel* const> kernels, std::span<const size_t> arguments)
-      : kernels_(kernels), arguments_(arguments) {}
+  explicit JoinedText(std::span<const Joining> kernels) : kernels_(kernels) {}
 
   Kernel make() {
-    const Kernel& first = *kernels_.front();
+    const Kernel& first = kernel(0);
     out_.grid = first.grid;
     out_.grid.blocks = 0;
     out_.packed = true;
     for (size_t i = 0, many = 1; i < kernels_.size(); i += many, many = 1) {
-      const std::string own = text_without_names(*kernels_[i]);
-      while (i + many < kernels_.size() && text_without_names(*kernels_[i + many]) == own) ++many;
+      while (i + many < kernels_.size() && kernels_[i + many].text == kernels_[i].text) ++many;
       add(i, many);
     }
     out_.name = first.name + "_and_" + std::to_string(kernels_.size() - 1) + "_more";
@@ -148,9 +146,10 @@ class JoinedText {
   }
 
  private:
+  const Kernel& kernel(size_t i) const { return *kernels_[i].kernel; }
   // `many` kernels from i on, which one text serves.
   void add(size_t i, size_t many) {
-    const Kernel& k = *kernels_[i];
+    const Kernel& k = kernel(i);
     const Pieces text = pieces_of(k.text);
     const std::string space = "body" + std::to_string(bodies_so_far_++);
     bodies_ += "namespace " + space + " {  // " + k.name + ": " + k.space +
@@ -162,8 +161,8 @@ class JoinedText {
     bodies_ += "}  // namespace " + space + "\n\n";
     call(space, i, many, split(text.parameters));
     for (size_t m = i; m < i + many; ++m) {
-      const auto moved = static_cast<int32_t>(begin - pieces_of(kernels_[m]->text).first_line);
-      for (LineOrigin o : kernels_[m]->lines) {
+      const auto moved = static_cast<int32_t>(begin - pieces_of(kernel(m).text).first_line);
+      for (LineOrigin o : kernel(m).lines) {
         o.line += moved, o.end_line += moved;
         out_.lines.push_back(o);
       }
@@ -172,8 +171,9 @@ class JoinedText {
   }
   void call(const std::string& space, size_t i, size_t many,
             const std::vector<std::string_view>& parameters) {
-    VITRINE_CHECK(parameters.size() == arguments_[i], "a kernel that is joined takes other arguments");
-    const int64_t first = out_.grid.blocks.hint(), blocks = kernels_[i]->grid.blocks.hint();
+    VITRINE_CHECK(parameters.size() == kernels_[i].arguments,
+                  "a kernel that is joined takes other arguments");
+    const int64_t first = out_.grid.blocks.hint(), blocks = kernel(i).grid.blocks.hint();
     const std::string from = first ? "(blockIdx.x - " + std::to_string(first) + ")" : "blockIdx.x";
     std::string given;
     for (size_t p = 0; p < parameters.size(); ++p) {
@@ -198,7 +198,7 @@ class JoinedText {
               ";\n    return " + run + "  }\n";
   }
   void add_costs(size_t i) {
-    const Kernel& k = *kernels_[i];
+    const Kernel& k = kernel(i);
     out_.grid.blocks += k.grid.blocks;
     out_.space += (i ? "; " : "") + k.space;
     out_.family = i && out_.family != k.family ? "reduction" : k.family;
@@ -207,14 +207,13 @@ class JoinedText {
     out_.work = i ? out_.work + k.work : k.work;
     out_.bytes += k.bytes, out_.flops += k.flops;
     out_.by_value.insert(out_.by_value.end(), k.by_value.begin(), k.by_value.end());
-    arguments_so_far_ += arguments_[i];
+    arguments_so_far_ += kernels_[i].arguments;
     out_.by_value.resize(arguments_so_far_, 0);
     if (i + 1 == kernels_.size() && std::ranges::count(out_.by_value, 0) == std::ssize(out_.by_value))
       out_.by_value.clear();
   }
 
-  std::span<const Kernel* const> kernels_;
-  std::span<const size_t> arguments_;
+  std::span<const Joining> kernels_;
   Kernel out_;
   std::string bodies_, calls_;
   size_t arguments_so_far_ = 0, bodies_so_far_ = 0;
@@ -325,8 +324,8 @@ int64_t named_shared_memory(const Kernel& kernel) {
   return bytes;
 }
 
-Kernel join_kernels(std::span<const Kernel* const> kernels, std::span<const size_t> arguments) {
-  return JoinedText(kernels, arguments).make();
+Kernel join_kernels(std::span<const Joining> kernels) {
+  return JoinedText(kernels).make();
 }
 
 }  // namespace vitrine::codegen::cuda

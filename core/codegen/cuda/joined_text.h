@@ -27,9 +27,16 @@ int64_t named_shared_memory(const Kernel& kernel);
 // same share one text in what they are joined to.
 std::string text_without_names(const Kernel& kernel);
 
-// All of them in one, which takes the arguments of the first, then those of the next. Those that are the same
-// but for names stand side by side. arguments: of each, how many. Each may join, and has as many threads a
-// block, on the same GPU.
-Kernel join_kernels(std::span<const Kernel* const> kernels, std::span<const size_t> arguments);
+// One of those that join: how many arguments it takes, and a number that kernels of the same
+// text_without_names() share.
+struct Joining {
+  const Kernel* kernel;
+  size_t arguments;
+  int32_t text;
+};
+
+// All of them in one, which takes the arguments of the first, then those of the next. Those of one text stand
+// side by side. Each may join, and has as many threads a block, on the same GPU.
+Kernel join_kernels(std::span<const Joining> kernels);
 
 }  // namespace vitrine::codegen::cuda
