@@ -190,6 +190,11 @@ void ProgramBuilder::plan_memory() {
 // call then needs more memory at once.
 void ProgramBuilder::choose_what_is_large(ir::Device gpu) {
   constexpr int64_t kNotThatLarge = int64_t{16} << 20;
+  const auto between = [&](const Buffer& row) {
+    const int64_t bytes = row.type.bytes().hint();
+    return row.kind == BufferKind::temporary && bytes >= large_on_gpu_ && bytes < kNotThatLarge;
+  };
+  if (std::ranges::none_of(program_.buffers, between)) return;
   const int64_t before = most_bytes(gpu), first = std::exchange(large_on_gpu_, kNotThatLarge);
   if (most_bytes(gpu) > before) large_on_gpu_ = first;
 }

@@ -1,6 +1,7 @@
 #include "core/passes/decompose/short_bags.h"
 
-#include <unordered_map>
+#include <algorithm>
+#include <vector>
 
 #include "core/passes/rewrite/rewriter.h"
 
@@ -10,15 +11,16 @@ namespace {
 
 constexpr int64_t kMostPlaces = 8;
 
+bool is_lookup(const Node& node) {
+  return node.op == "aten.embedding.default" && node.type().device.is_cuda();
+}
+
 class ShortBags {
  public:
   ShortBags(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
-      : graph_(graph), out_(graph, ids, "short_bags", true) {}
+      : graph_(graph), out_(graph, ids, "short_bags", true), users_(graph->users()) {}
 
   GraphPtr run() {
-    const auto count = [&](Ref r) { ++readers_[r.node]; };
-    for (const Node& node : graph_->nodes()) ir::each_ref(node, count);
-    for (const Arg& result : graph_->results()) ir::each_ref(result, count);
     for (const Node& node : graph_->nodes()) {
       if (is_short_sum(node) && out_.may_rewrite(node))
         out_.replace(node, {Arg(written_out(node))});
@@ -32,12 +34,12 @@ class ShortBags {
   static bool is_mean(const Node& node) { return node.op == "aten.mean.dim"; }
   bool is_short_sum(const Node& node) const {
     if (node.kind != ir::NodeKind::op || !(is_mean(node) || node.op == "aten.sum.dim_IntList")) return false;
-    if (!node.type().device.is_cuda()) return false;
     if (node.args.size() != 2 || !node.kwargs.empty() || !node.args[0].is<Ref>() ||
         !(node.args[1] == Arg::ints({1})))
       return false;
     const Node& rows = graph_->node(node.args[0].as<Ref>().node);
-    if (rows.op != "aten.embedding.default" || readers_.at(rows.id) > 1) return false;
+    const bool read_besides = users_[graph_->position(rows.id)].size() > 1 || out_.is_result(rows.id);
+    if (!is_lookup(rows) || read_besides) return false;
     const TensorType& type = rows.type();
     return type.sizes.size() == 3 && !type.sizes[1].symbolic() && type.sizes[1].hint() > 1 &&
            type.sizes[1].hint() <= kMostPlaces && type.dtype == node.type().dtype;
@@ -64,13 +66,13 @@ class ShortBags {
 
   const GraphPtr& graph_;
   Rewriter out_;
-  std::unordered_map<NodeId, int> readers_;
+  const std::vector<std::vector<NodeId>> users_;
 };
 
 }  // namespace
 
 GraphPtr short_bags(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  return ShortBags(graph, ids).run();
+  return std::ranges::any_of(graph->nodes(), is_lookup) ? ShortBags(graph, ids).run() : graph;
 }
 
 }  // namespace vitrine::passes
