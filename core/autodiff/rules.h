@@ -20,6 +20,11 @@ extern const std::vector<RuleRow> kViewRules, kReductionRules, kMatmulRules, kNo
     kMoveRules, kPointwiseRules, kLossRules;
 std::vector<const RuleRow*> all_rules();
 
+// y = x, in the same memory or another, in another type
+inline void same(Vjp& v) {
+  v.give(0, v.g());
+}
+
 // How the gradient of a node is written: a function, or formulas. An operator that writes its argument has
 // that of the operator which computes the same.
 struct Derivation {

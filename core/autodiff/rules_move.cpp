@@ -9,11 +9,6 @@ namespace vitrine::autodiff {
 
 namespace {
 
-// y = x, in another memory or type
-void same(Vjp& v) {
-  v.give(0, v.g());
-}
-
 // y = x and its like, one behind another: each gets its part of g
 void cat(Vjp& v) {
   const size_t ndim = v.node.type().sizes.size(), dim = ops::wrap_dim(v.integer(1), ndim);
