@@ -1,6 +1,6 @@
 """What each rank of a torchrun does: checks by name, as many as are asked for in one start of the processes, which takes seconds.
 
-    torchrun --nproc-per-node 2 checks.py FOLDER NAME...
+    torchrun --nproc-per-node 2 checks.py BACKEND FOLDER NAME...
 
 writes FOLDER/RANK.json: by name "" or what went wrong. A check that fails on one rank may leave others waiting, so that no
 check comes behind a failed one.
@@ -39,14 +39,19 @@ class Net(nn.Module):
         return self.down(torch.relu(self.up(x)))
 
 
+def device() -> str:
+    """Where the backend of the processes has its tensors."""
+    return "cuda" if dist.get_backend() == "nccl" else "cpu"
+
+
 def net() -> Net:
     torch.manual_seed(0)
-    return Net()
+    return Net().to(device())
 
 
 def batch() -> torch.Tensor:
     """Each rank its own."""
-    return torch.randn(4, 8, generator=torch.Generator().manual_seed(dist.get_rank()))
+    return torch.randn(4, 8, generator=torch.Generator().manual_seed(dist.get_rank())).to(device())
 
 
 def whole(tensor: torch.Tensor) -> torch.Tensor:
@@ -168,11 +173,11 @@ def tensor_parallel():
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
     def parallel():
-        mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+        mesh = init_device_mesh(device(), (dist.get_world_size(),))
         return parallelize_module(net(), mesh, {"up": ColwiseParallel(), "down": RowwiseParallel()})
 
     torch.manual_seed(1)
-    x = torch.randn(4, 8)  # of all ranks
+    x = torch.randn(4, 8).to(device())  # of all ranks
     results = []
     for model in (vitrine.compile(parallel()), parallel(), net()):
         y = model(x)
@@ -246,7 +251,7 @@ def gradients_go_through_a_sum_over_ranks():
 
     results = []
     for function in (vitrine.compile(loss), loss):
-        w = torch.ones(8, 3, requires_grad=True)
+        w = torch.ones(8, 3, device=device(), requires_grad=True)
         function(batch(), w).backward()
         results.append(w.grad)
     torch.testing.assert_close(*results)
@@ -262,7 +267,7 @@ def gradients_go_through_gathers():
 
     results = []
     for function in (vitrine.compile(loss), loss):
-        w = torch.ones(8, 3, requires_grad=True)
+        w = torch.ones(8, 3, device=device(), requires_grad=True)
         function(batch(), w).backward()
         results.append(w.grad)
     torch.testing.assert_close(*results)
@@ -324,7 +329,7 @@ def gathers_into_a_tensor_are_part_of_the_graph():
     gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
 
     def in_a_row(x):
-        rows = torch.empty(ranks * 4, 8)
+        rows = torch.empty(ranks * 4, 8, device=x.device)
         gather(rows, x.sin())
         return rows * 2
 
@@ -338,7 +343,7 @@ def gathers_into_a_tensor_are_part_of_the_graph():
         return sum(parts), parts[0]
 
     whole_and_as_eagerly(in_a_row, batch(), operators=("all_gather_into_tensor",))
-    whole_and_as_eagerly(into_argument, batch(), torch.zeros(ranks * 4, 8), operators=("all_gather_into_tensor",))
+    whole_and_as_eagerly(into_argument, batch(), torch.zeros(ranks * 4, 8, device=device()), operators=("all_gather_into_tensor",))
     whole_and_as_eagerly(by_list, batch(), operators=("all_gather_into_tensor",))
 
 
@@ -348,7 +353,7 @@ def scatters_into_a_tensor_are_part_of_the_graph():
     scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
 
     def summed(x):
-        out = torch.empty(x.shape[0] // ranks, 8)
+        out = torch.empty(x.shape[0] // ranks, 8, device=x.device)
         scatter(out, x.sin())
         return out
 
@@ -397,7 +402,7 @@ def collectives_that_are_not_waited_for_run_as_they_are():
         dist.all_reduce(y)
         return y.sin()
 
-    x, w = batch(), torch.ones(8, requires_grad=True)
+    x, w = batch(), torch.ones(8, device=device(), requires_grad=True)
     assert vitrine.explain(total)(x).graph_break_count >= 1
     torch.testing.assert_close(vitrine.compile(total)(x), total(x))
     assert vitrine.explain(of_what_needs_a_gradient)(x, w).graph_break_count >= 1
@@ -420,7 +425,7 @@ def what_is_wrong_with_a_collective_is_told_as_eagerly():
         dist.broadcast(x, 99)
 
     for function in (of_no_tensor, of_no_rank):
-        assert told(vitrine.compile(function), torch.ones(3)) == told(function, torch.ones(3)) is not None
+        assert told(vitrine.compile(function), torch.ones(3, device=device())) == told(function, torch.ones(3, device=device())) is not None
 
 
 @check
@@ -447,7 +452,7 @@ def another_group_is_another_program():
     def total(x, group):
         return all_reduce(x, "sum", group) + 0
 
-    compiled, x = vitrine.compile(total), torch.ones(3)
+    compiled, x = vitrine.compile(total), torch.ones(3, device=device())
     torch.testing.assert_close(compiled(x, dist.group.WORLD), x * dist.get_world_size())
     torch.testing.assert_close(compiled(x, alone), x)
     torch.testing.assert_close(compiled(x, dist.group.WORLD), x * dist.get_world_size())
@@ -462,10 +467,10 @@ def run(name: str) -> str:
     return ""
 
 
-def main(folder: str, names: list[str]) -> None:
+def main(backend: str, folder: str, names: list[str]) -> None:
     warnings.simplefilter("ignore", FutureWarning)
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=timedelta(seconds=40))
+    dist.init_process_group(backend, timeout=timedelta(seconds=40))
     told = {}
     for name in names:
         told[name] = run(name)
@@ -478,4 +483,4 @@ def main(folder: str, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

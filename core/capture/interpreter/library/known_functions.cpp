@@ -180,6 +180,7 @@ constexpr KnownFunctionRow kRows[] = {
     {"vitrine._polyfills.collectives", "reduction_of", asked_of_group},
     {"vitrine._polyfills.collectives", "source_of", asked_of_group},
     {"torch.distributed._functional_collectives", "_group_or_group_name", asked_of_group},
+    {"torch.distributed._functional_collectives", "_resolve_group_name", asked_of_group},  // before PyTorch 2.13
     {"torch.distributed._functional_collectives", "_are_we_tracing", collectives_are_traced},
     {"torch.distributed.distributed_c10d", "_get_group_size_by_name", asked_of_group},
     {"torch.distributed.distributed_c10d", "_get_group_size", asked_of_group},
