@@ -42,19 +42,29 @@ bool bags(const JointParts& parts) {
   return passes::has_bags(parts.forward);
 }
 
-template <ir::GraphPtr (*pass)(const ir::GraphPtr&, const std::shared_ptr<ir::NodeIds>&)>
-ir::GraphPtr plainly(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, const HasGradient&) {
+// What a pass may ask.
+struct Answers {
+  HasGradient has_gradient;
+  passes::ChooseAttention choose_attention;
+};
+using Ids = std::shared_ptr<ir::NodeIds>;
+
+template <ir::GraphPtr (*pass)(const ir::GraphPtr&, const Ids&)>
+ir::GraphPtr plainly(const ir::GraphPtr& graph, const Ids& ids, const Answers&) {
   return pass(graph, ids);
+}
+ir::GraphPtr fuse_attention(const ir::GraphPtr& graph, const Ids& ids, const Answers& answers) {
+  return passes::fuse_attention_to_derive(graph, ids, answers.has_gradient, answers.choose_attention);
 }
 
 struct EarlyPass {
   std::string_view name;
   bool (*applies)(const JointParts&);
-  ir::GraphPtr (*pass)(const ir::GraphPtr&, const std::shared_ptr<ir::NodeIds>&, const HasGradient&);
+  ir::GraphPtr (*pass)(const ir::GraphPtr&, const Ids&, const Answers&);
 };
 
 constexpr EarlyPass kRows[] = {
-    {"fuse_attention", may_attend, passes::fuse_attention_to_derive},
+    {"fuse_attention", may_attend, fuse_attention},
     {"uniform_bags", bags, plainly<passes::uniform_bags_to_derive>},
     // An activation that is written in place would hold its image's layout.
     {"functionalise", convolves, plainly<passes::functionalise>},
@@ -121,12 +131,13 @@ std::optional<JointMaker::PlainForward> JointMaker::rewrite_forward(const Gradie
     const auto found = followed.find(r.node);
     return found != followed.end() && std::ranges::find(found->second, true) != found->second.end();
   };
+  const Answers answers{has_gradient, [&](const auto& call) { return choose_attention(call); }};
   ir::GraphPtr plain, now;
   for (const EarlyPass& row : kRows) {
     if (how.without.contains(row.name) || !row.applies(parts)) continue;
     if (!plain && passes_autograd_by(parts, has_gradient)) return {};
     if (!plain) plain = now = forward_graph(parts, recording_.ids());
-    const ir::GraphPtr before = std::exchange(now, row.pass(now, recording_.ids(), has_gradient));
+    const ir::GraphPtr before = std::exchange(now, row.pass(now, recording_.ids(), answers));
     if (now != before) follow(*before, *now, has_gradient, followed);
   }
   if (now == plain) return {};

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "core/autograd/joint_maker.h"
+#include "core/recording/lowering_guards.h"
 #include "core/torch_api/op_call.h"
 #include "core/torch_api/python_names.h"
 
@@ -139,27 +140,6 @@ class OneOperator {
   std::unordered_map<ir::Ref, ir::Ref, RefHash> stands_for_;  // of this call, of the first one
   std::vector<PyRef> values_, leaves_, results_, tangents_, kept_;
   std::vector<ir::Ref> leaf_refs_;
-};
-
-// Gradients on, casts off: the operator is below autocast.
-class PlainModes {
- public:
-  PlainModes() : autocast_(autocast_state()), grad_(api().symbols.grad_enabled()) {
-    AutocastState off = autocast_;
-    off.cpu = off.cuda = false;
-    set_autocast_state(off);
-    api().symbols.grad_set_enabled(true);
-  }
-  ~PlainModes() {
-    set_autocast_state(autocast_);
-    api().symbols.grad_set_enabled(grad_);
-  }
-  PlainModes(const PlainModes&) = delete;
-  PlainModes& operator=(const PlainModes&) = delete;
-
- private:
-  const AutocastState autocast_;
-  const bool grad_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // How a joint graph is made; of the files that are it only: joint, joint_points, before_derivative,
-// borrowed_operator and shared_saves.
+// borrowed_operator, chosen_attention and shared_saves.
 #pragma once
 
 #include <map>
@@ -8,6 +8,7 @@
 
 #include "core/autodiff/derive.h"
 #include "core/autograd/joint.h"
+#include "core/passes/library_calls/fuse_attention.h"
 #include "core/recording/lowering_state.h"
 
 namespace vitrine::torch_api {
@@ -46,7 +47,8 @@ void keep_passed(JointParts& parts);
 class JointMaker {
  public:
   explicit JointMaker(Lowering& lowering)
-      : recording_(lowering.state().recording),
+      : state_(lowering.state()),
+        recording_(lowering.state().recording),
         dispatch_(lowering.state().dispatch),
         mode_(lowering.state().mode.get()) {}
   // The joint graph, divided. Errors: why there is none. May throw Stop.
@@ -71,9 +73,14 @@ class JointMaker {
   Status derive(const GradientWishes& how, Joint& out, JointParts& parts);
   // PyTorch's backward of one operator, run over fake tensors of its own; the recording stays as it is.
   Result<autodiff::Borrowed> borrow_operator(const autodiff::BorrowCall& call);
+  // chosen_attention.cpp. The recording stays as it is.
+  std::optional<passes::ChosenAttention> choose_attention(const passes::AttentionToDerive& call);
+  std::optional<passes::ChosenAttention> asked(const passes::AttentionToDerive& call,
+                                               const Recording::Mark& mark);
   // Runs PyTorch's backward over the fake tensors, which continues the graph.
   Status borrow(Joint& out, JointParts& parts);
 
+  const Lowering::State& state_;
   Recording& recording_;
   DispatchState& dispatch_;
   PyObject* mode_;

@@ -38,15 +38,15 @@ PyObject* fail(const std::string& what) {
   return PyErr_Format(PyExc_RuntimeError, "%s", what.c_str());
 }
 
-// Lowering(as_if="cuda:0")
+// Lowering(as_if="cuda:0", architecture="sm_90")
 PyObject* lowering_new(PyTypeObject* type, PyObject* args, PyObject*) {
   if (!fits_pytorch()) return nullptr;
-  const char* as_if = nullptr;
-  if (!PyArg_ParseTuple(args, "|s", &as_if)) return nullptr;
+  const char *as_if = nullptr, *architecture = "";
+  if (!PyArg_ParseTuple(args, "|ss", &as_if, &architecture)) return nullptr;
   std::optional<ir::Device> device = as_if ? ir::device_from_text(as_if) : std::nullopt;
   auto* self = reinterpret_cast<LoweringObject*>(type->tp_alloc(type, 0));
   if (self) {
-    self->lowering = new tb::Lowering(device);
+    self->lowering = new tb::Lowering(device, architecture);
     self->table = new ir::SymbolTable;
     self->symbols = new std::map<std::string, ir::Sym>;
   }

@@ -82,4 +82,25 @@ class ModesAsBefore {
   const AttentionGuard attention_guard_{attention_};
 };
 
+// Gradients on, casts off: the operator is below autocast.
+class PlainModes {
+ public:
+  PlainModes() : autocast_(autocast_state()), grad_(api().symbols.grad_enabled()) {
+    AutocastState off = autocast_;
+    off.cpu = off.cuda = false;
+    set_autocast_state(off);
+    api().symbols.grad_set_enabled(true);
+  }
+  ~PlainModes() {
+    set_autocast_state(autocast_);
+    api().symbols.grad_set_enabled(grad_);
+  }
+  PlainModes(const PlainModes&) = delete;
+  PlainModes& operator=(const PlainModes&) = delete;
+
+ private:
+  const AutocastState autocast_;
+  const bool grad_;
+};
+
 }  // namespace vitrine::torch_api

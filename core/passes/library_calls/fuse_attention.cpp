@@ -8,6 +8,7 @@
 
 #include "core/ops/layout.h"
 #include "core/passes/decompose/index_values.h"
+#include "core/passes/library_calls/known_mask.h"
 #include "core/passes/library_calls/written_attention.h"
 #include "core/passes/rewrite/rewriter.h"
 #include "core/passes/rewrite/storage.h"
@@ -25,6 +26,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFarBelow = -1e9, kLeastHalf = -65504;
 // Below so many scores a head, kernels of ours are faster; on a GPU PyTorch's compute whole tiles.
 constexpr int64_t kFewScores = 64 * 64;
+// With gradients on a GPU, of all heads: below, a call of PyTorch takes longer than the matrices.
+constexpr int64_t kManyScores = int64_t{1} << 23;
 
 // Whether every row has a place whose test is not negative.
 bool sees_in_each_row(const Linear& test, const Dims& sizes) {
@@ -39,11 +42,13 @@ bool sees_in_each_row(const Linear& test, const Dims& sizes) {
 
 class AttentionFuser {
  public:
-  AttentionFuser(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, const HasGradient* gradients)
+  AttentionFuser(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, const HasGradient* gradients,
+                 ChooseAttention choose)
       : graph_(graph),
         storages_(*graph),
         values_([&](NodeId id) { return graph->find(id); }, [&](NodeId id) { return storages_.written(id); }),
         gradients_(gradients),
+        choose_(std::move(choose)),
         out_(graph, ids, "fuse_attention") {}
 
   GraphPtr run() {
@@ -80,11 +85,41 @@ class AttentionFuser {
     if (!query.sizes.back().same(value.sizes.back())) return false;
     if (query.device != value.device || query.device != key.device) return false;
     if (query.device.is_cuda() && query.dtype == DType::f64) return false;
-    if (gradients_ && query.device.is_cuda()) return false;
     if ((a.length * a.places).hint() < kFewScores) return false;
     for (Ref r : {a.query, a.key, a.value})
       if (storages_.written(r.node)) return false;
-    return masks_fuse(a, query);
+    return masks_fuse(a, query) && (!chooses(query) || is_chosen(a));
+  }
+
+  // PyTorch tells by what it computes such attention.
+  bool chooses(const TensorType& query) const { return gradients_ && query.device.is_cuda(); }
+  std::array<bool, 3> requires_grad(const WrittenAttention& a) const {
+    return {(*gradients_)(a.query), (*gradients_)(a.key), (*gradients_)(a.value)};
+  }
+  bool is_chosen(const WrittenAttention& a) const {
+    const TensorType &query = old(a.query), &value = old(a.value);
+    if (!choose_ || (query.dtype != DType::f16 && query.dtype != DType::bf16)) return false;
+    const Dims many = heads_of(a);
+    if ((many[0] * many[1] * a.length * a.places).hint() < kManyScores) return false;
+    const auto has_rows = [&](const WrittenMask& m) {
+      return !old(m.tensor).sizes.empty() && old(m.tensor).sizes.back().same(a.places);
+    };
+    if (!a.masks.empty() && std::ranges::none_of(a.masks, has_rows)) return false;
+    const auto laid = [&](const Sym& rows, const Sym& columns) {
+      TensorType t = TensorType::contiguous(query.dtype, {many[0], many[1], rows, columns});
+      t.device = query.device;
+      return t;
+    };
+    const std::array types = {laid(a.length, query.sizes.back()), laid(a.places, query.sizes.back()),
+                              laid(a.places, value.sizes.back()), laid(a.length, a.places)};
+    AttentionToDerive call{Ref{0, 0}, Ref{1, 0}, Ref{2, 0}, {}, a.scale, is_causal(a), requires_grad(a), {}};
+    if (!a.masks.empty() && !call.causal) call.mask = Ref{3, 0};
+    call.type = [&](Ref r) { return types.at(static_cast<size_t>(r.node)); };
+    return choose_(call).has_value();
+  }
+  static Dims heads_of(const WrittenAttention& a) {
+    if (a.batch.size() == 2) return a.batch;
+    return {a.batch.empty() ? Sym(1) : a.batch[0], Sym(1)};
   }
 
   bool masks_fuse(const WrittenAttention& a, const TensorType& query) {
@@ -100,7 +135,7 @@ class AttentionFuser {
       (finite ? finite_fill : added) = true;
     }
     if (finite_fill && added) return false;
-    return !gradients_ || finite_fill || rows_see(a);
+    return !gradients_ || finite_fill || chooses(query) || rows_see(a);
   }
 
   // The number may be added to the scores as PyTorch's attention adds it.
@@ -124,13 +159,33 @@ class AttentionFuser {
     if (a.masks.size() > 1) return false;
     const WrittenMask& m = a.masks.front();
     const IndexValue value = values_.of(m.tensor);
-    const auto hidden = [&](double n) { return m.fills ? (n != 0) != m.shows : n == -kInfinity; };
+    const auto hidden = [&](double n) { return hides_at(m, n); };
     if (const double* n = std::get_if<double>(&value)) return !hidden(*n);
     const Choice* choice = std::get_if<Choice>(&value);
     if (!choice || choice->test.steps.empty()) return false;
     if (!hidden(choice->yes) && !hidden(choice->no)) return true;
     if (hidden(choice->yes) && hidden(choice->no)) return false;
     return sees_in_each_row(hidden(choice->yes) ? opposite(choice->test) : choice->test, old(m.tensor).sizes);
+  }
+
+  // A place where the mask holds this number is hidden.
+  static bool hides_at(const WrittenMask& m, double n) {
+    if (m.fills) return (n != 0) != m.shows;
+    return n == (m.subtracted ? kInfinity : -kInfinity);
+  }
+  // Each row sees the places up to its own, and nothing else is added.
+  bool is_causal(const WrittenAttention& a) const {
+    if (a.masks.size() != 1 || !a.length.same(a.places)) return false;
+    const WrittenMask& m = a.masks.front();
+    const Dims& sizes = old(m.tensor).sizes;
+    if (sizes.size() < 2 || !sizes.back().same(a.places) || !sizes[sizes.size() - 2].same(a.length))
+      return false;
+    const IndexValue value = values_.of(m.tensor);
+    const Choice* choice = std::get_if<Choice>(&value);
+    if (!choice || hides_at(m, choice->yes) == hides_at(m, choice->no)) return false;
+    const bool yes_hides = hides_at(m, choice->yes);
+    if (!m.fills && (yes_hides ? choice->no : choice->yes) != 0) return false;
+    return sees_up_to_itself(yes_hides ? opposite(choice->test) : choice->test);
   }
 
   Ref op(const char* name, std::vector<Arg> args, Kwargs kwargs = {}) {
@@ -204,6 +259,7 @@ class AttentionFuser {
       } else if (const DType given = out_.type(mask).dtype; given != dtype && given != DType::f32) {
         mask = op("aten._to_copy.default", {mask}, {{"dtype", Arg(dtype)}});
       }
+      if (m.subtracted) mask = op("aten.neg.default", {mask});
       all = all ? op("aten.add.Tensor", {*all, mask}) : mask;
     }
     return all;
@@ -212,14 +268,19 @@ class AttentionFuser {
   void write(const Node& product, const WrittenAttention& a) {
     from_ = &product;
     const DType dtype = product.type().dtype;
-    const Ref query = with_rows(with_heads(a, a.query));
+    Ref query = with_rows(with_heads(a, a.query));
     Ref key = with_heads(a, a.key);
     key = with_rows(op("aten.transpose.int", {key, Arg(2), Arg(3)}));
     const Ref value = with_rows(with_heads(a, a.value));
-    const std::optional<Ref> mask = added(a, dtype);
-    Ref result = attention(product, {query, key, value}, mask, a.scale);
+    const bool causal = chooses(old(a.query)) && is_causal(a);
+    const std::optional<Ref> mask = causal ? std::nullopt : added(a, dtype);
+    const bool finite = !a.masks.empty() && a.masks.front().fills && *a.masks.front().fills != -kInfinity;
+    const bool mends = mask && !rows_see(a);
+    if (mends && chooses(old(a.query)) && !finite) query = none_where_it_sees_none(query, *mask);
+    Ref result = chooses(old(a.query)) ? chosen(a, {query, key, value}, mask, causal)
+                                       : attention(product, {query, key, value}, mask, a.scale);
     for (NodeId id : a.between) out_.absorb(result, graph_->node(id));
-    if (mask && !rows_see(a)) result = mended(a, result, *mask, value);
+    if (mends && (finite || !chooses(old(a.query)))) result = mended(a, result, *mask, value);
     result = contiguous(result);
     out_.change(product, "aten.view.default", {Arg(result), Arg::ints(product.type().sizes)}, {});
   }
@@ -236,6 +297,43 @@ class AttentionFuser {
     return out_.emit(product, "aten.scaled_dot_product_attention.default",
                      {query, key, value, mask ? Arg(*mask) : Arg(), Arg(0.0), Arg(false)},
                      {{"scale", Arg(scale)}}, {laid_out_as(out_.type(query))});
+  }
+  // What PyTorch calls for it.
+  Ref chosen(const WrittenAttention& a, std::array<Ref, 3> factors, std::optional<Ref> mask, bool causal) {
+    if (mask) mask = with_rows(*mask);
+    const auto ask = [&] {
+      return choose_({factors[0], factors[1], factors[2], mask, a.scale, causal, requires_grad(a),
+                      [&](Ref r) { return out_.type(r); }});
+    };
+    auto made = ask();
+    if (!made) {  // as they lie it holds the matrix
+      for (Ref& r : factors) r = contiguous(r);
+      made = ask();
+    }
+    VITRINE_CHECK(made, "%" + from_->name + ": PyTorch has no attention for what it was asked for");
+    std::unordered_map<NodeId, NodeId> fresh;
+    const auto now = [&](Ref r) {
+      const auto it = fresh.find(r.node);
+      return it == fresh.end() ? r : Ref{it->second, r.output};
+    };
+    const auto mapped = [&](const Arg& arg) { return ir::map_refs(arg, [&](Ref r) { return Arg(now(r)); }); };
+    for (const Node& n : made->nodes) {
+      std::vector<Arg> args;
+      Kwargs kwargs;
+      for (const Arg& arg : n.args) args.push_back(mapped(arg));
+      for (const auto& [name, arg] : n.kwargs) kwargs.emplace_back(name, mapped(arg));
+      fresh.emplace(n.id, out_.emit(*from_, n.op, std::move(args), std::move(kwargs), n.outputs).node);
+    }
+    return now(made->result);
+  }
+  // A query that is NaN gives what the written form has: NaN in its row, and in every gradient.
+  Ref none_where_it_sees_none(Ref query, Ref mask) {
+    const DType dtype = out_.type(query).dtype;
+    const Ref most = op("aten.amax.default", {mask, Arg::ints({-1}), Arg(true)});
+    const Ref none = op("aten.eq.Scalar", {most, Arg(-kInfinity)});
+    const Ref added = op("aten.where.self",
+                         {none, number(std::numeric_limits<double>::quiet_NaN(), dtype), number(0, dtype)});
+    return op("aten.add.Tensor", {query, added});
   }
   // cuDNN's attention, PyTorch's first choice for 16-bit numbers on new GPUs, has its result's dims lie in
   // the query's order; the others have rows outside heads. Where it lies otherwise the call copies it.
@@ -259,8 +357,9 @@ class AttentionFuser {
 
   const GraphPtr& graph_;
   const Storages storages_;
-  IndexValues values_;
+  mutable IndexValues values_;  // which remembers what it found
   const HasGradient* gradients_;
+  const ChooseAttention choose_;
   Rewriter out_;
   const Node* from_ = nullptr;
 };
@@ -274,12 +373,12 @@ bool may_write_attention(const std::vector<Node>& nodes) {
 
 GraphPtr fuse_attention(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
   if (!may_write_attention(graph->nodes())) return graph;
-  return AttentionFuser(graph, ids, nullptr).run();
+  return AttentionFuser(graph, ids, nullptr, nullptr).run();
 }
 
 GraphPtr fuse_attention_to_derive(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids,
-                                  const HasGradient& has_gradient) {
-  return AttentionFuser(graph, ids, &has_gradient).run();
+                                  const HasGradient& has_gradient, const ChooseAttention& choose) {
+  return AttentionFuser(graph, ids, &has_gradient, choose).run();
 }
 
 }  // namespace vitrine::passes

@@ -25,14 +25,6 @@ bool fits(const Dims& mask, const Dims& query, const Dims& key) {
   return true;
 }
 
-// Not negative where the column is the row's own or an earlier one.
-bool is_causal(const Linear& test) {
-  const size_t dims = test.steps.size();
-  for (size_t d = 0; d + 2 < dims; ++d)
-    if (test.steps[d] != 0) return false;
-  return dims >= 2 && test.start == 0 && test.steps[dims - 2] == 1 && test.steps[dims - 1] == -1;
-}
-
 // Attention's operators, and where their arguments are.
 struct AttentionRow {
   std::string_view op;
@@ -93,6 +85,13 @@ class Masks {
 
 }  // namespace
 
+bool sees_up_to_itself(const Linear& test) {
+  const size_t dims = test.steps.size();
+  for (size_t d = 0; d + 2 < dims; ++d)
+    if (test.steps[d] != 0) return false;
+  return dims >= 2 && test.start == 0 && test.steps[dims - 2] == 1 && test.steps[dims - 1] == -1;
+}
+
 KnownMask known_mask(IndexValues& values, Ref mask, const TensorType& query, const TensorType& key) {
   const TensorType& type = values.type(mask);
   const bool truth = type.dtype == DType::b1;
@@ -105,8 +104,9 @@ KnownMask known_mask(IndexValues& values, Ref mask, const TensorType& query, con
   const Choice* choice = std::get_if<Choice>(&value);
   if (!choice || !query.sizes[query.sizes.size() - 2].same(key.sizes[key.sizes.size() - 2]))
     return KnownMask::unknown;
-  const bool below = choice->yes == seen && choice->no == left_out && is_causal(choice->test);
-  const bool above = choice->no == seen && choice->yes == left_out && is_causal(opposite(choice->test));
+  const bool below = choice->yes == seen && choice->no == left_out && sees_up_to_itself(choice->test);
+  const bool above =
+      choice->no == seen && choice->yes == left_out && sees_up_to_itself(opposite(choice->test));
   return below || above ? KnownMask::causal : KnownMask::unknown;
 }
 

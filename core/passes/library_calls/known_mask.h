@@ -14,6 +14,9 @@
 
 namespace vitrine::passes {
 
+// Not negative where the column, the last dimension, is the row's own or an earlier one.
+bool sees_up_to_itself(const Linear& test);
+
 enum class KnownMask : uint8_t { unknown, nothing, causal };
 
 // What the mask leaves out of attention between a query and a key of these types. Boolean masks and masks of

@@ -139,6 +139,15 @@ struct AttentionFinder::Walk {
     return false;
   }
 
+  // The scores less a mask.
+  bool difference(const Node& node, const std::vector<Arg>& args, bool scaled) {
+    if (args.size() < 3 || !ops::is_one(args[2]) || !args[0].is<Ref>() || !args[1].is<Ref>()) return false;
+    if (!ir::same(type(args[0].as<Ref>()).sizes, node.type().sizes)) return false;
+    if (!mask(args[1].as<Ref>(), node.type(), {}, false, scaled)) return false;
+    found.masks.back().subtracted = true;
+    return down(args[0], scaled);
+  }
+
   bool scaled_by(double factor, const Arg& rest) {
     found.scale *= factor;
     return down(rest, true);
@@ -189,6 +198,7 @@ struct AttentionFinder::Walk {
       return product(*node, args, 1);
     }
     if (op == "aten.add.Tensor") return sum(*node, args, scaled);
+    if (op == "aten.sub.Tensor") return difference(*node, args, scaled);
     if (op == "aten.masked_fill.Scalar" || op == "aten.where.self") return filled(*node, args, scaled);
     const auto factor = args.size() >= 2 ? number(args[1]) : std::nullopt;
     if (factor && (op == "aten.mul.Tensor" || op == "aten.mul.Scalar")) return scaled_by(*factor, args[0]);

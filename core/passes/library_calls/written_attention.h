@@ -1,7 +1,7 @@
 // Attention that a program writes out itself: softmax(q k' * scale + mask) v, found from its last product
-// down. The matrices of scores and weights are read by nobody else. Scales are numbers. Masks are added, or
-// fill the scores with a number. A mask that is scaled, weights that are dropped out, and scores that are
-// rounded to a narrower type than the factors' are something else.
+// down. The matrices of scores and weights are read by nobody else. Scales are numbers. Masks are added,
+// subtracted, or fill the scores with a number. A mask that is scaled, weights that are dropped out, and
+// scores that are rounded to a narrower type than the factors' are something else.
 #pragma once
 
 #include <optional>
@@ -16,6 +16,7 @@ struct WrittenMask {
   size_t rank = 0;              // dimensions of these scores
   std::optional<double> fills;  // the number that stands where it is true (`shows`: false); none: it is added
   bool shows = false;
+  bool subtracted = false;  // in the place of added
 };
 
 struct WrittenAttention {

@@ -27,9 +27,9 @@ class _Calls(TorchFunctionMode):
 class Program:
     """fn(*args, **kwargs) recorded once, with fake tensors for the tensors inside the arguments."""
 
-    def __init__(self, fn, args=(), kwargs=None, each_call=True, as_if=None, joints=()):
+    def __init__(self, fn, args=(), kwargs=None, each_call=True, as_if=None, architecture="", joints=()):
         assert _engine.bridge_init()["ready"]
-        self.lowering = _engine.Lowering(as_if) if as_if else _engine.Lowering()
+        self.lowering = _engine.Lowering(as_if, architecture) if as_if else _engine.Lowering()
         self.inputs = []
         tree = pytree.tree_map_only(torch.Tensor, self._input, (tuple(args), kwargs or {}))
         if each_call:

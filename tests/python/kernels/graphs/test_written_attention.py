@@ -82,6 +82,15 @@ def two_masks(q, k, v):
     return (scores(q, k) + bias + torch.zeros(LENGTH, dtype=q.dtype).masked_fill(HIDDEN, -INFINITY)[:, None, None]).softmax(-1) @ v
 
 
+def subtracted_numbers(q, k, v):
+    distance = (torch.arange(q.size(2))[:, None] - torch.arange(k.size(2))).abs()
+    return (scores(q, k) - distance.to(q.dtype) * 0.5).masked_fill(HIDDEN_ALL[:, None, None], -INFINITY).softmax(-1) @ v
+
+
+def subtracted_infinity(q, k, v):
+    return (scores(q, k) - torch.zeros(LENGTH, dtype=q.dtype).masked_fill(HIDDEN_ALL, INFINITY)[:, None, None]).softmax(-1) @ v
+
+
 def wide_softmax(q, k, v):
     return torch.softmax(scores(q, k), dim=-1, dtype=torch.promote_types(q.dtype, torch.float32)).to(q.dtype) @ v
 
@@ -94,7 +103,7 @@ def from_a_layer(q, k, v):
 
 
 FUSED = [plain, scaled_query, by_einsum, many_matrices, one_head, triangle, added_triangle, filled_in_place, least_number]
-FUSED += [infinite, sees_nothing, by_where, added_numbers, two_masks, wide_softmax, from_a_layer]
+FUSED += [infinite, sees_nothing, by_where, added_numbers, two_masks, subtracted_numbers, subtracted_infinity, wide_softmax, from_a_layer]
 
 
 def keeps_weights(q, k, v):
@@ -221,7 +230,7 @@ def test_gradients_of_some(follows):
             torch.testing.assert_close(mine.grad, eager.grad, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("function", [infinite, sees_nothing, two_masks])
+@pytest.mark.parametrize("function", [infinite, sees_nothing, two_masks, subtracted_infinity])
 def test_rows_that_may_see_nothing_stay_where_gradients_are_asked_for(function, tmp_path):
     args = inputs(requires_grad=True)
     with recorded(tmp_path) as session:
