@@ -25,10 +25,10 @@ def reduction_of(op):
 
 
 def members_of(group):
-    """(name, ranks) of a process group, or None: this rank is no member."""
+    """(name, ranks, whether NCCL has its GPUs) of a process group, or None: this rank is no member."""
     if not isinstance(group, dist.ProcessGroup) or distributed_c10d._rank_not_in_group(group):
         return None
-    return group.group_name, group.size()
+    return group.group_name, group.size(), "cuda:nccl" in distributed_c10d.get_backend_config(group)
 
 
 def source_of(group, src, group_src):
@@ -42,7 +42,8 @@ def source_of(group, src, group_src):
 
 
 def _members(group, async_op, *tensors):
-    """As ``members_of``; None also where the call is not to wait, or of tensors that a functional collective takes otherwise."""
+    """As ``members_of``; None also where the call is not to wait, of tensors that a functional collective takes otherwise, and for
+    a GPU without NCCL: which writes are counted is the backend's."""
     if async_op or distributed_c10d._world.pg_coalesce_state:
         return None
     for tensor in tensors:
@@ -50,7 +51,13 @@ def _members(group, async_op, *tensors):
             return None
         if tensor.is_complex() or not tensor.is_contiguous() or (tensor.requires_grad and torch.is_grad_enabled()):
             return None
-    return members_of(distributed_c10d._get_default_group() if group is None else group)
+    members = members_of(distributed_c10d._get_default_group() if group is None else group)
+    return None if members is None or (tensors[0].is_cuda and not members[2]) else members
+
+
+def _fill(tensor, made):
+    """NCCL writes memory, of which PyTorch knows nothing; gloo copies tensors."""
+    (tensor.data if tensor.is_cuda else tensor.detach()).copy_(made)
 
 
 def all_reduce(tensor, op=dist.ReduceOp.SUM, group=None, async_op=False):
@@ -84,7 +91,7 @@ def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
     if members is None or not _has_rows(output_tensor, input_tensor, members[1]):
         return NotImplemented
     made = _ops.wait_tensor(_ops.all_gather_into_tensor(input_tensor, members[1], members[0]))
-    output_tensor.detach().copy_(made)
+    _fill(output_tensor, made)
 
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
@@ -104,7 +111,7 @@ def reduce_scatter_single(output, input, op=dist.ReduceOp.SUM, group=None, async
     if members is None or reduction is None or not _has_rows(input, output, members[1]):
         return NotImplemented
     made = _ops.wait_tensor(_ops.reduce_scatter_tensor(input, reduction, members[1], members[0]))
-    output.detach().copy_(made)
+    _fill(output, made)
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
