@@ -153,19 +153,41 @@ class AttentionFuser {
     return m.rank == 3 && a.batch.size() == 2 && (sizes.size() < 3 || sizes[0].same(1));
   }
 
-  // The mask tells by its places that each row sees one, or it hides none.
-  bool rows_see(const WrittenAttention& a) {
-    if (a.masks.empty()) return true;
-    if (a.masks.size() > 1) return false;
-    const WrittenMask& m = a.masks.front();
+  using Masks = std::vector<const WrittenMask*>;
+
+  // The masks tell by their places that each row sees one, or they hide none.
+  bool rows_see(const Masks& masks) const {
+    const WrittenMask* hider = nullptr;
+    for (const WrittenMask* m : masks) {
+      if (hides_none(*m)) continue;
+      if (hider) return false;
+      hider = m;
+    }
+    return !hider || rows_see_behind(*hider);
+  }
+  bool rows_see(const WrittenAttention& a) const {
+    return rows_see(masks_of(a, [](const WrittenMask&) { return true; }));
+  }
+  template <class Wanted>
+  static Masks masks_of(const WrittenAttention& a, Wanted wanted) {
+    Masks out;
+    for (const WrittenMask& m : a.masks)
+      if (wanted(m)) out.push_back(&m);
+    return out;
+  }
+  bool hides_none(const WrittenMask& m) const {
     const IndexValue value = values_.of(m.tensor);
-    const auto hidden = [&](double n) { return hides_at(m, n); };
-    if (const double* n = std::get_if<double>(&value)) return !hidden(*n);
+    if (const double* n = std::get_if<double>(&value)) return !hides_at(m, *n);
+    const Choice* choice = std::get_if<Choice>(&value);
+    return choice && !hides_at(m, choice->yes) && !hides_at(m, choice->no);
+  }
+  bool rows_see_behind(const WrittenMask& m) const {
+    const IndexValue value = values_.of(m.tensor);
     const Choice* choice = std::get_if<Choice>(&value);
     if (!choice || choice->test.steps.empty()) return false;
-    if (!hidden(choice->yes) && !hidden(choice->no)) return true;
-    if (hidden(choice->yes) && hidden(choice->no)) return false;
-    return sees_in_each_row(hidden(choice->yes) ? opposite(choice->test) : choice->test, old(m.tensor).sizes);
+    const bool yes_hides = hides_at(m, choice->yes);
+    if (yes_hides && hides_at(m, choice->no)) return false;
+    return sees_in_each_row(yes_hides ? opposite(choice->test) : choice->test, old(m.tensor).sizes);
   }
 
   // A place where the mask holds this number is hidden.
@@ -249,9 +271,10 @@ class AttentionFuser {
   }
 
   // What is added to the scores, in a type that PyTorch's attention takes; none: there is no mask.
-  std::optional<Ref> added(const WrittenAttention& a, DType dtype) {
+  std::optional<Ref> added(const WrittenAttention& a, const Masks& masks, DType dtype) {
     std::optional<Ref> all;
-    for (const WrittenMask& m : a.masks) {
+    for (const WrittenMask* one : masks) {
+      const WrittenMask& m = *one;
       Ref mask = laid_out(a, m);
       if (m.fills) {
         const Ref hidden = number(-kInfinity, dtype), shown = number(0, dtype);
@@ -267,23 +290,63 @@ class AttentionFuser {
 
   void write(const Node& product, const WrittenAttention& a) {
     from_ = &product;
-    const DType dtype = product.type().dtype;
-    Ref query = with_rows(with_heads(a, a.query));
+    const Ref query = with_rows(with_heads(a, a.query));
     Ref key = with_heads(a, a.key);
     key = with_rows(op("aten.transpose.int", {key, Arg(2), Arg(3)}));
     const Ref value = with_rows(with_heads(a, a.value));
-    const bool causal = chooses(old(a.query)) && is_causal(a);
-    const std::optional<Ref> mask = causal ? std::nullopt : added(a, dtype);
-    const bool finite = !a.masks.empty() && a.masks.front().fills && *a.masks.front().fills != -kInfinity;
-    const bool mends = mask && !rows_see(a);
-    if (mends && chooses(old(a.query)) && !finite) query = none_where_it_sees_none(query, *mask);
-    Ref result = chooses(old(a.query)) ? chosen(a, {query, key, value}, mask, causal)
-                                       : attention(product, {query, key, value}, mask, a.scale);
+    Ref result = chooses(old(a.query)) ? derived(a, {query, key, value}) : called(a, {query, key, value});
     for (NodeId id : a.between) out_.absorb(result, graph_->node(id));
-    if (mends && (finite || !chooses(old(a.query)))) result = mended(a, result, *mask, value);
     result = contiguous(result);
     out_.change(product, "aten.view.default", {Arg(result), Arg::ints(product.type().sizes)}, {});
   }
+
+  Ref called(const WrittenAttention& a, const std::array<Ref, 3>& factors) {
+    const DType dtype = from_->type().dtype;
+    const Masks masks = masks_of(a, [](const WrittenMask&) { return true; });
+    const std::optional<Ref> mask = added(a, masks, dtype);
+    const Ref result = attention(*from_, factors, mask, a.scale);
+    if (!mask || rows_see(masks)) return result;
+    return op("aten.where.self",
+              {all_hidden(*mask), fills_finitely(a) ? mean(factors[2]) : not_a_number(dtype), result});
+  }
+
+  // With gradients. A row that the program filled in hands none to its scores, and NaN to all values. One
+  // that numbers hide hands NaN to both, as does a query that is NaN.
+  Ref derived(const WrittenAttention& a, std::array<Ref, 3> factors) {
+    const DType dtype = from_->type().dtype;
+    const Masks all = masks_of(a, [](const WrittenMask&) { return true; });
+    const Masks fills = masks_of(a, [](const WrittenMask& m) { return m.fills.has_value(); });
+    const Ref value = factors[2];
+    std::optional<Ref> mask, filled;
+    if (!is_causal(a)) mask = added(a, all, dtype);
+    if (!rows_see(fills)) filled = all_hidden(fills.size() == all.size() ? *mask : *added(a, fills, dtype));
+    if (fills.size() < all.size() && !rows_see(all)) {
+      Ref hidden = all_hidden(*mask);
+      if (filled) hidden = op("aten.bitwise_and.Tensor", {hidden, op("aten.bitwise_not.default", {*filled})});
+      const Ref made = op("aten.where.self", {hidden, not_a_number(dtype), number(0, dtype)});
+      factors[0] = op("aten.add.Tensor", {factors[0], made});
+    }
+    const Ref result = chosen(a, factors, mask);
+    if (!filled) return result;
+    Ref instead = mean(value);
+    if (!fills_finitely(a)) {
+      const Ref any = op("aten.any.dim", {*filled, Arg(-2), Arg(true)});
+      const Ref spoilt = op("aten.where.self", {any, not_a_number(dtype), number(0, dtype)});
+      instead = op("aten.mul.Tensor", {instead, spoilt});
+    }
+    return op("aten.where.self", {*filled, instead, result});
+  }
+
+  static bool fills_finitely(const WrittenAttention& a) {
+    return a.masks.front().fills && *a.masks.front().fills != -kInfinity;
+  }
+  // By row: no place is seen.
+  Ref all_hidden(Ref mask) {
+    const Ref most = op("aten.amax.default", {mask, Arg::ints({-1}), Arg(true)});
+    return op("aten.eq.Scalar", {most, Arg(-kInfinity)});
+  }
+  Ref mean(Ref value) { return op("aten.mean.dim", {value, Arg::ints({-2}), Arg(true)}); }
+  Ref not_a_number(DType dtype) { return number(std::numeric_limits<double>::quiet_NaN(), dtype); }
 
   Ref attention(const Node& product, const std::array<Ref, 3>& factors, std::optional<Ref> mask,
                 double scale) {
@@ -299,7 +362,8 @@ class AttentionFuser {
                      {{"scale", Arg(scale)}}, {laid_out_as(out_.type(query))});
   }
   // What PyTorch calls for it.
-  Ref chosen(const WrittenAttention& a, std::array<Ref, 3> factors, std::optional<Ref> mask, bool causal) {
+  Ref chosen(const WrittenAttention& a, std::array<Ref, 3> factors, std::optional<Ref> mask) {
+    const bool causal = is_causal(a);
     if (mask) mask = with_rows(*mask);
     const auto ask = [&] {
       return choose_({factors[0], factors[1], factors[2], mask, a.scale, causal, requires_grad(a),
@@ -326,15 +390,6 @@ class AttentionFuser {
     }
     return now(made->result);
   }
-  // A query that is NaN gives what the written form has: NaN in its row, and in every gradient.
-  Ref none_where_it_sees_none(Ref query, Ref mask) {
-    const DType dtype = out_.type(query).dtype;
-    const Ref most = op("aten.amax.default", {mask, Arg::ints({-1}), Arg(true)});
-    const Ref none = op("aten.eq.Scalar", {most, Arg(-kInfinity)});
-    const Ref added = op("aten.where.self",
-                         {none, number(std::numeric_limits<double>::quiet_NaN(), dtype), number(0, dtype)});
-    return op("aten.add.Tensor", {query, added});
-  }
   // cuDNN's attention, PyTorch's first choice for 16-bit numbers on new GPUs, has its result's dims lie in
   // the query's order; the others have rows outside heads. Where it lies otherwise the call copies it.
   static TensorType laid_out_as(TensorType query) {
@@ -343,16 +398,6 @@ class AttentionFuser {
                                               : ops::preserved_strides(query);
     query.offset = 0;
     return query;
-  }
-
-  // What the written form has where a row sees no place.
-  Ref mended(const WrittenAttention& a, Ref result, Ref mask, Ref value) {
-    const Ref most = op("aten.amax.default", {mask, Arg::ints({-1}), Arg(true)});
-    const Ref none = op("aten.eq.Scalar", {most, Arg(-kInfinity)});
-    const bool finite = a.masks.front().fills && *a.masks.front().fills != -kInfinity;
-    const Ref instead = finite ? op("aten.mean.dim", {value, Arg::ints({-2}), Arg(true)})
-                               : number(std::numeric_limits<double>::quiet_NaN(), out_.type(result).dtype);
-    return op("aten.where.self", {none, instead, result});
   }
 
   const GraphPtr& graph_;

@@ -4,7 +4,7 @@
 //  - A row that sees no place: the written form has NaN, and the mean of the values where the mask fills in a
 //    finite number. PyTorch's attention has 0. Such rows are set behind it, unless the mask tells by its
 //    places that there are none. With gradients NaN reaches everything: on a CPU such masks stay written out,
-//    on a GPU the row's query becomes NaN.
+//    on a GPU NaN is led where the written form has it.
 //  - A finite number that fills in hides a place only if it is far below all scores: from -1e9 down, and the
 //    least number of half precision.
 //  - Dropout draws other numbers than PyTorch's attention: it stays written out.
