@@ -7,6 +7,7 @@
 #include "core/base/once.h"
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/library/known_functions.h"
+#include "core/capture/interpreter/library/pure_functions.h"
 #include "core/capture/interpreter/library/rng.h"
 #include "core/capture/interpreter/machine/calls.h"
 #include "core/capture/interpreter/symbolic/symbols.h"
@@ -155,8 +156,17 @@ Value* within_patch(Tracer& t, PyObject* wrapper, const Arguments& a) {
 Value* gpu_lacks_autocast(Tracer& t, PyObject*, const Arguments&) {
   return t.for_absent_gpu() ? t.boolean(false) : nullptr;
 }
-Value* gpu_has_bfloat16(Tracer& t, PyObject*, const Arguments&) {
-  return t.for_absent_gpu() ? t.boolean(true) : nullptr;
+// What a GPU is does not change while a process runs. Of several GPUs another one may be current at the next
+// call.
+Value* asked_of_gpu(Tracer& t, PyObject* function, const Arguments& a) {
+  if (t.for_absent_gpu()) return nullptr;
+  PyRef count(PyObject_CallNoArgs(find_object("torch.cuda.device_count")));
+  const bool several = !count || PyLong_AsLong(count.get()) > 1;
+  PyErr_Clear();
+  return several && a.positional.empty() ? nullptr : fold_call(t, function, a);
+}
+Value* gpu_has_bfloat16(Tracer& t, PyObject* function, const Arguments& a) {
+  return t.for_absent_gpu() ? t.boolean(true) : asked_of_gpu(t, function, a);
 }
 
 struct KnownFunctionRow {
@@ -180,7 +190,8 @@ constexpr KnownFunctionRow kRows[] = {
     {"vitrine._polyfills.collectives", "reduction_of", asked_of_group},
     {"vitrine._polyfills.collectives", "source_of", asked_of_group},
     {"torch.distributed._functional_collectives", "_group_or_group_name", asked_of_group},
-    {"torch.distributed._functional_collectives", "_resolve_group_name", asked_of_group},  // before PyTorch 2.13
+    {"torch.distributed._functional_collectives", "_resolve_group_name",
+     asked_of_group},  // before PyTorch 2.13
     {"torch.distributed._functional_collectives", "_are_we_tracing", collectives_are_traced},
     {"torch.distributed.distributed_c10d", "_get_group_size_by_name", asked_of_group},
     {"torch.distributed.distributed_c10d", "_get_group_size", asked_of_group},
@@ -190,6 +201,9 @@ constexpr KnownFunctionRow kRows[] = {
     {"torch.nn.modules.transformer", "_detect_is_causal_mask", detected_as_causal},
     {"torch.cuda.amp.common", "amp_definitely_not_available", gpu_lacks_autocast},
     {"torch.cuda", "is_bf16_supported", gpu_has_bfloat16},
+    {"torch.cuda", "current_device", asked_of_gpu},
+    {"torch.cuda", "get_device_capability", asked_of_gpu},
+    {"torch.cuda", "get_device_name", asked_of_gpu},
 #define VITRINE_DRAWS(X) \
   X(uniform)             \
   X(triangular)          \
