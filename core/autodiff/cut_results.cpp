@@ -100,9 +100,9 @@ ir::GraphPtr with_inputs(const ir::GraphPtr& from, const std::vector<ir::NodeId>
   return b.finish(from->results());
 }
 
-std::set<int> reached_by(const ir::Graph& graph, const std::vector<ir::NodeId>& ends, const ir::Arg& result) {
+// reach: by node, the ends behind it.
+std::set<int> reached_by(const std::unordered_map<ir::NodeId, std::set<int>>& reach, const ir::Arg& result) {
   std::set<int> out;
-  const auto reach = tangents_in(graph, ends);
   ir::each_ref(result, [&](ir::Ref r) { out.insert(reach.at(r.node).begin(), reach.at(r.node).end()); });
   return out;
 }
@@ -144,10 +144,11 @@ Result<Cut> cut_at(const ir::GraphPtr& backward, const std::vector<ir::NodeId>& 
   ir::GraphPtr graph = without_tangents(opened.graph, all, opened.part);
   graph = with_inputs(graph, opened.ends, opened.part);
   const size_t first = backward->results().size();
+  const auto reach = tangents_in(*graph, opened.ends);
   std::vector<std::set<int>> above;
   for (size_t i = 0; i < points.size(); ++i) {
     const ir::Arg& inner = graph->results().at(first + i);
-    above.push_back(reached_by(*graph, opened.ends, inner));
+    above.push_back(reached_by(reach, inner));
     if (!above.back().empty() || inner.is_none() || !is_ours) continue;
     for (size_t t = 0; t < passed.size(); ++t)
       if (std::find(passed[t].begin(), passed[t].end(), static_cast<int>(i)) != passed[t].end())
@@ -168,7 +169,7 @@ Result<Cut> cut_at(const ir::GraphPtr& backward, const std::vector<ir::NodeId>& 
   if (!any) return Cut{};
   for (size_t i = 0; !is_ours && i < first; ++i)
     if (const ir::Arg& gradient = graph->results()[i];
-        !gradient.is_none() && reached_by(*graph, opened.ends, gradient).empty())
+        !gradient.is_none() && reached_by(reach, gradient).empty())
       return refused(kConstant);
   out.backward = with_inputs(without_tangents(graph, opened.ends, opened.viewed), opened.ends, opened.viewed);
   const std::vector<ir::NodeId> kept(opened.ends.begin(),

@@ -70,7 +70,8 @@ class Behind {
 
   const std::set<int>& of(ir::NodeId node) { return in_[place(node)]; }
   void add(ir::NodeId node, const std::set<int>& tangents) {
-    in_[place(node)].insert(tangents.begin(), tangents.end());
+    std::set<int>& all = in_[place(node)];
+    if (&all != &tangents) all.insert(tangents.begin(), tangents.end());
   }
 
  private:
@@ -211,7 +212,7 @@ std::unordered_map<ir::NodeId, std::set<int>> tangents_in(const ir::Graph& graph
                                                           const std::vector<ir::NodeId>& tangents) {
   Behind behind(graph, tangents);
   for (const ir::Node& n : graph.nodes())
-    ir::each_ref(n, [&](ir::Ref r) { behind.add(n.id, std::set<int>(behind.of(r.node))); });
+    ir::each_ref(n, [&](ir::Ref r) { behind.add(n.id, behind.of(r.node)); });
   std::unordered_map<ir::NodeId, std::set<int>> out;
   for (const ir::Node& n : graph.nodes()) out[n.id] = behind.of(n.id);
   return out;
