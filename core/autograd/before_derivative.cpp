@@ -11,11 +11,11 @@
 
 #include "core/autograd/joint_maker.h"
 #include "core/ops/node.h"
+#include "core/passes/attention/fuse_attention.h"
 #include "core/passes/cleanup/functionalise.h"
 #include "core/passes/decompose/batch_norm.h"
 #include "core/passes/decompose/uniform_bags.h"
 #include "core/passes/layout/channels_last.h"
-#include "core/passes/library_calls/fuse_attention.h"
 #include "core/torch_api/library/library.h"
 
 namespace vitrine::torch_api {
@@ -43,24 +43,24 @@ bool bags(const JointParts& parts) {
 }
 
 // What a pass may ask.
-struct Answers {
+struct EarlyAnswers {
   HasGradient has_gradient;
   passes::ChooseAttention choose_attention;
 };
 using Ids = std::shared_ptr<ir::NodeIds>;
 
 template <ir::GraphPtr (*pass)(const ir::GraphPtr&, const Ids&)>
-ir::GraphPtr plainly(const ir::GraphPtr& graph, const Ids& ids, const Answers&) {
+ir::GraphPtr plainly(const ir::GraphPtr& graph, const Ids& ids, const EarlyAnswers&) {
   return pass(graph, ids);
 }
-ir::GraphPtr fuse_attention(const ir::GraphPtr& graph, const Ids& ids, const Answers& answers) {
+ir::GraphPtr fuse_attention(const ir::GraphPtr& graph, const Ids& ids, const EarlyAnswers& answers) {
   return passes::fuse_attention_to_derive(graph, ids, answers.has_gradient, answers.choose_attention);
 }
 
 struct EarlyPass {
   std::string_view name;
   bool (*applies)(const JointParts&);
-  ir::GraphPtr (*pass)(const ir::GraphPtr&, const Ids&, const Answers&);
+  ir::GraphPtr (*pass)(const ir::GraphPtr&, const Ids&, const EarlyAnswers&);
 };
 
 constexpr EarlyPass kRows[] = {
@@ -131,7 +131,7 @@ std::optional<JointMaker::PlainForward> JointMaker::rewrite_forward(const Gradie
     const auto found = followed.find(r.node);
     return found != followed.end() && std::ranges::find(found->second, true) != found->second.end();
   };
-  const Answers answers{has_gradient, [&](const auto& call) { return choose_attention(call); }};
+  const EarlyAnswers answers{has_gradient, [&](const auto& call) { return choose_attention(call); }};
   ir::GraphPtr plain, now;
   for (const EarlyPass& row : kRows) {
     if (how.without.contains(row.name) || !row.applies(parts)) continue;

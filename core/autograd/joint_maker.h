@@ -8,7 +8,7 @@
 
 #include "core/autodiff/derive.h"
 #include "core/autograd/joint.h"
-#include "core/passes/library_calls/fuse_attention.h"
+#include "core/passes/attention/fuse_attention.h"
 #include "core/recording/lowering_state.h"
 
 namespace vitrine::torch_api {

@@ -1,6 +1,6 @@
 #include "core/recording/known_masks.h"
 
-#include "core/passes/library_calls/known_mask.h"
+#include "core/passes/attention/known_mask.h"
 #include "core/torch_api/api.h"
 
 namespace vitrine::torch_api {

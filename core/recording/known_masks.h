@@ -1,4 +1,4 @@
-// Attention whose mask is known (core/passes/library_calls/known_mask.h) is called without it while it is
+// Attention whose mask is known (core/passes/attention/known_mask.h) is called without it while it is
 // recorded, so that PyTorch chooses among its kernels, and among their backwards, as it does where there is
 // no mask.
 #pragma once

@@ -1,4 +1,4 @@
-#include "core/passes/library_calls/known_mask.h"
+#include "core/passes/attention/known_mask.h"
 
 #include <cmath>
 #include <limits>

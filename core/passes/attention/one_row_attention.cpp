@@ -1,4 +1,4 @@
-#include "core/passes/library_calls/one_row_attention.h"
+#include "core/passes/attention/one_row_attention.h"
 
 #include <limits>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "core/passes/library_calls/written_attention.h"
+#include "core/passes/attention/written_attention.h"
 
 #include <algorithm>
 #include <string_view>

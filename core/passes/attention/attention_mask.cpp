@@ -1,4 +1,4 @@
-#include "core/passes/library_calls/attention_mask.h"
+#include "core/passes/attention/attention_mask.h"
 
 #include <limits>
 

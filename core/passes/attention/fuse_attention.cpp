@@ -1,4 +1,4 @@
-#include "core/passes/library_calls/fuse_attention.h"
+#include "core/passes/attention/fuse_attention.h"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,9 @@
 #include <unordered_set>
 
 #include "core/ops/layout.h"
+#include "core/passes/attention/known_mask.h"
+#include "core/passes/attention/written_attention.h"
 #include "core/passes/decompose/index_values.h"
-#include "core/passes/library_calls/known_mask.h"
-#include "core/passes/library_calls/written_attention.h"
 #include "core/passes/rewrite/rewriter.h"
 #include "core/passes/rewrite/storage.h"
 
