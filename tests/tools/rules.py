@@ -20,6 +20,7 @@ ALLOWED = {
     "core/passes/cleanup": [*GRAPHS, "core/passes/rewrite"],
     "core/passes/decompose": [*GRAPHS, "core/passes/rewrite", "core/passes/cleanup"],
     "core/passes/layout": [*GRAPHS, "core/passes/rewrite"],
+    "core/passes/attention": [*GRAPHS, "core/passes/rewrite", "core/passes/decompose"],
     "core/passes/library_calls": [*GRAPHS, "core/passes/rewrite", "core/passes/decompose"],
     "core/fusion": ["core/base", "core/session", "core/ir", "core/ops", "core/codegen/schedule/program.h"],
     "core/codegen": ["core/base", "core/session", "core/ir", "core/ops", "core/fusion"],
