@@ -22,6 +22,7 @@
 #include "core/passes/decompose/uniform_bags.h"
 #include "core/passes/layout/channels_last.h"
 #include "core/passes/layout/fold_views.h"
+#include "core/passes/layout/image_windows.h"
 #include "core/passes/layout/rows_in_place.h"
 #include "core/passes/layout/rows_innermost.h"
 #include "core/passes/library_calls/convolution_relu.h"
@@ -30,6 +31,7 @@
 #include "core/passes/library_calls/one_row_products.h"
 #include "core/passes/library_calls/pad_products.h"
 #include "core/passes/library_calls/split_addmm_bias.h"
+#include "core/passes/library_calls/split_convolution_bias.h"
 #include "core/passes/library_calls/sums_of_products.h"
 
 namespace vitrine::pipeline {
@@ -127,6 +129,8 @@ constexpr Row kRows[] = {
     {"convolution_relu", "optimised", passes::convolution_relu, nullptr,
      [](const Settings& s) { return s.graphs; }, "passes/convolution_relu.txt",
      "a convolution, its batch norm, a residual and relu become one library call"},
+    {"image_windows", "optimised", passes::image_windows, nullptr, nullptr, "passes/image_windows.txt",
+     "means of windows and repeated neighbours of images become loops"},
     {"rows_innermost", "optimised", passes::rows_innermost, nullptr, nullptr, "passes/rows_innermost.txt",
      "what lies transposed after a convolution and is added to rows lies as rows"},
     {"fold_views", "optimised", passes::fold_views, nullptr, nullptr, "passes/fold_views.txt",
@@ -142,6 +146,8 @@ constexpr Row kRows[] = {
     // Views must be short by now: the pass looks through them for a loop to fuse with.
     {"split_addmm_bias", "optimised", passes::split_addmm_bias, nullptr, nullptr,
      "passes/split_addmm_bias.txt", "the bias moves out of the library call, so that it can fuse"},
+    {"split_convolution_bias", "optimised", passes::split_convolution_bias, nullptr, nullptr,
+     "passes/split_convolution_bias.txt", "the bias moves out of the library call, so that it can fuse"},
     {"rows_in_place", "optimised", passes::rows_in_place, nullptr, nullptr, "passes/rows_in_place.txt",
      "the gradient of an embedding is added row by row to the other one of its weight"},
     {"pad_half_products", "optimised", passes::pad_half_products, nullptr, nullptr,

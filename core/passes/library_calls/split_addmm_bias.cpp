@@ -1,5 +1,6 @@
 #include "core/passes/library_calls/split_addmm_bias.h"
 
+#include "core/passes/rewrite/loop_readers.h"
 #include "core/passes/rewrite/rewriter.h"
 
 namespace vitrine::passes {
@@ -8,18 +9,6 @@ namespace {
 
 const ops::OpRow* row_of(const Node& node) {
   return node.kind == ir::NodeKind::op ? ops::find(node.op) : nullptr;
-}
-
-// Whether a loop reads the node's value, directly or through views.
-bool feeds_a_loop(const ir::Graph& graph, const std::vector<std::vector<NodeId>>& users, const Node& node) {
-  for (NodeId id : users[graph.position(node.id)]) {
-    const Node& user = graph.node(id);
-    const ops::OpRow* row = row_of(user);
-    if (!row) continue;
-    if (row->lower == ops::Lower::pointwise || row->lower == ops::Lower::reduction) return true;
-    if (row->lower == ops::Lower::view && feeds_a_loop(graph, users, user)) return true;
-  }
-  return false;
 }
 
 }  // namespace

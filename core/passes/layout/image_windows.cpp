@@ -1,0 +1,115 @@
+#include "core/passes/layout/image_windows.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/ops/layout.h"
+#include "core/passes/rewrite/writer.h"
+
+namespace vitrine::passes {
+
+namespace {
+
+constexpr int64_t kMostTaps = 9;
+
+bool is_image(const TensorType& t) {
+  const bool rounds = t.dtype == DType::f16 || t.dtype == DType::bf16;
+  return t.device.is_cuda() && t.sizes.size() == 4 && t.numel().hint() > 0 &&
+         (rounds || t.dtype == DType::f32) && (t.is_contiguous() || ops::is_channels_last(t));
+}
+
+std::array<ir::Sym, 2> pair(const NodeWriter& w, size_t i) {
+  const Dims both = w.dims(i);
+  return {both.at(0), both.back()};
+}
+
+// x[:, :, i + by * row, j + by * column] for each place of the result.
+Ref tap(NodeWriter& w, Ref x, const std::array<int64_t, 2>& at, const std::array<ir::Sym, 2>& by) {
+  for (size_t d = 0; d < 2; ++d) {
+    const ir::Sym reach = (w.node.type().sizes[d + 2] - 1) * by[d] + 1;
+    x = w.op("aten.slice.Tensor",
+             {x, Arg(static_cast<int64_t>(d + 2)), Arg(at[d]), Arg(ir::Sym(at[d]) + reach), Arg(by[d])});
+  }
+  return x;
+}
+
+// In eager's order, row by row, and as wide.
+OutputValues mean_of_windows(NodeWriter& w) {
+  const Ref x = w.value(0);
+  if (!is_image(w.type(x)) || w.flag(4) || !w.none(6)) return std::nullopt;
+  const auto window = pair(w, 1), by = w.dims(2).empty() ? window : pair(w, 2);
+  const Dims pad = w.dims(3);
+  if (std::ranges::any_of(pad, [](const ir::Sym& n) { return !n.same(0); })) return std::nullopt;
+  if (window[0].symbolic() || window[1].symbolic()) return std::nullopt;
+  const int64_t rows = window[0].hint(), columns = window[1].hint();
+  if (rows * columns > kMostTaps || rows * columns == 1) return std::nullopt;
+  std::optional<Ref> sum;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      Ref next = tap(w, x, {i, j}, by);
+      if (w.type(next).dtype != DType::f32) next = w.cast(next, DType::f32);
+      sum = sum ? w.add(*sum, next) : next;
+    }
+  return w.one(w.div(*sum, Arg(static_cast<double>(rows * columns))));
+}
+
+// How often each row, or column, stands in the result; 0: it is not told. By a power of two eager's division
+// is exact.
+int64_t times(const NodeWriter& w, const TensorType& from, size_t dim) {
+  for (int64_t k : {1, 2, 4, 8})
+    if (w.node.type().sizes[dim].same(from.sizes[dim] * k))
+      return w.none(dim) || w.number(dim) == static_cast<double>(k) ? k : 0;
+  return 0;
+}
+
+OutputValues repeated_neighbours(NodeWriter& w) {
+  const TensorType from = w.type(w.value(0)), &to = w.node.type();
+  if (!is_image(from) || to.sizes.size() != 4) return std::nullopt;
+  const int64_t down = times(w, from, 2), right = times(w, from, 3);
+  if (down * right <= 1) return std::nullopt;
+  const bool innermost = !from.is_contiguous();
+  const Dims& n = from.sizes;
+  Ref x = w.value(0);
+  if (innermost) x = w.op("aten.permute.default", {x, Arg::ints({0, 2, 3, 1})});
+  x = w.op("aten.unsqueeze.default", {x, Arg(innermost ? 2 : 3)});
+  x = w.op("aten.unsqueeze.default", {x, Arg(innermost ? 4 : 5)});
+  const Dims wide =
+      innermost ? Dims{n[0], n[2], down, n[3], right, n[1]} : Dims{n[0], n[1], n[2], down, n[3], right};
+  x = w.op("aten.expand.default", {x, Arg::ints(wide)});
+  x = w.op("aten.clone.default", {x}, {{"memory_format", Arg(ir::Word{"torch.contiguous_format"})}});
+  if (!innermost) return w.one(x);
+  x = w.op("aten.view.default", {x, Arg::ints({n[0], to.sizes[2], to.sizes[3], n[1]})});
+  return w.one(w.op("aten.permute.default", {x, Arg::ints({0, 3, 1, 2})}));
+}
+
+struct WindowRow {
+  std::string_view op;
+  OutputValues (*write)(NodeWriter& w);
+};
+constexpr WindowRow kRows[] = {
+    {"aten.avg_pool2d.default", mean_of_windows},
+    {"aten.upsample_nearest2d.default", repeated_neighbours},
+};
+
+}  // namespace
+
+GraphPtr image_windows(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  Rewriter out(graph, ids, "image_windows", true);
+  for (const Node& node : graph->nodes()) {
+    const auto* row = std::ranges::find(kRows, std::string_view(node.op), &WindowRow::op);
+    auto args = row != std::end(kRows) ? ops::bind(*ops::find(node.op), node) : Error{};
+    OutputValues values;
+    if (args.ok() && out.may_rewrite(node)) {
+      const std::set<Ref> used;
+      NodeWriter writer(out, node, args.value(), used);
+      values = row->write(writer);
+    }
+    if (values)
+      out.replace(node, *values);
+    else
+      out.keep(node);
+  }
+  return out.finish();
+}
+
+}  // namespace vitrine::passes
