@@ -155,7 +155,7 @@ def test_a_call_that_fails_draws_once():
 
 STEP = """
 import torch, vitrine
-from tests.gpu.test_attention_dropout import Block, split, whole
+from tests.gpu.attention.test_attention_dropout import Block, split, whole
 torch.manual_seed(0)
 model = torch.nn.Sequential(Block(P), Block(P)).cuda().DTYPE().train()
 run = WAY(model, torch.optim.AdamW(model.parameters(), lr=0.01), "reduce-overhead")
