@@ -63,18 +63,31 @@ int kept_registers(const Schedule& s) {
   return std::max(1, static_cast<int>(bytes / 4));
 }
 
+constexpr int64_t kLeastTurned = 16;
+
+// A few places along the dim, which the columns follow in memory: the taps of a weight beside its channels.
+// Such a tile is read as one piece.
+bool lies_in_one_piece(const Schedule& s, size_t d) {
+  constexpr int64_t kFew = 3;
+  const ir::Sym& places = s.dims[d];
+  if (places.symbolic() || places.hint() < kFew || places.hint() >= kLeastTurned) return false;
+  return std::ranges::all_of(s.loads, [&](const Load& l) {
+    return !is_turned(l, static_cast<int>(d)) || l.strides.back().same(places);
+  });
+}
+
 // The dim along which most bytes of loads lie that do not lie along the columns; -1: there is none that is
 // worth a tile.
 int turned_dim(const Schedule& s) {
-  constexpr int64_t kLeast = 16;
-  if (s.rows == 0 || s.dims.back().hint() < kLeast) return -1;
+  if (s.rows == 0 || s.dims.back().hint() < kLeastTurned) return -1;
   int64_t most = 0;
   int best = -1;
   for (size_t d = 0; d + 1 < s.dims.size(); ++d) {
     int64_t bytes = 0;
     for (const Load& l : s.loads)
       if (is_turned(l, static_cast<int>(d))) bytes += ir::dtype_bytes(l.dtype);
-    if (s.dims[d].hint() >= kLeast && bytes > most) most = bytes, best = static_cast<int>(d);
+    if ((s.dims[d].hint() >= kLeastTurned || lies_in_one_piece(s, d)) && bytes > most)
+      most = bytes, best = static_cast<int>(d);
   }
   return best;
 }
@@ -97,7 +110,13 @@ bool turn(const Schedule& s, LaunchShape& shape) {
   shape.turned = d;
   shape.wide = wide.hint() <= kSmall ? kSmall : side;
   shape.deep = deep.hint() <= kSmall ? kSmall : side;
-  shape.threads = std::min(256, shape.wide * shape.deep / 8);  // each has a run of the narrowest type
+  const bool one_piece = lies_in_one_piece(s, static_cast<size_t>(d));
+  if (one_piece) {
+    shape.deep = static_cast<int>(deep.hint());
+    while (shape.wide < 256 && wide.hint() >= 2 * shape.wide) shape.wide *= 2;
+  }
+  shape.threads =
+      std::min(one_piece ? 512 : 256, shape.wide * shape.deep / 8);  // each has a run of the narrowest type
   shape.blocks =
       ir::ceildiv(wide, shape.wide) * ir::ceildiv(deep, shape.deep) * ir::floordiv(s.row_count(), deep);
   return true;

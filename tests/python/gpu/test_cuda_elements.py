@@ -36,6 +36,15 @@ def test_heads_and_channels_are_turned(tmp_path):
     assert "tile_" in check(g, [heads, last], tmp_path).p["kernels"][0]["text"]
 
 
+# The taps of a weight lie beside each other, a few of them: a tile is one piece of memory.
+@pytest.mark.parametrize("sizes, dtype", [((6, 40, 3, 3), torch.float16), ((3, 600, 3, 3), torch.bfloat16), ((4, 130, 1, 7), torch.float32), ((2, 17, 5, 3), torch.float16)])
+def test_weights_get_their_channels_innermost(sizes, dtype, tmp_path):
+    g = GraphWriter()
+    weight = g.input(torch.randn(sizes).to(dtype))
+    program = check(g, [g.op("aten.clone.default", g.op("aten.mul.Tensor", weight, 2), memory_format=torch.channels_last)], tmp_path, kernels=1)
+    assert f"[{sizes[2] * sizes[3]}][" in program.p["kernels"][0]["text"]
+
+
 def test_what_is_joined_lies_the_other_way(tmp_path):
     g = GraphWriter()
     first, rest = g.input(torch.randn(2, 1, 48)), g.input(torch.randn(2, 48, 40))
