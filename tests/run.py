@@ -34,8 +34,8 @@ def side_by_side():
 
 
 def python_suite():
-    """Of a test with more than six cases six, spread over them, always the same; VITRINE_TESTS=all runs each."""
-    cases = [] if os.environ.get("VITRINE_TESTS") == "all" else ["--most-cases", "6"]
+    """Of a test with more than four cases four, spread over them, always the same; VITRINE_TESTS=all runs each."""
+    cases = [] if os.environ.get("VITRINE_TESTS") == "all" else ["--most-cases", "4"]
     return pytest("tests/python", *cases, *side_by_side())
 
 
