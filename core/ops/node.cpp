@@ -194,7 +194,7 @@ bool is_weight(const ir::Node& node) {
 }
 
 std::vector<ir::Ref> aliased(const ir::Node& node) {
-  if (node.kind != ir::NodeKind::op || node.makes_new) return {};
+  if (node.kind != ir::NodeKind::op || node.makes_new || is_attention(node)) return {};
   std::vector<ir::Ref> out;
   const OpRow* row = find(node.op);
   if (!row && unlisted::writes_self(node))
