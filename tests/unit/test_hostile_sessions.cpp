@@ -13,14 +13,15 @@
 #include "tests/fuzz/sessions/reading.h"
 #include "tests/fuzz/sessions/session_file.h"
 #include "tests/fuzz/sessions/session_mutator.h"
+#include "tests/unit/sweep.h"
 
 using namespace vitrine;
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kRows = 40;         // of a table
-constexpr uint64_t kCases = 100;  // of each session; fuzz_reader makes the others
+constexpr int kRows = 40;                           // of a table
+constexpr uint64_t kCases = kEvery > 1 ? 25 : 100;  // of each session; fuzz_reader makes the others
 
 std::vector<fs::path> files_below(const char* folder, const char* ending) {
   std::vector<fs::path> out;
