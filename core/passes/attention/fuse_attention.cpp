@@ -115,7 +115,14 @@ class AttentionFuser {
     AttentionToDerive call{Ref{0, 0}, Ref{1, 0}, Ref{2, 0}, {}, a.scale, is_causal(a), requires_grad(a), {}};
     if (!a.masks.empty() && !call.causal) call.mask = Ref{3, 0};
     call.type = [&](Ref r) { return types.at(static_cast<size_t>(r.node)); };
-    return choose_(call).has_value();
+    const auto made = choose_(call);
+    return made && is_fast(*made);
+  }
+  // The third of PyTorch's kernels takes longer than the matrices do.
+  static bool is_fast(const ChosenAttention& made) {
+    return std::ranges::none_of(made.nodes, [](const Node& n) {
+      return n.op == "aten._scaled_dot_product_efficient_attention.default";
+    });
   }
   static Dims heads_of(const WrittenAttention& a) {
     if (a.batch.size() == 2) return a.batch;
@@ -270,16 +277,19 @@ class AttentionFuser {
     return mask;
   }
 
-  // What is added to the scores, in a type that PyTorch's attention takes; none: there is no mask.
+  // What is added to the scores, in a type that PyTorch's attention takes; none: there is no mask. In the
+  // order in which the program has it: what is filled in hides whatever was added before.
   std::optional<Ref> added(const WrittenAttention& a, const Masks& masks, DType dtype) {
     std::optional<Ref> all;
-    for (const WrittenMask* one : masks) {
-      const WrittenMask& m = *one;
+    for (size_t i = masks.size(); i-- > 0;) {
+      const WrittenMask& m = *masks[i];
       Ref mask = laid_out(a, m);
       if (m.fills) {
-        const Ref hidden = number(-kInfinity, dtype), shown = number(0, dtype);
-        mask = op("aten.where.self", {mask, m.shows ? shown : hidden, m.shows ? hidden : shown});
-      } else if (const DType given = out_.type(mask).dtype; given != dtype && given != DType::f32) {
+        const Ref hidden = number(-kInfinity, dtype), shown = all ? *all : number(0, dtype);
+        all = op("aten.where.self", {mask, m.shows ? shown : hidden, m.shows ? hidden : shown});
+        continue;
+      }
+      if (const DType given = out_.type(mask).dtype; given != dtype && given != DType::f32) {
         mask = op("aten._to_copy.default", {mask}, {{"dtype", Arg(dtype)}});
       }
       if (m.subtracted) mask = op("aten.neg.default", {mask});
@@ -370,7 +380,7 @@ class AttentionFuser {
                       [&](Ref r) { return out_.type(r); }});
     };
     auto made = ask();
-    if (!made) {  // as they lie it holds the matrix
+    if (!made || !is_fast(*made)) {  // as they lie
       for (Ref& r : factors) r = contiguous(r);
       made = ask();
     }

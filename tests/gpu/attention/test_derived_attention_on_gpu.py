@@ -56,6 +56,12 @@ def of_matrices(q, k, v, _):
     return torch.bmm(torch.softmax(torch.bmm(q, k.transpose(1, 2)) * 0.125, -1), v)
 
 
+def logarithm(q, k, v, _):
+    """A bias that means nothing where the mask hides it."""
+    apart = places(q)[:, None] - places(q)
+    return (scores(q, k) - torch.log(apart + 1.0).to(q.dtype)).masked_fill(apart < 0, -INFINITY).softmax(-1) @ v
+
+
 def slopes(dtype):
     return torch.rand(16, 1, 1, device="cuda").to(dtype)
 
@@ -79,7 +85,7 @@ def numbers_that_hide_rows(dtype):
 
 
 CASES = [
-    (plain, slopes), (causal, slopes), (window, slopes), (distance, slopes), (padded, lengths), (padded, sees_nothing),
+    (plain, slopes), (causal, slopes), (window, slopes), (distance, slopes), (logarithm, slopes), (padded, lengths), (padded, sees_nothing),
     (padded_by_a_finite_number, lengths), (of_numbers, numbers), (of_numbers, numbers_that_hide_rows), (of_matrices, slopes),
 ]  # fmt: skip
 

@@ -87,6 +87,13 @@ def subtracted_numbers(q, k, v):
     return (scores(q, k) - distance.to(q.dtype) * 0.5).masked_fill(HIDDEN_ALL[:, None, None], -INFINITY).softmax(-1) @ v
 
 
+def bias_without_a_meaning_where_it_is_hidden(q, k, v):
+    """The logarithm of a distance, which what is to come has none of."""
+    distance = torch.arange(q.size(2))[:, None] - torch.arange(k.size(2))
+    bias = torch.log(distance + 1.0).to(q.dtype)
+    return (scores(q, k) + bias).masked_fill(distance < 0, -INFINITY).softmax(-1) @ v
+
+
 def subtracted_infinity(q, k, v):
     return (scores(q, k) - torch.zeros(LENGTH, dtype=q.dtype).masked_fill(HIDDEN_ALL, INFINITY)[:, None, None]).softmax(-1) @ v
 
@@ -103,7 +110,7 @@ def from_a_layer(q, k, v):
 
 
 FUSED = [plain, scaled_query, by_einsum, many_matrices, one_head, triangle, added_triangle, filled_in_place, least_number]
-FUSED += [infinite, sees_nothing, by_where, added_numbers, two_masks, subtracted_numbers, subtracted_infinity, wide_softmax, from_a_layer]
+FUSED += [infinite, sees_nothing, by_where, added_numbers, two_masks, subtracted_numbers, bias_without_a_meaning_where_it_is_hidden, subtracted_infinity, wide_softmax, from_a_layer]
 
 
 def keeps_weights(q, k, v):
