@@ -12,6 +12,11 @@ inline bool launches_something(const LaunchRow& row) {
   return row.kernel != 0;
 }
 
+// What a launch reads and writes. That of a library call is told with the call's kernel. kernel: may be null.
+inline int64_t bytes_moved(const LaunchRow& launch, const KernelRow* kernel) {
+  return launch.bytes || !kernel ? launch.bytes : kernel->bytes;
+}
+
 template <class Rows>
 int64_t launches_in(const Rows& rows) {
   return std::count_if(rows.begin(), rows.end(), launches_something);

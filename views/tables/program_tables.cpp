@@ -21,14 +21,9 @@ namespace {
 
 // --- launch plan ---
 
-// A library's call moves what its kernel is known to.
-int64_t bytes_of(const LaunchRow& launch, const KernelRow* kernel) {
-  return launch.bytes || !kernel ? launch.bytes : kernel->bytes;
-}
-
 MeasureUnit launch_bytes_unit(const TableScope& s) {
   return bytesUnit(extent(s.data.launches.of(s.compilation),
-                          [&](const LaunchRow& l) { return bytes_of(l, s.data.kernels.find(l.kernel)); }));
+                          [&](const LaunchRow& l) { return bytes_moved(l, s.data.kernels.find(l.kernel)); }));
 }
 MeasureUnit launch_time_unit(const TableScope& s) {
   return timeUnit(extent(s.data.launches.of(s.compilation), [](const LaunchRow& l) { return l.median_ns; }));
@@ -54,7 +49,7 @@ std::vector<Item> launch_rows(const TableScope& s) {
     if (kernel) text.family = familyOf(kernel->family);
     Cell args{q(l.args)};
     args.quiet = true;
-    const Cell bytes = number(static_cast<double>(bytes_of(l, kernel)), bytes_unit),
+    const Cell bytes = number(static_cast<double>(bytes_moved(l, kernel)), bytes_unit),
                time = number(l.median_ns, time_unit);
     Cell place{launches_something(l) ? QString::number(launch_number(plan, l.ordinal)) : QString()};
     place.sort = static_cast<double>(l.ordinal);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/session/launches.h"
 #include "views/timeline/work.h"
 
 namespace vitrine::views {
@@ -26,13 +27,17 @@ RangeSide side_of(const kit::SessionData& data, const Timeline& timeline, Timeli
   out.busy_ns = use.busy;
   out.longest_gap_ns = use.longest_gap;
   out.idle_ns = use.idle();
-  for (const Slice* s : work) {
-    if (s->start < from || s->start >= to) continue;
+  const std::vector<bool> begins = beginnings(timeline, which, work);
+  for (size_t i = 0; i < work.size(); ++i) {
+    const Slice* s = work[i];
+    if (!begins[i] || s->start < from || s->start >= to) continue;
     const LaunchRow* launch = data.launches.find(s->entity);
     if (!launch || launch->kind != "view") ++out.slices;  // as the launch plan counts them
     const KernelRow* kernel = launch ? data.kernels.find(launch->kernel) : nullptr;
-    out.bytes += launch ? static_cast<double>(launch->bytes) : 0;
-    out.flops += kernel ? static_cast<double>(kernel->flops) : 0;
+    out.bytes += launch ? static_cast<double>(bytes_moved(*launch, kernel)) : 0;
+    // What a GPU did is no rate of the thread that launched it.
+    const bool timed = !kernel || on_gpu(timeline, which) || !data.isGpu(kernel->compilation);
+    out.flops += kernel && timed ? static_cast<double>(kernel->flops) : 0;
     if (const NodeRow* node = data.nodes.find(s->entity)) out.flops += static_cast<double>(node->flops);
   }
   return out;

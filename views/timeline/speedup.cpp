@@ -26,6 +26,7 @@ using SpeedupKind = SpeedupStep::Kind;
 // What is idle, and what the profiled call took beyond the median.
 struct Side {
   std::vector<const Slice*> work;
+  std::vector<bool> begins;  // an operator or launch
   TimeUse use;
   double idle = 0, profiling = 0;
   double scale = 1;
@@ -51,6 +52,7 @@ Side side_of(const Timeline& t, TimelineLane::Side which) {
   const int64_t begin = eager ? 0 : t.inserted_ns;
   Side out;
   out.work = work_of(t, which);
+  out.begins = beginnings(t, which, out.work);
   int64_t end = begin;
   for (const Slice* s : out.work) end = std::max(end, s->end());
   const int64_t whole = std::max(end, begin + static_cast<int64_t>(std::clamp(profiled, 0.0, kMostNs)));
@@ -82,7 +84,8 @@ class SpeedupGroups {
         ran_(launches_of(compiled)),
         became_(kit::Became::of(data, compilations_of(data, compiled), &ran_)) {
     for (const Slice* s : eager.work) add_eager(*s, eager.scale);
-    for (const Slice* s : compiled.work) add_compiled(*s, compiled.scale);
+    for (size_t i = 0; i < compiled.work.size(); ++i)
+      add_compiled(*compiled.work[i], compiled.scale, compiled.begins[i]);
   }
 
   std::vector<SpeedupStep> steps() {
@@ -160,7 +163,7 @@ class SpeedupGroups {
     if (!group.operators.contains(name)) group.operators << name;
   }
 
-  void add_compiled(const Slice& s, double scale) {
+  void add_compiled(const Slice& s, double scale, bool begins) {
     const double ns = static_cast<double>(s.duration) * scale;
     if (!s.entity) {
       outside_ += ns;
@@ -169,7 +172,7 @@ class SpeedupGroups {
     const Id first = first_of(s.entity);
     Group& group = groups_[first];
     group.compiled_ns += ns;
-    group.times += s.entity == first;
+    group.times += begins && s.entity == first;
     const auto* launch = data_.launches.find(s.entity);
     const QString text = launch ? QString::fromStdString(launch->text) : slice_name(data_, s);
     const QString name =

@@ -14,6 +14,11 @@ namespace vitrine::views {
 std::vector<const Slice*> work_of(const Timeline& timeline, TimelineLane::Side side);
 bool on_gpu(const Timeline& timeline, TimelineLane::Side side);
 
+// Which slices of `work_of` begin an operator or a launch: a GPU may do one as several, as a memset and the
+// kernel behind it.
+std::vector<bool> beginnings(const Timeline& timeline, TimelineLane::Side side,
+                             const std::vector<const Slice*>& work);
+
 struct TimeUse {
   double busy = 0;      // at least one of them ran
   double together = 0;  // what others ran at the same time: the durations add up to busy + together

@@ -10,6 +10,7 @@
 #include "views/timeline/range_view.h"
 #include "views/timeline/speedup_view.h"
 #include "views/timeline/timeline_view.h"
+#include "views/timeline/work.h"
 
 using namespace vitrine;
 using fixture::Rig;
@@ -189,6 +190,57 @@ class TestTimeline : public QObject {
     QCOMPARE(became.groups()[0].nodes.size(), size_t(2));
     QCOMPARE(became.groups()[1].launches, std::vector<Id>({made.normal, made.mean}));
     QCOMPARE(became.firstOf(made.mean), made.normal);
+  }
+
+  // A library clears memory before its kernel: two slices of the device, one launch. Its traffic is the
+  // kernel's, which the launch does not repeat.
+  void whatAGpuDoesInTwoPartsIsOneLaunch() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("a.vitrine").toStdString();
+    fixture::writeGpu(path);
+    const kit::SessionPtr gpu = kit::SessionData::load(path).value();
+    views::Timeline t = *views::load_timeline(*gpu, gpu->runs[0].id);
+    for (const int lane : {t.facing_eager, t.facing_compiled}) {
+      auto& slices = t.lanes[size_t(lane)].slices;
+      views::Slice memset = slices.back();
+      memset.start -= 1'000, memset.duration = 500;
+      slices.insert(slices.end() - 1, memset);
+    }
+    const views::RangeTotals totals = views::totals_of(*gpu, t, {});
+    QCOMPARE(totals.eager.slices, int64_t(2));
+    QCOMPARE(totals.compiled.slices, int64_t(2));
+    QCOMPARE(totals.compiled.bytes, 8e6);
+    QCOMPARE(totals.compiled.flops, 2.001e9);
+    const QStringList steps = texts_of(views::speedup_of(*gpu, t));
+    QVERIFY2(steps.contains("mm") && steps.filter("×").isEmpty(), qPrintable(steps.join(", ")));
+    // Where only the thread that launched is known, there is no rate of the device.
+    const std::vector<views::Slice> launched = t.lanes[size_t(t.facing_compiled)].slices;
+    t.lanes.push_back({views::TimelineLane::Side::Compiled, views::TimelineLane::Kind::Launch, {}, launched});
+    t.facing_compiled = static_cast<int>(t.lanes.size()) - 1;
+    const views::RangeTotals host = views::totals_of(*gpu, t, {});
+    QVERIFY(host.compiled.busy_ns > 0);
+    QCOMPARE(host.compiled.flops, 0.0);
+  }
+
+  // A loop around one launch is as many launches as its thread made.
+  void aLoopsLaunchesAreCountedByTheirThread() {
+    views::Timeline t;
+    using Lane = views::TimelineLane;
+    Lane launches{Lane::Side::Compiled, Lane::Kind::Launch, {}, {}};
+    Lane stream{Lane::Side::Compiled, Lane::Kind::Stream, {}, {}};
+    for (int64_t i = 0; i < 3; ++i) launches.slices.push_back({i * 10, 5, 0, 0, 7, 0});
+    for (int64_t i = 0; i < 6; ++i) stream.slices.push_back({i * 10, 5, 0, 0, 7, 0});
+    t.lanes = {launches, stream};
+    t.facing_compiled = 1;
+    const auto begins = [&] {
+      return views::beginnings(t, Lane::Side::Compiled, views::work_of(t, Lane::Side::Compiled));
+    };
+    QCOMPARE(begins(), std::vector<bool>({true, false, true, false, true, false}));
+    t.lanes[0].slices.pop_back();
+    t.lanes[0].slices.pop_back();
+    QCOMPARE(begins(), std::vector<bool>({true, false, false, false, false, false}));
+    t.lanes[0].slices.clear();
+    QCOMPARE(begins(), std::vector<bool>({true, false, false, false, false, false}));
   }
 
   // Operators on the CPU are longer while they are profiled: the parts are scaled to the median call, and the

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/session/launches.h"
+
 namespace vitrine::kit {
 
 using namespace session;
@@ -18,8 +20,7 @@ bool works(const LaunchRow& launch, const std::unordered_set<Id>* ran) {
 // A library's bytes and operations are not counted, so that a product comes first by name.
 std::tuple<bool, int64_t, int64_t> workOf(const SessionData& data, const LaunchRow& launch) {
   const KernelRow* kernel = data.kernels.find(launch.kernel);
-  return {kernel && kernel->family == "matmul", kernel ? kernel->flops : 0,
-          launch.bytes || !kernel ? launch.bytes : kernel->bytes};
+  return {kernel && kernel->family == "matmul", kernel ? kernel->flops : 0, bytes_moved(launch, kernel)};
 }
 
 // What a backward compilation begins with is its half of the joint graph.
