@@ -8,6 +8,7 @@
 #include "app/cli/run_times.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/session/built_kernels.h"
 #include "core/session/stages.h"
 #include "core/session/verdict.h"
 
@@ -32,6 +33,7 @@ struct KernelSum {
 
 struct Totals {
   int64_t frames = 0, compilations = 0, calls = 0, hits = 0, generated = 0, cached = 0, compile_ns = 0;
+  BuiltKernels built;
   int64_t temporaries = 0, saved = 0;  // bytes
   double kernels_ns = 0;
   std::vector<std::pair<std::string, int64_t>> stages;  // ns, longest first
@@ -57,6 +59,7 @@ void sum_kernels(const Reader& s, Totals& t) {
   }
   std::stable_sort(t.kernels.begin(), t.kernels.end(),
                    [](const auto& a, const auto& b) { return a.ns > b.ns; });
+  t.built = built_of(t.rows);
 }
 
 Totals totals_of(const Reader& s) {
@@ -133,8 +136,8 @@ std::string problems_text(const std::vector<SessionProblem>& problems, const Sho
 std::string compile_text(const Totals& t) {
   if (!t.compilations) return "";
   std::string out = "Compiled in " + nanoseconds(static_cast<double>(t.compile_ns));
-  if (t.generated)
-    out += ", " + counted(t.generated - t.cached, "kernel") + " cold, " + std::to_string(t.cached) +
+  if (t.built.compiled + t.built.cached)
+    out += ", " + counted(t.built.compiled, "kernel") + " cold, " + std::to_string(t.built.cached) +
            " from the cache";
   std::string list;
   for (size_t i = 0; i < std::min<size_t>(6, t.stages.size()); ++i)

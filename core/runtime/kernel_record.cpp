@@ -184,7 +184,7 @@ void record_kernels(const codegen::Program& program, const KernelStage& stage, c
     record_ranges(kernel, "ir", compiled.texts.ir_lines, recorder);
     record_ranges(kernel, "assembly", compiled.texts.assembly_lines, recorder);
     record_remarks(kernel, compiled, recorder);
-    if (first) ++(compiled.cached ? cached : fresh);
+    if (first && (compiled.cached || row.compile_ns)) ++(compiled.cached ? cached : fresh);
   }
   // Helpers work side by side: the wall time is shared out as their own times were.
   const int64_t total = std::max<int64_t>(1, stage.front_ns + stage.back_ns);

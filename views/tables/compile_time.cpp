@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/session/built_kernels.h"
 #include "core/session/stages.h"
 #include "views/kit/text/numbers.h"
 #include "views/kit/text/qt_text.h"
@@ -14,15 +15,12 @@ using namespace session;
 
 namespace {
 
-// "12 compiled", "all 12 from the cache", "3 compiled, 9 from the cache". Those of equal layers are compiled
-// once: the others have no time of their own.
+// "12 compiled", "all 12 from the cache", "3 compiled, 9 from the cache".
 struct Warmth {
   int64_t compiled = 0, cached = 0;
   void add(const SessionData& data, Id compilation) {
-    for (const KernelRow& kernel : data.kernels.of(compilation)) {
-      if (kernel.kind != "generated" || (!kernel.cached && !kernel.compile_ns)) continue;
-      ++(kernel.cached ? cached : compiled);
-    }
+    const BuiltKernels built = built_of(data.kernels.of(compilation));
+    compiled += built.compiled, cached += built.cached;
   }
   QString text() const {
     if (!cached)

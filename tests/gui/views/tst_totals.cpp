@@ -1,6 +1,7 @@
 // The run as a whole: totals over all compilations and calls, and the kernels of all of them in one table.
 #include "app/shell/bars/run_status.h"
 #include "app/shell/document/find_entity.h"
+#include "core/session/built_kernels.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/session/run_times.h"
@@ -46,6 +47,20 @@ class TestTotals : public QObject {
              qPrintable(lines.join('\n')));
     QVERIFY2(!lines.filter(QRegularExpression("^        K2 add_gelu \\| ")).isEmpty(),
              qPrintable(lines.join('\n')));
+  }
+
+  // Equal layers have one text, which is compiled once; what only computes scalars is not compiled.
+  void onlyWhatWasCompiledIsCounted() {
+    using session::KernelRow;
+    std::vector<KernelRow> rows(6);
+    for (KernelRow& row : rows) row.compilation = 1, row.kind = "generated", row.source.row = 1;
+    rows[0].compile_ns = 5;                                              // of equal layers the first
+    rows[2].source.row = 2, rows[3].source.row = 3, rows[3].cached = 1;  // [2]: scalars
+    rows[4].kind = "library";
+    rows[5].source.row = 4, rows[5].compile_ns = 7;
+    const session::BuiltKernels built = session::built_of(rows);
+    QCOMPARE(built.compiled, int64_t(2));
+    QCOMPARE(built.cached, int64_t(1));
   }
 
   // A guard is checked at each call, a launch runs at each: the totals are of all of them.
