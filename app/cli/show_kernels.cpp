@@ -8,6 +8,7 @@
 #include "core/base/whole.h"
 #include "core/session/launches.h"
 #include "core/session/sized_memory.h"
+#include "core/session/types.h"
 
 namespace vitrine::cli {
 
@@ -218,21 +219,37 @@ std::string sized_memory(const Reader& s, const ShowOptions& options) {
   return out;
 }
 
+// The launches that a buffer lives through: "2–149".
+std::string from_to(int64_t first, int64_t last) {
+  return std::to_string(first) + (last > first ? "–" + std::to_string(last) : "");
+}
+
 }  // namespace
 
+// PyTorch places most temporaries of a GPU: where it does all of them, no column is left empty.
 std::string show_memory(const Reader& s, const ShowOptions& options, std::string_view) {
   auto buffers = of_compilation<BufferRow>(s, options);
   if (options.json) return json_table(s, buffers);
-  TextTable table(
-      {"buffer", "kind", "type", ">bytes", ">first launch", ">last launch", ">offset, B", "takes place of"});
+  const bool offsets =
+      std::any_of(buffers.begin(), buffers.end(), [](const BufferRow& b) { return b.offset >= 0; });
+  std::vector<std::string> titles = {"buffer", "kind", "type", ">bytes", ">launches"};
+  if (offsets) titles.emplace_back(">offset, B");
+  titles.emplace_back("takes place of");
+  TextTable table(titles);
   table.least({"takes place of", "offset, B"});
+  table.readable(16);  // parameters of one model begin alike
+  std::vector<std::string_view> types;
+  for (const BufferRow& b : buffers) types.push_back(b.type);
+  const std::string device = device_of(types);
   std::map<Id, std::vector<LaunchRow>> plans;
   for (LaunchRow& l : s.all<LaunchRow>()) plans[l.compilation].push_back(std::move(l));
   for (const BufferRow& b : buffers) {
     const auto& plan = plans[b.compilation];
-    table.row({b.name, b.kind, b.type, bytes(b.bytes), std::to_string(launch_number(plan, b.first)),
-               std::to_string(launch_number(plan, b.last)), b.offset < 0 ? "–" : std::to_string(b.offset),
-               b.reuses ? s.row<BufferRow>(b.reuses).name : ""});
+    std::vector<std::string> cells = {b.name, b.kind, type_for(b.type, device), bytes(b.bytes),
+                                      from_to(launch_number(plan, b.first), launch_number(plan, b.last))};
+    if (offsets) cells.push_back(b.offset < 0 ? "–" : std::to_string(b.offset));
+    cells.push_back(b.reuses ? s.row<BufferRow>(b.reuses).name : "");
+    table.row(std::move(cells));
   }
   return table.empty() ? nothing("buffers", why_nothing(s, "memory", "what was compiled has no memory plan"))
                        : table.text(options.width) + sized_memory(s, options);

@@ -75,8 +75,10 @@ Totals totals_of(const Reader& s) {
     ns[row.name] += row.duration_ns;
     if (row.name == "memory") t.temporaries = std::max(t.temporaries, row.count);
   }
+  const bool gpu = !s.all<GpuKernelRow>().empty();
   for (const StageInfo& stage : kTimedStages)
-    if (ns[std::string(stage.name)] > 0) t.stages.emplace_back(stage.title, ns[std::string(stage.name)]);
+    if (ns[std::string(stage.name)] > 0)
+      t.stages.emplace_back(stage_title(stage, gpu), ns[std::string(stage.name)]);
   std::stable_sort(t.stages.begin(), t.stages.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const PartitionRow& p : s.all<PartitionRow>()) t.saved += p.saved_bytes;

@@ -12,6 +12,7 @@ namespace vitrine::cli {
 namespace {
 
 constexpr size_t kNarrowest = 10;  // a column of words is never cut below
+constexpr size_t kMostWhole = 32;  // nor a column that is whole, below this
 constexpr size_t kWidest = 200;    // a cell beyond that moves its own row only
 
 size_t width(const std::string& text) {
@@ -120,7 +121,7 @@ size_t TextTable::taken(const std::vector<size_t>& widths, const Columns& column
 }
 
 bool TextTable::fits(const std::vector<size_t>& widths, const Columns& columns, size_t line) const {
-  return taken(widths, columns, kNarrowest) <= line;
+  return taken(widths, columns, std::max(kNarrowest, readable_)) <= line;
 }
 
 bool TextTable::says_anything(size_t column) const {
@@ -173,6 +174,8 @@ std::string TextTable::left_out(const Columns& columns, size_t line) const {
 
 std::string TextTable::text(size_t line_width) const {
   std::vector<size_t> widths = natural_widths();
+  for (size_t i = 0; line_width && i < widths.size(); ++i)
+    if (whole_[i]) widths[i] = std::min(widths[i], kMostWhole);
   const Columns columns = columns_in(widths, line_width);
   if (line_width) fit(widths, columns, line_width);
   std::string out;
@@ -189,7 +192,7 @@ std::string TextTable::text(size_t line_width) const {
   line(titles_);
   for (std::vector<std::string> row : rows_) {
     for (size_t i = 0; line_width && i < row.size(); ++i)
-      if (!right_[i] && !whole_[i]) row[i] = elide_middle(row[i], widths[i]);
+      if (!right_[i]) row[i] = elide_middle(row[i], widths[i]);
     line(row);
   }
   return out + left_out(columns, line_width);

@@ -16,7 +16,9 @@ class TextTable {
   // Titles in the order in which their columns are left out, where a line has no room even for elided words:
   // a line below the table names them, and what prints them. Before them go those that are empty in each row.
   void least(std::vector<std::string> titles, std::string printed_by = "--wide");
-  void whole(const std::string& title);  // its words are never elided: sizes
+  // The columns of `least` go before words are cut below that.
+  void readable(size_t width) { readable_ = width; }
+  void whole(const std::string& title);  // of sizes: first of all the others are elided
   // width: what a line may take; where that is less than it needs, columns of words are elided in their
   // middle. 0: any. Numbers are never elided.
   std::string text(size_t width = 0) const;
@@ -35,6 +37,7 @@ class TextTable {
   std::vector<std::string> titles_, least_;
   std::string printed_by_;
   std::vector<bool> right_, whole_;
+  size_t readable_ = 0;
   std::vector<std::vector<std::string>> rows_;
 };
 

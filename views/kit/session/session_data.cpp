@@ -9,9 +9,9 @@
 
 #include "core/session/launches.h"
 #include "core/session/notes.h"
+#include "core/session/types.h"
 #include "views/kit/session/frames.h"
 #include "views/kit/session/labels.h"
-#include "views/kit/session/types.h"
 
 namespace vitrine::kit {
 
@@ -247,7 +247,9 @@ Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& 
   d.links = LinkIndex(allLinks(r, d));
   for (const CompilationRow& row : d.compilations) d.workCodes[row.id] = workCode(d, row.id);
   d.main = mainCompilation(d);
-  d.device = deviceOf(d.nodes.all());
+  std::vector<std::string_view> types;
+  for (const session::NodeRow& node : d.nodes.all()) types.push_back(node.type);
+  d.device = session::device_of(types);
   d.damage = r.damage();
   if (apart && apart->reader && d.damage.empty()) d.damage = apart->reader->damage();
   r.count_rows(nullptr);
@@ -434,7 +436,7 @@ QString SessionData::fileName(Id file) const {
 }
 
 QString SessionData::type(const std::string& recorded) const {
-  return QString::fromStdString(typeFor(recorded, device));
+  return QString::fromStdString(session::type_for(recorded, device));
 }
 
 QString SessionData::place(Id span) const {
