@@ -8,9 +8,12 @@ import sqlite3
 import struct
 import subprocess
 import termios
+from types import SimpleNamespace
 
 import pytest
+import torch
 from tests.python.support.command_line import said, vitrine, write
+from vitrine._tools.recording import Recording
 
 BROKEN = """
 import torch, vitrine
@@ -125,6 +128,65 @@ def test_like_guards_are_one_row(tmp_path):
     assert any("and others: 6 parameters" in line for line in grouped)
     assert len(grouped) < 0.7 * len(whole) and len([line for line in whole if ".weight" in line and " tensor " in line]) == 3
     assert len(json.loads(vitrine("show", path, "guards", "--json").stdout)) > len(grouped)
+
+
+@pytest.fixture
+def of_gpu(session, tmp_path):
+    """The session as if a GPU had run it, whose temporaries PyTorch places."""
+    path = tmp_path / "gpu.vitrine"
+    path.write_bytes(session.read_bytes())
+    with sqlite3.connect(path) as db:
+        db.execute("INSERT INTO gpu_kernel (kernel, arch) SELECT id, 'sm_90' FROM kernel WHERE kind = 'generated'")
+        db.execute("UPDATE buffer SET type = type || 'cuda:0', offset = -1, reuses = 0")
+        db.execute("UPDATE stage SET duration_ns = 1000000000 WHERE name = 'ir'")
+    return path
+
+
+def test_the_stages_of_a_gpu_have_their_names(of_gpu):
+    text = vitrine("show", of_gpu).stdout
+    assert "PTX " in text and "LLVM IR" not in text
+
+
+def test_memory_tells_a_device_and_a_place_where_there_is_another(of_gpu):
+    gpu = vitrine("show", of_gpu, "memory", "--wide").stdout
+    assert "cuda" not in gpu and "f32[" in gpu
+    assert "launches  offset, B" not in gpu
+    with sqlite3.connect(of_gpu) as db:
+        db.execute("UPDATE buffer SET type = 'f32[2]', offset = 64, first = 0, last = 0 WHERE id = (SELECT MIN(id) FROM buffer)")
+    told = vitrine("show", of_gpu, "memory", "--wide").stdout.splitlines()
+    assert "launches  offset, B" in told[0] and "f32[2] cpu" in told[1] and "64" in told[1] and " 1 " in told[1]
+
+
+def test_a_kernel_that_is_twenty_leaves_room_for_the_others(session, tmp_path):
+    path = tmp_path / "joint.vitrine"
+    path.write_bytes(session.read_bytes())
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE kernel SET space = ? WHERE id = (SELECT MIN(id) FROM kernel)", ("442368; " * 20,))
+    table = on_terminal(80, "show", path, "kernels").split("\n\n")[0].splitlines()
+    assert max(map(len, table)) <= 80 and "442368; 442368; " in table[1] and "…" in table[1]
+    assert "442368; " * 19 in vitrine("show", path, "kernels").stdout
+
+
+def test_kernels_of_one_text_are_compiled_once(session, tmp_path):
+    path = tmp_path / "layers.vitrine"
+    path.write_bytes(session.read_bytes())
+    count = "SELECT COUNT(DISTINCT compilation || ' ' || source) FROM kernel WHERE kind = 'generated' AND "
+    with sqlite3.connect(path) as db:
+        fresh, cached = (db.execute(count + which).fetchone()[0] for which in ("NOT cached AND compile_ns > 0", "cached"))
+        columns = [row[1] for row in db.execute("PRAGMA table_info(kernel)")]
+        others = ", ".join({"id": "id + 100000", "compile_ns": "0"}.get(name, name) for name in columns)
+        db.execute(f"INSERT INTO kernel SELECT {others} FROM kernel WHERE kind = 'generated'")
+    assert fresh + cached > 1
+    for each in (session, path):
+        assert f"{fresh} kernel{'s' * (fresh != 1)} cold, {cached} from the cache" in vitrine("show", each).stdout
+
+
+def test_a_script_on_a_gpu_says_on_which(of_gpu, session, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: f"GPU {index}")
+    for path, run, device in ((of_gpu, "cpu", "GPU 0"), (session, "cpu", "cpu"), (of_gpu, "cuda (sm_90, compiled only)", "cuda (sm_90, compiled only)")):
+        recording = SimpleNamespace(path=str(path), commit=lambda: None)
+        assert Recording.device(recording, {"device": run}) == device
 
 
 def test_equal_kernels_that_spill_are_one_problem(session, tmp_path):

@@ -51,7 +51,16 @@ class Recording:
         _engine.session_put("run", run)
 
     def end_run(self, run: dict, status: str) -> None:
-        self.update_run(run, status=status)
+        self.update_run(run, status=status, device=self.device(run))
+
+    def device(self, run: dict) -> str:
+        """What the run was measured on. Of a script its graphs tell, once they are compiled."""
+        if run["device"] != "cpu" or not torch.cuda.is_initialized():
+            return run["device"]
+        self.commit()
+        with contextlib.closing(read_own(self.path)) as db:
+            found = db.execute("SELECT type FROM buffer WHERE instr(type, 'cuda:') LIMIT 1").fetchone()
+        return torch.cuda.get_device_name(int(found[0].rpartition("cuda:")[2])) if found else run["device"]
 
     def put(self, table: str, **row) -> int:
         return _engine.session_put(table, row)
