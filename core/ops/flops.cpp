@@ -31,7 +31,8 @@ int64_t flops(const Graph& graph, const Node& node) {
   if (row->family == Family::reduction) return first ? first->numel().hint() : 0;
   if (row->family != Family::matmul || !first || !second) return 0;
   std::string name = short_op(node.op);
-  if (name == "addmm" || name == "baddbmm") return 2 * elements * second->sizes.back().hint();
+  if (name == "addmm" || name == "baddbmm" || node.op == "aten._addmm_activation.default")
+    return 2 * elements * second->sizes.back().hint();
   if (name == "mm" || name == "bmm" || name == "mv" || name == "dot")
     return 2 * elements * first->sizes.back().hint();
   // A weight meets each output position once a channel: weight elements / output channels.

@@ -4,6 +4,7 @@
 
 #include "core/ir/parse.h"
 #include "core/ops/call.h"
+#include "core/ops/flops.h"
 #include "core/ops/node.h"
 
 using namespace vitrine;
@@ -58,6 +59,16 @@ TEST_CASE("arguments are bound in schema order, defaults filled in") {
   CHECK_FALSE(bind(*find("aten.neg.default"), last(graph("  %y = aten.neg.default(%x, 1) : f32[2,3]"))).ok());
   CHECK_FALSE(
       bind(*find("aten.neg.default"), last(graph("  %y = aten.neg.default(%x, k=1) : f32[2,3]"))).ok());
+}
+
+TEST_CASE("a product with its activation does what the product does") {
+  auto work = [](const std::string& op) {
+    const auto g = graph("  %w = placeholder() : f32[3,4]\n  %b = placeholder() : f32[4]\n  %y = " + op +
+                         "(%b, %x, %w) : f32[2,4]");
+    return flops(*g, last(g));
+  };
+  CHECK(work("aten.addmm.default") == 2 * 2 * 4 * 3);
+  CHECK(work("aten._addmm_activation.default") == 2 * 2 * 4 * 3);
 }
 
 TEST_CASE("what a node writes") {
