@@ -187,14 +187,15 @@ Missed missed_of(const TableScope& s) {
 }
 
 std::vector<Column> missed_columns(const ColumnScale& scale) {
-  return {{"#", 52, true},
-          {"pair", 150, false, true, true},
-          {"why not", 160, false, false, true},
-          {"would change it", 260, false, false, true},
-          {"source", 70, false, true},
-          {unit_title("traffic", scale.bytes), 110, true, false, false, true},
-          {"launches", 66, true},
-          {unit_title("would save, est.", scale.time), 128, true}};
+  std::vector<Column> out{{"#", 52, true},
+                          {"pair", 150, false, true, true},
+                          {"why not", 160, false, false, true},
+                          {"would change it", 260, false, false, true},
+                          {"source", 70, false, true},
+                          {unit_title("traffic", scale.bytes), 110, true, false, false, true},
+                          {"launches", 66, true}};
+  if (scale.estimates) out.push_back({unit_title("would save, est.", scale.time), 128, true});
+  return out;
 }
 
 Item missed_row(const TableScope& s, const Alike& rows, const ColumnScale& scale, int64_t rank) {
@@ -209,14 +210,10 @@ Item missed_row(const TableScope& s, const Alike& rows, const ColumnScale& scale
   saved.hollow = false;
   Cell would{change.isEmpty() ? unknown() : change};
   would.tooltip = change;
-  item.cells = {number(rank),
-                known.cells[1],
-                why,
-                would,
-                known.cells[6],
-                saved,
-                known.cells[8],
-                {sum.est_ns != 0 ? scale.time.format(std::abs(sum.est_ns)) : unknown(), -sum.est_ns}};
+  item.cells = {number(rank), known.cells[1], why, would, known.cells[6], saved, known.cells[8]};
+  if (scale.estimates)
+    item.cells.push_back(
+        {sum.est_ns != 0 ? scale.time.format(std::abs(sum.est_ns)) : unknown(), -sum.est_ns});
   // Longer than its column mostly: in place it is read whole.
   if (!change.isEmpty()) item.detail = QStringLiteral("<p>%1.</p>").arg(change.toHtmlEscaped());
   return item;

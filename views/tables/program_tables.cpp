@@ -72,11 +72,28 @@ MeasureUnit buffer_unit(const TableScope& s) {
   return bytesUnit(extent(s.data.buffers.of(s.compilation), [](const BufferRow& b) { return b.bytes; }));
 }
 
+// PyTorch places most temporaries of a GPU, and few things are written over others: then names have the room.
+struct Placed {
+  bool offsets = false, reuses = false;
+};
+
+Placed placed(const TableScope& s) {
+  Placed out;
+  for (const BufferRow& b : s.data.buffers.of(s.compilation))
+    out.offsets |= b.offset >= 0, out.reuses |= s.data.buffers.find(b.reuses) != nullptr;
+  // What is planned for any size has both columns.
+  if (!s.data.sized_buffers.of(s.compilation).empty()) out = {true, true};
+  return out;
+}
+
 std::vector<Column> memory_columns(const TableScope& s) {
-  return {{"buffer", 190, false, true, true}, {"kind", 90},
-          {"type", 200, false, true, true},   {unit_title("size", buffer_unit(s)), 90, true},
-          {"first launch", 90, true},         {"last launch", 90, true},
-          {"offset, B", 100, true},           {"takes place of", 110, false, true}};
+  std::vector<Column> out{{"buffer", 190, false, true, true}, {"kind", 90},
+                          {"type", 200, false, true, true},   {unit_title("size", buffer_unit(s)), 90, true},
+                          {"first launch", 90, true},         {"last launch", 90, true}};
+  const Placed known = placed(s);
+  if (known.offsets) out.push_back({"offset, B", 100, true});
+  if (known.reuses) out.push_back({"takes place of", 110, false, true});
+  return out;
 }
 
 // The memory of the program from which plans for new sizes are made: sizes are expressions, in bytes, and
@@ -119,6 +136,7 @@ std::vector<Item> memory_rows(const TableScope& s) {
   std::vector<Item> out;
   const auto plan = s.data.launches.of(s.compilation);
   const MeasureUnit unit = buffer_unit(s);
+  const Placed known = placed(s);
   for (const BufferRow& b : s.data.buffers.of(s.compilation)) {
     const BufferRow* reused = s.data.buffers.find(b.reuses);
     Cell offset{b.offset < 0 ? unknown() : QString::number(b.offset), static_cast<double>(b.offset)};
@@ -128,13 +146,13 @@ std::vector<Item> memory_rows(const TableScope& s) {
                     {s.data.type(b.type)},
                     b.kind == "view" ? Cell{unknown(), 0.0} : number(static_cast<double>(b.bytes), unit),
                     number(launch_number(plan, b.first)),
-                    number(launch_number(plan, b.last)),
-                    offset,
-                    {reused ? q(reused->name) : QString()}},
+                    number(launch_number(plan, b.last))},
                    {},
                    {},
                    false,
                    false});
+    if (known.offsets) out.back().cells.push_back(offset);
+    if (known.reuses) out.back().cells.push_back({reused ? q(reused->name) : QString()});
   }
   if (Item any = sized_item(s); !any.children.empty()) out.push_back(std::move(any));
   return out;

@@ -557,6 +557,39 @@ class TestTables : public QObject {
     QVERIFY(lines.indexOf(group[0]) < lines.indexOf(lines.filter("w2")[0]));
   }
 
+  // A column of which nothing is known takes no room from the names.
+  void columnsWithoutAValueAreLeftOut() {
+    using namespace session;
+    const std::string path = loaded_->folder.filePath("bare.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    const Id run = w->next(Kind::Run), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment);
+    w->put(RunRow{run, "train.py", "script", "", "cpu", "default", "finished"});
+    w->put(FrameRow{frame, run, 0, "captured", ""});
+    w->put(SegmentRow{segment, frame});
+    const Id compilation = w->next(Kind::Compilation);
+    w->put(CompilationRow{compilation, segment, 0, "0/0", "ok", "return"});
+    w->put(BufferRow{w->next(Kind::Buffer), compilation, 0, "buf0", "temporary", "f32[8]", 32, 0, 1, -1});
+    DecisionRow pair;
+    pair.id = w->next(Kind::Decision), pair.compilation = compilation;
+    pair.kind = "vertical", pair.verdict = "not fused", pair.reason = "a library call", pair.bytes_saved = 64;
+    w->put(pair);
+    w->finish("finished");
+    w.reset();
+    const kit::SessionPtr bare = kit::SessionData::load(path).value();
+    auto columns = [](const kit::SessionPtr& data, const TableSpec& spec) {
+      Rig<TableView> rig(data, "", {900, 300}, spec);
+      QStringList out;
+      for (const kit::Column& column : rig.view.items()->items()->columns()) out << column.title;
+      for (const QString& line : rig.view.items()->items()->lines())
+        if (!line.startsWith(' ') && line.count('|') + 1 != out.size()) out << line;
+      return out;
+    };
+    QCOMPARE(columns(bare, views::kMemoryTable).last(), QString("last launch"));
+    QCOMPARE(columns(session(), views::kMemoryTable).last(), QString("takes place of"));
+    QCOMPARE(columns(bare, views::kMissedTable).last(), QString("launches"));
+    QVERIFY(columns(session(), views::kMissedTable).last().startsWith("would save, est., "));
+  }
+
   void sizesAreNeverCut() {
     Rig<TableView> narrow(session(), "", {500, 300}, views::kKernelsTable);
     const auto& model = *narrow.view.items()->model();
