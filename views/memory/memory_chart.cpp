@@ -123,25 +123,51 @@ void MemoryChart::paint_side(QPainter& p, const MemorySide& side, bool compiled)
   p.drawPath(line);
 }
 
-// Its name stands in the strip above the plot, over the peak where there is room.
-void MemoryChart::paint_peak(QPainter& p, const MemorySide& side, bool compiled) const {
-  if (!side.recorded || side.peak <= 0) return;
+// Over the peak where there is room. Of two, one stands left of the middle and one right, so that they never
+// cross; where both are longer than the chart is wide, they leave out what they are.
+MemoryChart::PeakLabel MemoryChart::peak_label(bool compiled) const {
+  auto has = [&](bool of) {
+    const MemorySide& side = of ? use_->compiled : use_->eager;
+    return side.recorded && side.peak > 0;
+  };
+  if (!use_ || !has(compiled)) return {};
   const Theme& t = theme();
-  const QString text =
-      (compiled ? QStringLiteral("compiled peak ") : QStringLiteral("eager peak ")) + bytesText(side.peak);
-  const QFont font = t.mono(11, compiled ? 500 : 400);
-  const double x = x_of(side.peak_ns), y = y_of(side.peak);
+  const double gap = t.px(8), room = width() - 2 * gap;
+  auto text_of = [&](bool of, bool whole) {
+    return (of ? QStringLiteral("compiled ") : QStringLiteral("eager ")) +
+           (whole ? QStringLiteral("peak ") : QString()) +
+           bytesText((of ? use_->compiled : use_->eager).peak);
+  };
+  auto wide = [&](bool of, bool whole) -> double {
+    return has(of) ? textWidth(peak_font(of), text_of(of, whole)) + 2 : 0;
+  };
+  const bool whole = wide(true, true) + wide(false, true) + gap <= room;
+  const double own = wide(compiled, whole), other = wide(!compiled, whole);
+  double from = gap, to = width() - gap;
+  if (other > 0) {
+    const bool left = compiled == (use_->compiled.peak_ns <= use_->eager.peak_ns);
+    const double middle =
+        std::clamp(plot().center().x(), from + (left ? own : other) + gap / 2,
+                   std::max(from + (left ? own : other) + gap / 2, to - (left ? other : own) - gap / 2));
+    (left ? to : from) = middle + (left ? -gap / 2 : gap / 2);
+  }
+  const double over = x_of((compiled ? use_->compiled : use_->eager).peak_ns) - own / 2;
+  return {text_of(compiled, whole),
+          QRectF(std::clamp(over, from, std::max(from, to - own)), t.px(2), own, t.px(16))};
+}
+
+QFont MemoryChart::peak_font(bool compiled) {
+  return theme().mono(11, compiled ? 500 : 400);
+}
+
+void MemoryChart::paint_peak(QPainter& p, const MemorySide& side, bool compiled) const {
+  const PeakLabel label = peak_label(compiled);
+  if (label.text.isEmpty()) return;
+  const Theme& t = theme();
   p.setPen(Qt::NoPen);
   p.setBrush(compiled ? t.accent : t.text2);
-  p.drawEllipse(QPointF(x, y), t.px(3), t.px(3));
-  const int wide = textWidth(font, text) + 2;
-  const QRectF box = plot();
-  // One stands left of the middle and one right, so that they never cross.
-  const bool left = compiled == (use_->compiled.peak_ns <= use_->eager.peak_ns);
-  const double middle = box.center().x();
-  double at = std::clamp(x - wide / 2.0, left ? box.left() : middle + 4.0,
-                         std::max(left ? box.left() : middle + 4.0, (left ? middle : box.right()) - wide));
-  drawText(p, QRectF(at, t.px(2), wide, t.px(16)).toRect(), text, font, compiled ? t.accent : t.text1);
+  p.drawEllipse(QPointF(x_of(side.peak_ns), y_of(side.peak)), t.px(3), t.px(3));
+  drawText(p, label.place.toRect(), label.text, peak_font(compiled), compiled ? t.accent : t.text1);
 }
 
 void MemoryChart::paint_moment(QPainter& p) const {

@@ -2,6 +2,7 @@
 
 #include <QBoxLayout>
 
+#include "views/kit/text/qt_text.h"
 #include "views/memory/memory_items.h"
 
 namespace vitrine::views {
@@ -10,7 +11,22 @@ using namespace kit;
 
 namespace {
 constexpr double kBeside = 1.6;  // as wide as that against its height, the table stands beside the chart
+
+// Of a script the engine says what kept it from it; else the step that is recorded compiled something, or the
+// script has less steps.
+QString why_none(const SessionData& data, Id run) {
+  const auto* row = data.runs.find(run);
+  if (!row || row->entry != "script")
+    return QStringLiteral(
+        "Not recorded: this session holds no allocations. `vitrine run FILE` records them with a model and "
+        "its inputs, unless it is given --repeats 0.");
+  for (const session::MessageRow& message : data.messages)
+    if (message.run == run && message.text.starts_with("What a step holds of memory"))
+      return vitrine::s(message.text);
+  return QStringLiteral(
+      "Not recorded: of a script the sixth step is, where it has that many and nothing is compiled in it.");
 }
+}  // namespace
 
 MemoryView::MemoryView(Jobs* jobs, QWidget* parent)
     : View(jobs, parent),
@@ -77,10 +93,7 @@ void MemoryView::take(MemoryUsePtr use) {
   if (!session())
     empty_->set(QStringLiteral("What a call holds of memory over its time stands here."));
   else if (none)
-    empty_->set(
-        QStringLiteral("Not recorded: this session holds no allocations. `vitrine run FILE` records them "
-                       "with a model and its inputs, unless it is given --repeats 0."),
-        QStringLiteral("Record again"), QStringLiteral("run.start"));
+    empty_->set(why_none(*session(), run()), QStringLiteral("Record again"), QStringLiteral("run.start"));
   pages_->setCurrentIndex(none ? 1 : 0);
   chart_->set(none ? nullptr : use_);
   if (!none) table_->setColumns(memory_columns(*use_));

@@ -2,6 +2,7 @@
 #include <QTest>
 
 #include "app/shell/main_window.h"
+#include "core/session/writer.h"
 #include "tests/gui/window/window_test.h"
 #include "views/memory/memory_view.h"
 
@@ -65,6 +66,46 @@ class TestMemory : public fixture::WindowTest {
     Q_EMIT view->table()->activate(shown[1]);
     window.settle();
     QCOMPARE(window.document()->selection().active, shown[1]);
+  }
+
+  // However narrow the chart is, the names of its peaks are whole and share no pixel.
+  void theNamesOfThePeaksAreWholeInANarrowChart() {
+    MainWindow window;
+    const views::MemoryChart* shown = raised<MemoryView>(window, training_, "usage")->chart();
+    views::MemoryChart chart;
+    chart.set(shown->use());
+    for (const int width : {260, 290, 330, 500, 900}) {
+      chart.resize(width, 200);
+      const auto compiled = chart.peak_label(true), eager = chart.peak_label(false);
+      QVERIFY(compiled.text.startsWith("compiled ") && eager.text.startsWith("eager "));
+      QVERIFY(!compiled.place.intersects(eager.place));
+      for (const auto& label : {compiled, eager}) {
+        QVERIFY(label.place.left() >= 8 && label.place.right() <= width - 8);
+        QVERIFY(label.place.width() >= kit::textWidth(kit::theme().mono(11, 500), label.text));
+      }
+    }
+  }
+
+  // Of a script one step is recorded, and what kept it from that is said.
+  void aScriptSaysWhyItsMemoryIsNotKnown() {
+    using namespace session;
+    for (const bool told : {false, true}) {
+      const QString path = folder_.filePath(told ? "told.vitrine" : "script.vitrine");
+      auto w = Writer::create(path.toStdString()).take();
+      RunRow run{w->next(Kind::Run), "train.py", "script", "", "cpu", "default", "finished"};
+      w->put(run);
+      MessageRow message;
+      message.id = w->next(Kind::Message);
+      message.run = run.id;
+      message.severity = "info", message.origin = "environment";
+      message.text = "What a step holds of memory was not recorded: the script profiles itself.";
+      if (told) w->put(message);
+      w->finish("finished");
+      w.reset();
+      MainWindow window;
+      const QString why = raised<MemoryView>(window, path, "usage")->why_empty();
+      QVERIFY2(why.contains(told ? "the script profiles itself" : "the sixth step"), qPrintable(why));
+    }
   }
 
   void whereNothingWasRecordedTheCommandIsNamed() {
