@@ -1,4 +1,5 @@
 // The log: all that the engine told of a run, in time.
+#include "core/session/writer.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/tables/item_view.h"
@@ -68,6 +69,25 @@ class TestLog : public QObject {
     rig.settle();
     QCOMPARE(kind_of(rig.model.selection().active), Kind::Compilation);
     QCOMPARE(rig.model.selection().active, first.data(kit::IdRole).toLongLong());
+  }
+
+  // What was imported tells no time of its stages: they stand in the order of the pipeline, at no time.
+  void whatHasNoTimeStandsInTheOrderOfThePipeline() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("a.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    w->meta("imported", "A log, imported.");
+    for (const char* stage : {"backward", "captured", "kernels", "joint"})
+      w->put(StageRow{make_id(Kind::Compilation, 1), stage, "ok", "", 1});
+    w->finish("finished");
+    w.reset();
+    const kit::SessionPtr imported = kit::SessionData::load(path).value();
+    Rig<LogView> rig(imported, "", {700, 400});
+    QStringList told;
+    for (const QString& line : items(rig)->lines())
+      told << line.section('|', 0, 0).trimmed() + ' ' + line.section('|', 2).trimmed();
+    QCOMPARE(told, QStringList({"– Captured: ok", "– Joint: ok", "– Backward: ok", "– C++: ok"}));
   }
 
   void withoutASessionItIsEmpty() {
