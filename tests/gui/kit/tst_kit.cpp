@@ -220,6 +220,34 @@ class TestKit : public QObject {
     QCOMPARE(view.numberRoom(1), kit::theme().px(44));  // short ones leave the bars their length
   }
 
+  // A kernel that is twenty in one names all of them: it does not push the other columns out of the pane.
+  void oneLongTextDoesNotTakeThePane() {
+    kit::ItemView view;
+    view.resize(700, 120);
+    view.setColumns({{"kernel", 64, false, true, false, false, true}, {"name", 170, false, true, true}});
+    auto row = [](Id id, const QString& label) { return kit::Item{id, {{label}, {"add"}}, {}, {}}; };
+    view.setItems({row(1, "K1"), row(2, "K1+K12")});
+    QVERIFY(view.columnWidth(0) > kit::textWidth(kit::theme().mono(12), "K1+K12"));
+    view.setItems({row(1, "K1"), row(2, QString("K1+").repeated(20))});
+    QCOMPARE(view.columnWidth(0), 2 * kit::theme().px(64));
+  }
+
+  // Rendered at the edge of a pane, a number and its title end 8 pixels before it.
+  void theLastColumnKeepsItsDistance() {
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    kit::ItemView view;
+    view.resize(300, 120);
+    view.setColumns({{"name", 80, false, true, true}, {"B", 60, true}});
+    view.setItems({kit::Item{1, {{"x"}, {"888"}}, {}, {}}});
+    const QImage image = view.grab().toImage();
+    const QColor ground = kit::theme().bg1;
+    int last = 0;
+    for (int y = 0; y < kit::theme().px(44); ++y)
+      for (int x = image.width() / 2; x < image.width(); ++x)
+        if (y != kit::theme().px(23) && image.pixelColor(x, y) != ground) last = std::max(last, x);
+    QVERIFY2(last > 280 && last < image.width() - 7, qPrintable(QString::number(last)));
+  }
+
   void aShapeIsWholeWhereStridesFindNoRoom() {
     QCOMPARE(kit::withoutStrides("f32[8,12,128,64]{294912,64,2304,1}@128"), QString("f32[8,12,128,64]"));
     QCOMPARE(kit::withoutStrides("f32[2]{2}, i64[3] cpu"), QString("f32[2], i64[3] cpu"));

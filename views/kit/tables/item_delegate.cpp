@@ -125,6 +125,11 @@ void ItemDelegate::paintDetail(QPainter* painter, const QRect& box, const QStrin
   painter->restore();
 }
 
+// Where a cell's text stands, and its column's title: what touches the edge of a pane is hard to read.
+QRect textBox(const QRect& cell, int column, int columns) {
+  return cell.adjusted(theme().px(column ? 6 : 10), 0, -theme().px(column + 1 == columns ? 8 : 6), 0);
+}
+
 void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
                          const QModelIndex& index) const {
   if (const QVariant html = index.data(DetailRole); html.isValid())
@@ -132,7 +137,7 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   const Cell* cell = index.data(CellRole).value<const Cell*>();
   const Column* column = columnOf(view_, index);
   if (!cell || !column) return;
-  QRect box = option.rect.adjusted(index.column() ? theme().px(6) : theme().px(10), 0, -theme().px(6), 0);
+  QRect box = textBox(option.rect, index.column(), view_->model()->columnCount());
   if (view_->rootIsDecorated() && !index.column())
     box.setLeft(option.rect.left() + theme().px(2) -
                 (hasGlyph(*cell) && amongLeaves(index) ? theme().px(14) : 0));
@@ -216,7 +221,7 @@ void ItemHeader::paintSection(QPainter* painter, const QRect& rect, int section)
   painter->fillRect(rect, theme().bg1);
   hairline(*painter, QPointF(rect.left(), rect.bottom()), QPointF(rect.right() + 1, rect.bottom()),
            theme().line);
-  QRect box = rect.adjusted(section ? theme().px(6) : theme().px(10), 0, -theme().px(6), 0);
+  QRect box = textBox(rect, section, count());
   if (isSortIndicatorShown() && sortIndicatorSection() == section && sectionsClickable()) {
     const QRect arrow(box.right() - theme().px(10), box.y() + theme().px(7), theme().px(10), theme().px(10));
     drawIcon(*painter, sortIndicatorOrder() == Qt::DescendingOrder ? "chevron-down" : "chevron-up", arrow,

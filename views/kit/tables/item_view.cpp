@@ -23,6 +23,7 @@ constexpr int kClearText = 200;      // a stretching column that cuts texts belo
 constexpr int kLeastName = 96;       // a name that stretches is less useful than a scroll bar below this
 constexpr int kWholeName = 360;      // a name up to that stays whole as long as other texts can be read
 constexpr int kLeastText = 76;       // and no text column is less than this
+constexpr int kMostWhole = 2;        // times its width: a longer text of a column that cuts none is cut
 constexpr size_t kFewColumns = 4;    // a list of less keeps its numbers together
 }  // namespace
 
@@ -460,7 +461,9 @@ int ItemView::needOf(size_t column) const {
   const double letter =
       textWidth(of.mono || of.number ? theme().mono(12) : theme().ui(12), QStringLiteral("0"));
   const double depth = column == 0 && rootIsDecorated() ? 2 * indentation() : 0;
-  return static_cast<int>(static_cast<double>(longest) * letter + depth) + theme().px(18);
+  const int need = static_cast<int>(static_cast<double>(longest) * letter + depth) + theme().px(18);
+  // A kernel that is many in one names them all: it leaves room for the other columns.
+  return of.whole ? std::min(need, kMostWhole * theme().px(of.width)) : need;
 }
 
 // What no column can do without: its texts, its title with the arrow of the order, a bar that still says
