@@ -47,6 +47,7 @@ class TestKit : public QObject {
     QCOMPARE(kit::timeText(350), "350" + thin + "ns");
     QCOMPARE(kit::timeText(999'700), "1.00" + thin + "ms");
     QCOMPARE(kit::bytesText(12'582'912), "12.6" + thin + "MB");
+    QCOMPARE(kit::flopsText(818'198, 1e9), "818" + thin + "kFLOP/s");
     QCOMPARE(kit::rateText(25'165'824, 410'000), "61.4" + thin + "GB/s");
     QCOMPARE(kit::rateText(1, 0), kit::unknown());
     QCOMPARE(kit::ratioText(14.62 / 13.19), QStringLiteral("1.11×"));
