@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "views/kit/painting/paint.h"
 #include "views/kit/session/missing.h"
@@ -330,27 +331,32 @@ void RooflineView::place(Roof& roof, const std::vector<QPolygonF>& taken) const 
   const QFont font = t.mono(11);
   roof.size = {static_cast<double>(textWidth(font, roof.text)), static_cast<double>(t.px(16))};
   const double room = roof.line.length() - roof.size.width();
+  auto inside = [&] { return plot().contains(roof.area().boundingRect()); };
+  auto fits = [&] {
+    return inside() && std::none_of(taken.begin(), taken.end(),
+                                    [&](const QPolygonF& other) { return other.intersects(roof.area()); });
+  };
   auto try_at = [&](double part, int above) {
     const QPointF start = roof.line.pointAt(room * part / std::max(1.0, roof.line.length()));
     roof.at = QTransform::fromTranslate(start.x(), start.y());
     roof.at.rotate(-roof.line.angle());
     roof.at.translate(0, above);
-    return plot().contains(roof.area().boundingRect()) &&
-           std::none_of(taken.begin(), taken.end(),
-                        [&](const QPolygonF& other) { return other.intersects(roof.area()); });
+    return fits();
   };
   if (room > 0)
     for (double part : {0.5, 0.3, 0.7, 0.15, 0.85, 0.0, 1.0})
       for (int above : {-t.px(19), t.px(3)})
         if (try_at(part, above)) return;
   // Nowhere, or the line is shorter than its name: the name then goes on before the line begins.
+  std::optional<QTransform> above_it;
   for (int above : {-t.px(19), t.px(3)}) {
     if (try_at(0.5, above)) return;
     const double over = roof.area().boundingRect().right() - plot().right();
-    if (over <= 0) continue;
-    roof.at *= QTransform::fromTranslate(-over, 0);
-    if (above < 0 && plot().contains(roof.area().boundingRect())) return;
+    if (over > 0) roof.at *= QTransform::fromTranslate(-over - 1, 0);
+    if (fits()) return;
+    if (above < 0 && inside()) above_it = roof.at;
   }
+  if (above_it) roof.at = *above_it;
 }
 
 std::vector<QRectF> RooflineView::roofNames() const {

@@ -2,6 +2,7 @@
 #include <QMouseEvent>
 #include <QSignalSpy>
 
+#include "core/session/writer.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
 #include "views/roofline/roofline_view.h"
@@ -38,6 +39,44 @@ class TestRoofline : public QObject {
       Rig<RooflineView> rig(session_, "", {width, 240});
       for (const QRectF& name : rig.view.roofNames())
         QVERIFY2(name.right() <= rig.view.plot().right() + 1, qPrintable(QString::number(width)));
+    }
+  }
+
+  // A level roof that is shorter than its name has it above, clear of the kernels that stand below.
+  void theNameOfAShortRoofHidesNoKernel() {
+    using namespace session;
+    const std::string path = folder_.filePath("short.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    const Id run = w->next(Kind::Run), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment);
+    w->put(RunRow{run, "model.py", "model(*inputs)", "", "NVIDIA H200", "default", "finished"});
+    w->put(FrameRow{frame, run, 0, "captured", ""});
+    w->put(SegmentRow{segment, frame});
+    const Id compilation = w->next(Kind::Compilation);
+    w->put(CompilationRow{compilation, segment, 0, "0/0", "ok", "return"});
+    // A sum and products at the end of the roof.
+    for (const auto& [flops, bytes, ns] :
+         {std::tuple(6.3e6, 38e6, 8'900.0), std::tuple(29e9, 54e6, 47e3), std::tuple(39e9, 67e6, 54e3)}) {
+      KernelRow kernel;
+      kernel.id = w->next(Kind::Kernel), kernel.compilation = compilation;
+      kernel.label = "L0", kernel.kind = "library", kernel.family = "matmul";
+      kernel.flops = static_cast<int64_t>(flops), kernel.bytes = static_cast<int64_t>(bytes);
+      w->put(kernel);
+      LaunchRow launch{w->next(Kind::Launch), compilation, 0, "library", "L0 mm", "", kernel.id};
+      launch.median_ns = ns;
+      w->put(launch);
+    }
+    w->put(CeilingRow{run, "copy", "f32", 4.04e12, ""});
+    w->put(CeilingRow{run, "product", "f32", 887e12, ""});
+    w->finish("finished");
+    w.reset();
+    const kit::SessionPtr data = kit::SessionData::load(path).value();
+    for (int width = 400; width <= 640; width += 20) {
+      Rig<RooflineView> rig(data, "", {width, 420});
+      QCOMPARE(rig.view.shown().size(), size_t(3));
+      for (const QRectF& name : rig.view.roofNames())
+        for (const Id id : rig.view.shown())
+          QVERIFY2(name.height() > kit::theme().px(17) || !name.contains(rig.view.place(id)),
+                   qPrintable(QString::number(width)));
     }
   }
 
