@@ -15,13 +15,22 @@ using namespace session;
 
 namespace {
 
+constexpr int kBufferColumn = 2;
 constexpr size_t kMostRows = 60;  // of a side; the others are one row
 
 struct MemoryUnits {
   const SessionData& data;
   MeasureUnit bytes, time;
+  bool buffers = false;  // some block is one of the plan's; else that column is not there
   double most = 1;
 };
+
+bool any_buffer(const SessionData& data, const MemoryUse& use) {
+  for (const MemorySide* side : {&use.compiled, &use.eager})
+    for (const AllocationRow& block : side->blocks)
+      if (data.buffers.find(block.entity)) return true;
+  return false;
+}
 
 Cell bytes_cell(const MemoryUnits& units, double bytes) {
   Cell out{units.bytes.format(bytes)};
@@ -101,11 +110,11 @@ Item row_of(const MemoryUnits& units, const EqualBlocks& equal) {
   out.id = first.row->entity;
   out.cells = {name,
                bytes_cell(units, bytes_of(equal)),
-               firstOf(buffers),
                firstOf(makers),
                {span ? units.data.label(span) : unknown()},
                {units.time.format(static_cast<double>(from)), static_cast<double>(from)},
                until_cell(units, until)};
+  if (units.buffers) out.cells.insert(out.cells.begin() + kBufferColumn, firstOf(buffers));
   return out;
 }
 
@@ -115,12 +124,14 @@ Item heading_of(const MemoryUnits& units, const MemorySide& side, const QString&
   Item out;
   out.heading = out.open = true;
   if (!side.recorded) {
-    out.cells = {{who}, {}, {}, {QStringLiteral("not recorded")}};
+    out.cells = {{who}, {}, {QStringLiteral("not recorded")}};
+    if (units.buffers) out.cells.insert(out.cells.begin() + kBufferColumn, Cell{});
     return out;
   }
   const double bytes = side.held_at(when);
-  out.cells = {{who}, bytes_cell(units, bytes), {}, {at < 0 ? QStringLiteral("at its peak") : QString()}, {}};
+  out.cells = {{who}, bytes_cell(units, bytes), {at < 0 ? QStringLiteral("at its peak") : QString()}, {}};
   out.cells.push_back({units.time.format(static_cast<double>(when))});
+  if (units.buffers) out.cells.insert(out.cells.begin() + kBufferColumn, Cell{});
   double others = 0;
   for (size_t i = 0; i < held.size(); ++i)
     if (i < kMostRows)
@@ -136,17 +147,19 @@ Item heading_of(const MemoryUnits& units, const MemorySide& side, const QString&
 
 }  // namespace
 
-std::vector<Column> memory_columns(const MemoryUse& use) {
+std::vector<Column> memory_columns(const SessionData& data, const MemoryUse& use) {
   const MeasureUnit time = timeUnit(static_cast<double>(use.end_ns()));
-  return {{"held", 160, false, false, true}, {bytesUnit(use.most()).name, 96, true, false, false, true},
-          {"buffer", 64, false, true},       {"made by", 150, false, true},
-          {"line", 190, false, true},        {"from, " + time.name, 76, true},
-          {"until, " + time.name, 76, true}};
+  std::vector<Column> out{
+      {"held", 160, false, false, true}, {bytesUnit(use.most()).name, 96, true, false, false, true},
+      {"made by", 150, false, true},     {"line", 190, false, true},
+      {"from, " + time.name, 76, true},  {"until, " + time.name, 76, true}};
+  if (any_buffer(data, use)) out.insert(out.begin() + kBufferColumn, {"buffer", 64, false, true});
+  return out;
 }
 
 std::vector<Item> memory_items(const SessionData& data, const MemoryUse& use, int64_t at) {
   const MemoryUnits units{data, bytesUnit(use.most()), timeUnit(static_cast<double>(use.end_ns())),
-                          std::max(1.0, use.most())};
+                          any_buffer(data, use), std::max(1.0, use.most())};
   return {heading_of(units, use.compiled, QStringLiteral("Compiled"), at),
           heading_of(units, use.eager, QStringLiteral("Eager"), at)};
 }

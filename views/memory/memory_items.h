@@ -6,7 +6,7 @@
 
 namespace vitrine::views {
 
-std::vector<kit::Column> memory_columns(const MemoryUse& use);
+std::vector<kit::Column> memory_columns(const kit::SessionData& data, const MemoryUse& use);
 // at: the moment; -1: each side at its own peak.
 std::vector<kit::Item> memory_items(const kit::SessionData& data, const MemoryUse& use, int64_t at);
 

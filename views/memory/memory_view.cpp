@@ -96,7 +96,7 @@ void MemoryView::take(MemoryUsePtr use) {
     empty_->set(why_none(*session(), run()), QStringLiteral("Record again"), QStringLiteral("run.start"));
   pages_->setCurrentIndex(none ? 1 : 0);
   chart_->set(none ? nullptr : use_);
-  if (!none) table_->setColumns(memory_columns(*use_));
+  if (!none) table_->setColumns(memory_columns(*session(), *use_));
   fill();
   Q_EMIT headerChanged();
 }

@@ -34,6 +34,17 @@ class TestMemory : public fixture::WindowTest {
     QVERIFY2(lines[4].contains("6:8 x @ w") && lines[4].contains("held"), qPrintable(lines[4]));
   }
 
+  // No block of this call is a buffer of the plan: no column stands empty.
+  void aColumnOfNoBufferIsLeftOut() {
+    MainWindow window;
+    auto* table = raised<MemoryView>(window, training_, "usage")->table();
+    QStringList titles;
+    for (const kit::Column& column : table->items()->columns()) titles << column.title;
+    QVERIFY2(!titles.contains("buffer") && titles.size() == 6, qPrintable(titles.join(", ")));
+    for (const QString& line : table->items()->lines())
+      QVERIFY2(line.count('|') < titles.size(), qPrintable(line));
+  }
+
   void bothSidesShareOneAxis() {
     MainWindow window;
     views::MemoryChart* chart = raised<MemoryView>(window, training_, "usage")->chart();
