@@ -273,9 +273,10 @@ void QueryView::answered(const Result<QueryResult>& answer) {
   const QueryResult& result = answer.value();
   std::vector<kit::Column> columns;
   for (size_t i = 0; i < result.columns.size(); ++i) {
-    const bool number = isNumber(result, i) && !namesThings(result.columns[i]);
+    const bool thing = namesThings(result.columns[i]), number = isNumber(result, i) && !thing;
     columns.push_back(
-        {kit::shown(QString::fromStdString(result.columns[i])), number ? 90 : 140, number, !number});
+        {kit::shown(QString::fromStdString(result.columns[i])), number || thing ? 90 : 140, number, !number});
+    columns.back().whole = thing;  // "L2 …ion" names nothing
   }
   for (size_t i = columns.size(); i-- > 0;)  // what is left goes to the last text
     if (!columns[i].number && !namesThings(result.columns[i])) {

@@ -1,5 +1,6 @@
 // SQL over the session: rows that select in all views, and questions that must not be answered.
 #include "tests/gui/views/view_rig.h"
+#include "views/kit/painting/paint.h"
 #include "views/query/query_view.h"
 
 using namespace vitrine;
@@ -38,6 +39,18 @@ class TestQuery : public QObject {
     rig.view.ask("SELECT 1 AS id, 'no thing' AS what");
     wait(rig);
     QVERIFY(rig.view.shown().empty() || rig.view.shown()[0] == 0);
+  }
+
+  // The label that an id has is read whole before other texts.
+  void aThingIsNamedWhole() {
+    Rig<QueryView> rig(loaded_->session, "", {420, 200});
+    rig.view.ask("SELECT id, label, name, source, kind, family, 1 AS a, 2 AS b FROM kernels ORDER BY id");
+    wait(rig);
+    auto* table = rig.view.findChild<kit::ItemView*>();
+    for (int row = 0; row < table->items()->rowCount(); ++row) {
+      const QString text = table->items()->cell(table->items()->index(row, 0))->text;
+      QVERIFY2(kit::textWidth(kit::theme().mono(12), text) + 16 <= table->columnWidth(0), qPrintable(text));
+    }
   }
 
   void controlEnterAsks() {

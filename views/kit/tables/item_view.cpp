@@ -442,6 +442,12 @@ int ItemView::numberRoom(int column) const {
   return std::max(theme().px(44), digits + theme().px(2));
 }
 
+// What as many letters as the longest text of a column has take.
+int ItemView::lettersOf(size_t column, const QFont& font) const {
+  const size_t longest = column < longest_.size() ? longest_[column] : 0;
+  return longest ? textWidth(font, QString(static_cast<qsizetype>(longest), '0')) : 0;
+}
+
 // What a column of numbers needs for its longest; any other column, its own width.
 int ItemView::widthOf(size_t column) const {
   const Column& of = model_.columns()[column];
@@ -449,19 +455,15 @@ int ItemView::widthOf(size_t column) const {
   const bool beside = column > 0 && model_.columns()[column - 1].stretch;  // takes room from the name
   if (of.whole) return std::max(width, needOf(column));
   if (!of.number || beside) return width;
-  const int digits = textWidth(theme().mono(12), QStringLiteral("0"));
-  const size_t longest = column < longest_.size() ? longest_[column] : 0;
-  return std::max(width, static_cast<int>(longest) * digits + theme().px(18));
+  return std::max(width, lettersOf(column, theme().mono(12)) + theme().px(18));
 }
 
 // What the longest text of a column takes.
 int ItemView::needOf(size_t column) const {
   const Column& of = model_.columns()[column];
-  const size_t longest = column < longest_.size() ? longest_[column] : 0;
-  const double letter =
-      textWidth(of.mono || of.number ? theme().mono(12) : theme().ui(12), QStringLiteral("0"));
-  const double depth = column == 0 && rootIsDecorated() ? 2 * indentation() : 0;
-  const int need = static_cast<int>(static_cast<double>(longest) * letter + depth) + theme().px(18);
+  const int letters = lettersOf(column, of.mono || of.number ? theme().mono(12) : theme().ui(12));
+  const int depth = column == 0 && rootIsDecorated() ? 2 * indentation() : 0;
+  const int need = letters + depth + theme().px(18);
   // A kernel that is many in one names them all: it leaves room for the other columns.
   return of.whole ? std::min(need, kMostWhole * theme().px(of.width)) : need;
 }

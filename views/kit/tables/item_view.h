@@ -88,6 +88,7 @@ class ItemView : public QTreeView {
   void fitColumns();
   std::vector<int> tightWidths(const std::vector<int>& wished) const;
   void setWidths(const std::vector<int>& widths);
+  int lettersOf(size_t column, const QFont& font) const;
   int widthOf(size_t column) const;
   int needOf(size_t column) const;
   ColumnNeed leastOf(size_t column, int wish) const;
