@@ -5,10 +5,10 @@
 #include "app/cli/run_times.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/base/shown_type.h"
 #include "core/base/whole.h"
 #include "core/session/launches.h"
 #include "core/session/sized_memory.h"
-#include "core/session/types.h"
 
 namespace vitrine::cli {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <unordered_set>
 
+#include "core/base/shown_type.h"
 #include "core/session/launches.h"
 #include "core/session/notes.h"
-#include "core/session/types.h"
 #include "views/kit/session/frames.h"
 #include "views/kit/session/labels.h"
 
@@ -249,7 +249,7 @@ Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& 
   d.main = mainCompilation(d);
   std::vector<std::string_view> types;
   for (const session::NodeRow& node : d.nodes.all()) types.push_back(node.type);
-  d.device = session::device_of(types);
+  d.device = device_of(types);
   d.damage = r.damage();
   if (apart && apart->reader && d.damage.empty()) d.damage = apart->reader->damage();
   r.count_rows(nullptr);
@@ -436,7 +436,7 @@ QString SessionData::fileName(Id file) const {
 }
 
 QString SessionData::type(const std::string& recorded) const {
-  return QString::fromStdString(session::type_for(recorded, device));
+  return QString::fromStdString(type_for(recorded, device));
 }
 
 QString SessionData::place(Id span) const {

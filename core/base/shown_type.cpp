@@ -1,9 +1,9 @@
-#include "core/session/types.h"
+#include "core/base/shown_type.h"
 
 #include <algorithm>
 #include <map>
 
-namespace vitrine::session {
+namespace vitrine {
 
 namespace {
 
@@ -50,4 +50,4 @@ std::string type_for(const std::string& recorded, const std::string& device) {
   return out;
 }
 
-}  // namespace vitrine::session
+}  // namespace vitrine

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace vitrine::session {
+namespace vitrine {
 
 // The device that most tensors are on, "cuda:0"; "" for the CPU.
 std::string device_of(const std::vector<std::string_view>& types);
@@ -14,4 +14,4 @@ std::string device_of(const std::vector<std::string_view>& types);
 // Without `device`; what lies on the CPU beside it says so: "i64[] cpu". Several types stand behind commas.
 std::string type_for(const std::string& recorded, const std::string& device);
 
-}  // namespace vitrine::session
+}  // namespace vitrine
