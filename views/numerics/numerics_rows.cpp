@@ -199,7 +199,7 @@ Id nodeWith(const SessionData& data, Id compilation, Has has) {
 std::vector<Column> numericsColumns() {
   return {{"#", 36, true},
           {"value", 150, false, true, true},
-          {"type", 130, false, true, false, false, true},
+          {"type", 100, false, true, false, false, true},
           {"verdict", 104},
           {"compiled", 150, true, false, false, true},
           {"eager", 150, true, false, false, true},

@@ -16,15 +16,16 @@
 namespace vitrine::kit {
 
 namespace {
-constexpr size_t kGlyphLetters = 3;  // what a glyph takes before a text
-constexpr int kLeastBar = 84;        // of a column with a bar and its number
-constexpr int kShortBar = 24;        // a bar alone, where there is no room
-constexpr int kClearText = 200;      // a stretching column that cuts texts below this width is too narrow
-constexpr int kLeastName = 96;       // a name that stretches is less useful than a scroll bar below this
-constexpr int kWholeName = 360;      // a name up to that stays whole as long as other texts can be read
-constexpr int kLeastText = 76;       // and no text column is less than this
-constexpr int kMostWhole = 2;        // times its width: a longer text of a column that cuts none is cut
-constexpr size_t kFewColumns = 4;    // a list of less keeps its numbers together
+constexpr size_t kGlyphLetters = 3;               // what a glyph takes before a text
+constexpr int kMargins = 14, kFirstMargins = 18;  // beside a text, of the last column and of the first
+constexpr int kLeastBar = 84;                     // of a column with a bar and its number
+constexpr int kShortBar = 24;                     // a bar alone, where there is no room
+constexpr int kClearText = 200;    // a stretching column that cuts texts below this width is too narrow
+constexpr int kLeastName = 96;     // a name that stretches is less useful than a scroll bar below this
+constexpr int kWholeName = 360;    // a name up to that stays whole as long as other texts can be read
+constexpr int kLeastText = 76;     // and no text column is less than this
+constexpr int kMostWhole = 2;      // times its width: a longer text of a column that cuts none is cut
+constexpr size_t kFewColumns = 4;  // a list of less keeps its numbers together
 }  // namespace
 
 ItemFilter::ItemFilter(QObject* parent) : QSortFilterProxyModel(parent) {
@@ -455,7 +456,7 @@ int ItemView::widthOf(size_t column) const {
   const bool beside = column > 0 && model_.columns()[column - 1].stretch;  // takes room from the name
   if (of.whole) return std::max(width, needOf(column));
   if (!of.number || beside) return width;
-  return std::max(width, lettersOf(column, theme().mono(12)) + theme().px(18));
+  return std::max(width, lettersOf(column, theme().mono(12)) + theme().px(column ? kMargins : kFirstMargins));
 }
 
 // What the longest text of a column takes.
@@ -463,7 +464,7 @@ int ItemView::needOf(size_t column) const {
   const Column& of = model_.columns()[column];
   const int letters = lettersOf(column, of.mono || of.number ? theme().mono(12) : theme().ui(12));
   const int depth = column == 0 && rootIsDecorated() ? 2 * indentation() : 0;
-  const int need = letters + depth + theme().px(18);
+  const int need = letters + depth + theme().px(column ? kMargins : kFirstMargins);
   // A kernel that is many in one names them all: it leaves room for the other columns.
   return of.whole ? std::min(need, kMostWhole * theme().px(of.width)) : need;
 }
