@@ -12,8 +12,10 @@ namespace {
 constexpr std::array<SqlView, 22> kViews = {{
     {"runs", "what was run, and how long a call takes",
      "id, label, entry, inputs, device, mode, status, eager_us, compiled_us, speedup, first_call_ms",
-     "id, label, entry, inputs, device, mode, status, eager_ns / 1e3, compiled_ns / 1e3, "
-     "CASE WHEN compiled_ns > 0 THEN eager_ns / compiled_ns END, first_call_ns / 1e6 FROM run"},
+     "id, label, entry, inputs, device, mode, status, NULLIF(eager_ns, 0) / 1e3, "
+     "NULLIF(compiled_ns, 0) / 1e3, CASE WHEN compiled_ns > 0 AND eager_ns > 0 THEN eager_ns / compiled_ns "
+     "END, "
+     "NULLIF(first_call_ns, 0) / 1e6 FROM run"},
     {"compilations", "captures and what became of them",
      "id, label, function, file, line, run_id, status, ends_by, calls, compile_ms, message",
      "c.id, c.label, code.qualname, file.path, code.first_line, frame.run, c.status, c.\"end\", c.calls, "
@@ -77,7 +79,7 @@ constexpr std::array<SqlView, 22> kViews = {{
      "k.compile_ns / 1e6, "
      "k.cached, k.spills, k.error, blob_text(k.source), blob_text(k.ir), blob_text(k.assembly) FROM kernel k "
      "LEFT JOIN compilation c ON c.id = k.compilation LEFT JOIN (SELECT kernel, count(*) AS launches, "
-     "sum(median_ns) / 1e3 AS us FROM launch GROUP BY kernel) t ON t.kernel = k.id"},
+     "NULLIF(sum(median_ns), 0) / 1e3 AS us FROM launch GROUP BY kernel) t ON t.kernel = k.id"},
     {"kernel_lines", "which lines of a kernel came from which line of the user's",
      "kernel_id, kernel, text, line, end_line, node_id, node, file, user_line",
      "r.kernel, k.label, r.text, r.line, r.end_line, r.node, n.name, file.path, span.line FROM kernel_range "
@@ -88,7 +90,7 @@ constexpr std::array<SqlView, 22> kViews = {{
      "lower_us, "
      "upper_us",
      "l.id, l.compilation, c.label, l.ordinal, l.kind, l.text, l.args, l.kernel, k.label, l.bytes, "
-     "l.median_ns / 1e3, l.lower_ns / 1e3, l.upper_ns / 1e3 FROM launch l "
+     "NULLIF(l.median_ns, 0) / 1e3, NULLIF(l.lower_ns, 0) / 1e3, NULLIF(l.upper_ns, 0) / 1e3 FROM launch l "
      "LEFT JOIN compilation c ON c.id = l.compilation LEFT JOIN kernel k ON k.id = l.kernel"},
     {"buffers", "the memory plan",
      "id, compilation_id, name, kind, type, bytes, first_launch, last_launch, place, node_id",

@@ -36,6 +36,16 @@ def test_kernels_have_plain_numbers_and_texts(session):
     assert row["launches"] == 1 and row["us"] > 0 and "void" in row["source"]
 
 
+def test_what_was_not_measured_has_no_time(tmp_path):
+    """A script that is traced runs once: its kernels are not timed."""
+    script, session = tmp_path / "script.py", tmp_path / "s.vitrine"
+    script.write_text("import torch, vitrine\nvitrine.compile(lambda x: x.sin() + 1)(torch.randn(9))\n")
+    assert (done := vitrine("run", script, "-o", session)).returncode == 0, said(done)
+    for table, column in (("kernels", "us"), ("launches", "us"), ("runs", "eager_us")):
+        rows = json.loads(vitrine("query", session, f"SELECT {column} FROM {table}", "--json").stdout)
+        assert rows and all(row[column] is None or row[column] > 0 for row in rows), (table, rows)
+
+
 def test_slices_are_the_timelines(session):
     rows = json.loads(vitrine("query", session, "SELECT side, count(*) AS n FROM slices GROUP BY side", "--json").stdout)
     assert {row["side"] for row in rows} == {"eager", "compiled"} and all(row["n"] > 0 for row in rows)
