@@ -1,6 +1,7 @@
 // Every table on the fixture: its rows as lines, the model's contract, sorting, filter, details, the strip of
 // calls.
 #include <QAbstractItemModelTester>
+#include <QHeaderView>
 #include <QScrollBar>
 
 #include "core/session/writer.h"
@@ -24,6 +25,18 @@ class TestTables : public QObject {
   void initTestCase() {
     kit::applyTheme(*qApp, kit::Theme::make(true));
     loaded_ = std::make_unique<fixture::Loaded>();
+  }
+
+  // Columns that end before the pane does: the title row goes on.
+  void theTitleRowIsOneColour() {
+    Rig<TableView> rig(session(), "", {2400, 400}, views::kMemoryTable);
+    auto* header = rig.view.findChild<QHeaderView*>();
+    header->setStretchLastSection(false);
+    header->resizeSection(header->count() - 1, 40);
+    QVERIFY(header->length() < header->viewport()->width() - 40);
+    const QImage image = header->grab().toImage();
+    const auto at = [&](int x) { return image.pixelColor(qRound(x * image.devicePixelRatio()), 2).rgb(); };
+    QCOMPARE(at(header->viewport()->width() - 10), at(header->length() - 3));
   }
 
   void rows_data() {

@@ -233,4 +233,16 @@ void ItemHeader::paintSection(QPainter* painter, const QRect& rect, int section)
            column.number ? Qt::AlignRight : Qt::AlignLeft);
 }
 
+// Behind the last column, too, where the style would paint its own.
+void ItemHeader::paintEvent(QPaintEvent* event) {
+  QHeaderView::paintEvent(event);
+  const int end = length() - offset();
+  if (end >= viewport()->width()) return;
+  QPainter painter(viewport());
+  const QRect rest(end, 0, viewport()->width() - end, viewport()->height());
+  painter.fillRect(rest, theme().bg1);
+  hairline(painter, QPointF(rest.left(), rest.bottom()), QPointF(rest.right() + 1, rest.bottom()),
+           theme().line);
+}
+
 }  // namespace vitrine::kit

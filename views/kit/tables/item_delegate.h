@@ -31,6 +31,7 @@ class ItemHeader : public QHeaderView {
 
  protected:
   void paintSection(QPainter* painter, const QRect& rect, int section) const override;
+  void paintEvent(QPaintEvent* event) override;
 };
 
 // A column's title in that width: what is cut is the name, never the unit.
