@@ -24,7 +24,7 @@ QString why_none(const SessionData& data, Id run) {
     if (message.run == run && message.text.starts_with("What a step holds of memory"))
       return vitrine::s(message.text);
   return QStringLiteral(
-      "Not recorded: of a script the sixth step is, where it has that many and nothing is compiled in it.");
+      "Not recorded: a script is looked at in its sixth step, unless something is compiled in it.");
 }
 }  // namespace
 

@@ -115,7 +115,7 @@ class TestMemory : public fixture::WindowTest {
       w.reset();
       MainWindow window;
       const QString why = raised<MemoryView>(window, path, "usage")->why_empty();
-      QVERIFY2(why.contains(told ? "the script profiles itself" : "the sixth step"), qPrintable(why));
+      QVERIFY2(why.contains(told ? "the script profiles itself" : "its sixth step"), qPrintable(why));
     }
   }
 
