@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "app/cli/show_parts.h"
 #include "core/base/closest.h"
@@ -123,6 +124,14 @@ std::string csv_of_json(const std::string& text) {
   return session::csv_text(out);
 }
 
+// What the window calls by another name.
+std::string by_window_name(const std::string& stage) {
+  constexpr std::pair<std::string_view, const char*> kRows[] = {
+      {"launches", "launch"}, {"missed", "why"}, {"log", "messages"}};
+  const auto row = std::ranges::find(kRows, stage, &std::pair<std::string_view, const char*>::first);
+  return row == std::end(kRows) ? stage : row->second;
+}
+
 }  // namespace
 
 Result<std::string> show(const session::Reader& s, const std::string& stage, const ShowOptions& options) {
@@ -130,7 +139,7 @@ Result<std::string> show(const session::Reader& s, const std::string& stage, con
   if (stage.empty() && options.csv)
     return Error{"The summary is no table.", "vitrine show SESSION kernels --csv, for one.", ""};
   if (stage.empty() && options.kernel.empty()) return show_summary(s, options);
-  const std::string asked = stage.empty() ? "kernels" : stage;
+  const std::string asked = stage.empty() ? "kernels" : by_window_name(stage);
   if (options.csv && (options.json || !options.kernel.empty()))
     return Error{"--csv is of a table's rows.", "Leave out --json and --kernel.", ""};
   if (!options.kernel.empty() && asked != "kernels" && asked != "ir" && asked != "assembly")

@@ -79,6 +79,13 @@ def test_the_summary_as_json(session):
     assert [k["ns"] for k in told["kernels"]] == sorted((k["ns"] for k in told["kernels"]), reverse=True)
 
 
+@pytest.mark.parametrize("of_window, stage", [("launches", "launch"), ("missed", "why"), ("log", "messages")])
+def test_the_names_of_the_window_are_known(session, of_window, stage):
+    told, same = (vitrine("show", session, name) for name in (of_window, stage))
+    assert told.returncode == same.returncode == 0, said(told)
+    assert told.stdout == same.stdout
+
+
 def test_one_kernel_with_its_prelude_folded(session):
     text = vitrine("show", session, "kernels", "--kernel", "K0", "--compilation", "0/0").stdout
     assert text.startswith("// K0 ") and "// prelude, " in text and "typedef" not in text and "vitrine_kernel" in text
