@@ -124,6 +124,9 @@ Result<Ended> run_module(const InstalledPlaces& places, const std::string& modul
   overheard.child_started();
   if (child > 0) {
     running_child = child;
+    // An interrupt from before there was a child is the child's, too; here it is forgotten.
+    sigset_t waiting;
+    if (sigpending(&waiting) == 0 && sigismember(&waiting, SIGINT) == 1) kill(child, SIGINT);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, pass_to_child);
     signal(SIGHUP, pass_to_child);

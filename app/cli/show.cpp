@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
+#include <string_view>
 
 #include "app/cli/show_parts.h"
 #include "core/base/closest.h"
@@ -125,11 +125,17 @@ std::string csv_of_json(const std::string& text) {
 }
 
 // What the window calls by another name.
+struct WindowName {
+  std::string_view window, stage;
+};
+constexpr WindowName kWindowNames[] = {
+    {"launches", "launch"},
+    {"missed", "why"},
+    {"log", "messages"},
+};
 std::string by_window_name(const std::string& stage) {
-  constexpr std::pair<std::string_view, const char*> kRows[] = {
-      {"launches", "launch"}, {"missed", "why"}, {"log", "messages"}};
-  const auto row = std::ranges::find(kRows, stage, &std::pair<std::string_view, const char*>::first);
-  return row == std::end(kRows) ? stage : row->second;
+  const auto* row = std::ranges::find(kWindowNames, stage, &WindowName::window);
+  return row == std::end(kWindowNames) ? stage : std::string(row->stage);
 }
 
 }  // namespace
