@@ -1,16 +1,13 @@
 #include "core/passes/layout/image_windows.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/ops/layout.h"
-#include "core/passes/rewrite/writer.h"
+#include "core/passes/rewrite/window_means.h"
 
 namespace vitrine::passes {
 
 namespace {
-
-constexpr int64_t kMostTaps = 9;
 
 bool is_image(const TensorType& t) {
   const bool rounds = t.dtype == DType::f16 || t.dtype == DType::bf16;
@@ -18,39 +15,14 @@ bool is_image(const TensorType& t) {
          (rounds || t.dtype == DType::f32) && (t.is_contiguous() || ops::is_channels_last(t));
 }
 
-std::array<ir::Sym, 2> pair(const NodeWriter& w, size_t i) {
-  const Dims both = w.dims(i);
-  return {both.at(0), both.back()};
-}
-
-// x[:, :, i + by * row, j + by * column] for each place of the result.
-Ref tap(NodeWriter& w, Ref x, const std::array<int64_t, 2>& at, const std::array<ir::Sym, 2>& by) {
-  for (size_t d = 0; d < 2; ++d) {
-    const ir::Sym reach = (w.node.type().sizes[d + 2] - 1) * by[d] + 1;
-    x = w.op("aten.slice.Tensor",
-             {x, Arg(static_cast<int64_t>(d + 2)), Arg(at[d]), Arg(ir::Sym(at[d]) + reach), Arg(by[d])});
-  }
-  return x;
-}
-
-// In eager's order, row by row, and as wide.
-OutputValues mean_of_windows(NodeWriter& w) {
+OutputValues average_pool(NodeWriter& w) {
   const Ref x = w.value(0);
   if (!is_image(w.type(x)) || w.flag(4) || !w.none(6)) return std::nullopt;
-  const auto window = pair(w, 1), by = w.dims(2).empty() ? window : pair(w, 2);
+  const Dims window = both_sides(w, 1), by = w.dims(2).empty() ? window : both_sides(w, 2);
   const Dims pad = w.dims(3);
   if (std::ranges::any_of(pad, [](const ir::Sym& n) { return !n.same(0); })) return std::nullopt;
   if (window[0].symbolic() || window[1].symbolic()) return std::nullopt;
-  const int64_t rows = window[0].hint(), columns = window[1].hint();
-  if (rows * columns > kMostTaps || rows * columns == 1) return std::nullopt;
-  std::optional<Ref> sum;
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j) {
-      Ref next = tap(w, x, {i, j}, by);
-      if (w.type(next).dtype != DType::f32) next = w.cast(next, DType::f32);
-      sum = sum ? w.add(*sum, next) : next;
-    }
-  return w.one(w.div(*sum, Arg(static_cast<double>(rows * columns))));
+  return mean_of_windows(w, x, window, by);
 }
 
 // How often each row, or column, stands in the result; 0: it is not told. By a power of two eager's division
@@ -87,7 +59,7 @@ struct WindowRow {
   OutputValues (*write)(NodeWriter& w);
 };
 constexpr WindowRow kRows[] = {
-    {"aten.avg_pool2d.default", mean_of_windows},
+    {"aten.avg_pool2d.default", average_pool},
     {"aten.upsample_nearest2d.default", repeated_neighbours},
 };
 
