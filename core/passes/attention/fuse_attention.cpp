@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -142,7 +143,7 @@ class AttentionFuser {
       (finite ? finite_fill : added) = true;
     }
     if (finite_fill && added) return false;
-    return !gradients_ || finite_fill || chooses(query) || rows_see(a);
+    return !gradients_ || finite_fill || chooses(query) || rows_see(all_masks(a));
   }
 
   // The number may be added to the scores as PyTorch's attention adds it.
@@ -172,14 +173,9 @@ class AttentionFuser {
     }
     return !hider || rows_see_behind(*hider);
   }
-  bool rows_see(const WrittenAttention& a) const {
-    return rows_see(masks_of(a, [](const WrittenMask&) { return true; }));
-  }
-  template <class Wanted>
-  static Masks masks_of(const WrittenAttention& a, Wanted wanted) {
+  static Masks all_masks(const WrittenAttention& a) {
     Masks out;
-    for (const WrittenMask& m : a.masks)
-      if (wanted(m)) out.push_back(&m);
+    for (const WrittenMask& m : a.masks) out.push_back(&m);
     return out;
   }
   bool hides_none(const WrittenMask& m) const {
@@ -312,7 +308,7 @@ class AttentionFuser {
 
   Ref called(const WrittenAttention& a, const std::array<Ref, 3>& factors) {
     const DType dtype = from_->type().dtype;
-    const Masks masks = masks_of(a, [](const WrittenMask&) { return true; });
+    const Masks masks = all_masks(a);
     const std::optional<Ref> mask = added(a, masks, dtype);
     const Ref result = attention(*from_, factors, mask, a.scale);
     if (!mask || rows_see(masks)) return result;
@@ -324,8 +320,10 @@ class AttentionFuser {
   // that numbers hide hands NaN to both, as does a query that is NaN.
   Ref derived(const WrittenAttention& a, std::array<Ref, 3> factors) {
     const DType dtype = from_->type().dtype;
-    const Masks all = masks_of(a, [](const WrittenMask&) { return true; });
-    const Masks fills = masks_of(a, [](const WrittenMask& m) { return m.fills.has_value(); });
+    const Masks all = all_masks(a);
+    Masks fills;
+    std::ranges::copy_if(all, std::back_inserter(fills),
+                         [](const WrittenMask* m) { return m->fills.has_value(); });
     const Ref value = factors[2];
     std::optional<Ref> mask, filled;
     if (!is_causal(a)) mask = added(a, all, dtype);
@@ -373,7 +371,7 @@ class AttentionFuser {
   }
   // What PyTorch calls for it.
   Ref chosen(const WrittenAttention& a, std::array<Ref, 3> factors, std::optional<Ref> mask) {
-    const bool causal = is_causal(a);
+    const bool causal = !mask && !a.masks.empty();  // it says all that they hide
     if (mask) mask = with_rows(*mask);
     const auto ask = [&] {
       return choose_({factors[0], factors[1], factors[2], mask, a.scale, causal, requires_grad(a),
