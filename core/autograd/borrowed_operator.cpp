@@ -145,18 +145,18 @@ class OneOperator {
 }  // namespace
 
 Result<autodiff::Borrowed> JointMaker::borrow_operator(const autodiff::BorrowCall& call) {
-  const Recording::Mark mark = recording_.mark();
   Result<autodiff::Borrowed> out = Error{};
-  try {
-    PlainModes modes;
-    out = OneOperator(recording_, dispatch_, mode_, call).run();
-  } catch (const Stop& reason) {
-    out = Error{reason.why.reason};
+  ir::NodeId next = 0;
+  {
+    const Aside aside(recording_, dispatch_);
+    try {
+      PlainModes modes;
+      out = OneOperator(recording_, dispatch_, mode_, call).run();
+    } catch (const Stop& reason) {
+      out = Error{reason.why.reason};
+    }
+    next = recording_.ids()->next;
   }
-  dispatch_.stopped.reset();
-  PyErr_Clear();
-  const ir::NodeId next = recording_.ids()->next;
-  recording_.undo(mark);
   recording_.ids()->next = next;  // the nodes that are handed out keep their ids
   return out;
 }

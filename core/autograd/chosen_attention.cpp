@@ -32,19 +32,15 @@ std::optional<passes::ChosenAttention> JointMaker::choose_attention(const passes
   // For any size none is chosen that plans each. The order in which gradients are added up is not theirs to
   // say.
   if (state_.for_any_size || deterministic_algorithms()) return std::nullopt;
-  const Recording::Mark mark = recording_.mark();
-  std::optional<passes::ChosenAttention> out;
+  const Aside aside(recording_, dispatch_);
   try {
     const PlainModes plain;
     AttentionChoice ways = state_.attention;
     const AttentionWays allowed(ways, false);
-    out = asked(call, mark);
-  } catch (const Stop&) {  // it stays as it is written
+    return asked(call, aside.mark());
+  } catch (const Stop&) {
+    return std::nullopt;  // it stays as it is written
   }
-  dispatch_.stopped.reset();
-  PyErr_Clear();
-  recording_.undo(mark);
-  return out;
 }
 
 std::optional<passes::ChosenAttention> JointMaker::asked(const passes::AttentionToDerive& call,

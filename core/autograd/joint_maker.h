@@ -44,6 +44,26 @@ void keep_points(JointParts& parts, const std::vector<bool>& keep);
 // Those that some result passes.
 void keep_passed(JointParts& parts);
 
+// What is recorded while this lives is no part of the recording, and what goes wrong then stops nothing.
+class Aside {
+ public:
+  Aside(Recording& recording, DispatchState& dispatch)
+      : recording_(recording), dispatch_(dispatch), mark_(recording.mark()) {}
+  ~Aside() {
+    dispatch_.stopped.reset();
+    PyErr_Clear();
+    recording_.undo(mark_);
+  }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+  const Recording::Mark& mark() const { return mark_; }
+
+ private:
+  Recording& recording_;
+  DispatchState& dispatch_;
+  const Recording::Mark mark_;
+};
+
 class JointMaker {
  public:
   explicit JointMaker(Lowering& lowering)
