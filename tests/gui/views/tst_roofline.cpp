@@ -47,12 +47,8 @@ class TestRoofline : public QObject {
     using namespace session;
     const std::string path = folder_.filePath("short.vitrine").toStdString();
     auto w = Writer::create(path).take();
-    const Id run = w->next(Kind::Run), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment);
-    w->put(RunRow{run, "model.py", "model(*inputs)", "", "NVIDIA H200", "default", "finished"});
-    w->put(FrameRow{frame, run, 0, "captured", ""});
-    w->put(SegmentRow{segment, frame});
-    const Id compilation = w->next(Kind::Compilation);
-    w->put(CompilationRow{compilation, segment, 0, "0/0", "ok", "return"});
+    RunRow run{0, "model.py", "model(*inputs)", "", "NVIDIA H200", "default", "finished"};
+    const Id compilation = fixture::bareCompilation(*w, run);
     // A sum and products at the end of the roof.
     for (const auto& [flops, bytes, ns] :
          {std::tuple(6.3e6, 38e6, 8'900.0), std::tuple(29e9, 54e6, 47e3), std::tuple(39e9, 67e6, 54e3)}) {
@@ -65,8 +61,8 @@ class TestRoofline : public QObject {
       launch.median_ns = ns;
       w->put(launch);
     }
-    w->put(CeilingRow{run, "copy", "f32", 4.04e12, ""});
-    w->put(CeilingRow{run, "product", "f32", 887e12, ""});
+    w->put(CeilingRow{run.id, "copy", "f32", 4.04e12, ""});
+    w->put(CeilingRow{run.id, "product", "f32", 887e12, ""});
     w->finish("finished");
     w.reset();
     const kit::SessionPtr data = kit::SessionData::load(path).value();

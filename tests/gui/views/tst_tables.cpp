@@ -575,12 +575,8 @@ class TestTables : public QObject {
     using namespace session;
     const std::string path = loaded_->folder.filePath("bare.vitrine").toStdString();
     auto w = Writer::create(path).take();
-    const Id run = w->next(Kind::Run), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment);
-    w->put(RunRow{run, "train.py", "script", "", "cpu", "default", "finished"});
-    w->put(FrameRow{frame, run, 0, "captured", ""});
-    w->put(SegmentRow{segment, frame});
-    const Id compilation = w->next(Kind::Compilation);
-    w->put(CompilationRow{compilation, segment, 0, "0/0", "ok", "return"});
+    RunRow run{0, "train.py", "script", "", "cpu", "default", "finished"};
+    const Id compilation = fixture::bareCompilation(*w, run);
     w->put(BufferRow{w->next(Kind::Buffer), compilation, 0, "buf0", "temporary", "f32[8]", 32, 0, 1, -1});
     DecisionRow pair;
     pair.id = w->next(Kind::Decision), pair.compilation = compilation;
