@@ -19,6 +19,7 @@
 #include "core/passes/decompose/batch_norm.h"
 #include "core/passes/decompose/decompose.h"
 #include "core/passes/decompose/short_bags.h"
+#include "core/passes/decompose/sums_of_one.h"
 #include "core/passes/decompose/uniform_bags.h"
 #include "core/passes/layout/channels_last.h"
 #include "core/passes/layout/fold_views.h"
@@ -112,6 +113,9 @@ constexpr Row kRows[] = {
      "gelu gives NaN for infinity, as PyTorch's library does"},
     {"decompose", "decomposed", passes::decompose, nullptr, nullptr, "passes/decompose.txt",
      "composite operators written out"},
+    // Sums that were written out just now, too.
+    {"sums_of_one", "decomposed", passes::sums_of_one, nullptr, nullptr, "passes/sums_of_one.txt",
+     "what is reduced over dims of one element becomes a loop"},
     // Each layer's mask is the same: what is made of them merges below.
     {"attention_mask", "decomposed", passes::attention_mask, nullptr, nullptr, "passes/attention_mask.txt",
      "a mask of truth values becomes the numbers that are added"},
