@@ -30,10 +30,7 @@ VectorText::VectorText(const fusion::LoopProgram& program, const fusion::Unit& u
       launch_(launch),
       scan_(program.loops[unit.loops.front()].scans),
       index_(
-          s, [this](const ir::Sym& n) { return size(n); },
-          [this](const ir::Sym& n) {
-            return target_.marks_offsets && !target_.sizes ? mark_offset(static_cast<int64_t>(n)) : size(n);
-          }),
+          s, [this](const ir::Sym& n) { return size(n); }, [this](const ir::Sym& n) { return offset(n); }),
       loads_(s, index_, [this](const OperandSource& from) { return named(from); }) {}
 
 void VectorText::begin_kernel() {
@@ -76,6 +73,12 @@ DType VectorText::lane_of(const ScheduledValue& v) {
 }
 std::string VectorText::size(const ir::Sym& n) const {
   return target_.sizes ? SizeMemory::mark(n) : std::to_string(static_cast<int64_t>(n));
+}
+// One that no size changes may still be another one in the next kernel.
+std::string VectorText::offset(const ir::Sym& n) const {
+  if (!target_.marks_offsets || n.symbolic()) return size(n);
+  const std::string marked = mark_offset(n.hint());
+  return target_.sizes ? SizeMemory::mark_integer(n, marked, "") : marked;
 }
 void VectorText::declare_row(const ir::Sym& n) {
   const std::string fixed = "fixed<" + std::to_string(n.hint()) + ">";

@@ -35,6 +35,7 @@ class VectorText : protected KernelText {
   static std::string part(const ScheduledValue& v) { return "part_" + v.name; }
   // A number of the text that another size may change.
   std::string size(const ir::Sym& n) const;
+  std::string offset(const ir::Sym& n) const;
   std::string times(const std::string& i, const ir::Sym& stride) const;
   // Whether the text is one for all lengths of a row: its end is then not written out, but rest(row).
   bool any_length() const { return target_.sizes && lanes_ > 1; }

@@ -37,13 +37,14 @@ struct Marked {
   }
 };
 
-// In the line that opens the function, so that no line moves.
-void declare(std::string& text, const std::vector<std::string>& names, size_t arguments) {
+// In the line that opens the function, so that no line moves. first: the place of the first one among the
+// kernel's numbers.
+void declare(std::string& text, const std::vector<std::string>& names, size_t arguments, size_t first) {
   const std::string opening = "i64 begin, i64 end) {";
   std::string declared;
   for (size_t i = 0; i < names.size(); ++i)
     declared += " const i64 " + names[i] + " = ((const i64*)args[" + std::to_string(arguments) + "])[" +
-                std::to_string(i) + "];";
+                std::to_string(first + i) + "];";
   const size_t at = text.find(opening);
   VITRINE_CHECK(at != std::string::npos, "a kernel's text has no function");
   text.insert(at + opening.size(), declared);
@@ -67,6 +68,7 @@ class SameText {
         differs[i] = differs[i] || one.numbers[i] != marked_.front().numbers[i];
     for (size_t k = 0; k < kernels_.size(); ++k) {
       std::vector<std::string> shown, names;
+      const size_t first = kernels_[k]->numbers.size();
       for (size_t i = 0; i < count; ++i) {
         const bool argument = kernels_.size() >= kMany && differs[i];
         shown.push_back(argument ? "from" + std::to_string(names.size())
@@ -76,7 +78,7 @@ class SameText {
         kernels_[k]->numbers.emplace_back(marked_[k].numbers[i]);
       }
       kernels_[k]->text = marked_[k].text(shown);
-      if (!names.empty()) declare(kernels_[k]->text, names, arguments_of(*kernels_[k]));
+      if (!names.empty()) declare(kernels_[k]->text, names, arguments_of(*kernels_[k]), first);
     }
   }
 

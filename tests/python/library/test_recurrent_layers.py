@@ -198,6 +198,25 @@ def test_a_loop_of_cells(cell, steps, tmp_path):
     assert len(texts) <= 30  # however many steps there are
 
 
+def test_a_loop_of_other_lengths(tmp_path):
+    """Each length is compiled, for the program goes round as often; a step's kernels are one text for all steps."""
+    layer = nn.Linear(6 + 5, 5)
+
+    def loop(x):
+        state = x.new_zeros(x.shape[0], 5)
+        for step in x.unbind(1):
+            state = torch.tanh(layer(torch.cat([step, state], 1)))
+        return state
+
+    compiled = vitrine.compile(loop, fullgraph=True)
+    with recorded(tmp_path) as session:
+        for n in (40, 33, 26):
+            x = torch.randn(4, n, 6)
+            torch.testing.assert_close(compiled(x), loop(x))
+    texts = {row["source"] for row in session.rows("kernel") if row["kind"] == "generated"}
+    assert len(texts) <= 30
+
+
 def test_an_lstm_alone_keeps_pytorchs_node(tmp_path):
     lstm = nn.LSTM(6, 5)
     compiled = vitrine.compile(lstm)
