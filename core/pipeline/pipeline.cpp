@@ -34,6 +34,7 @@
 #include "core/passes/library_calls/split_addmm_bias.h"
 #include "core/passes/library_calls/split_convolution_bias.h"
 #include "core/passes/library_calls/sums_of_products.h"
+#include "core/passes/library_calls/wide_products.h"
 
 namespace vitrine::pipeline {
 
@@ -147,6 +148,12 @@ constexpr Row kRows[] = {
     {"few_row_products", "optimised", passes::few_row_products, nullptr,
      [](const Settings& s) { return s.matrices; }, "passes/few_row_products.txt",
      "a product of a few rows becomes sums, which fuse"},
+    {"wide_bf16_products", "optimised", passes::wide_bf16_products, nullptr,
+     [](const Settings& s) { return !s.multiplies_bf16; }, "passes/wide_bf16_products.txt",
+     "products for which the CPU has no instructions are computed in f32"},
+    {"wide_f16_products", "optimised", passes::wide_f16_products, nullptr,
+     [](const Settings& s) { return !s.multiplies_f16; }, "passes/wide_f16_products.txt",
+     "products for which the CPU has no instructions are computed in f32"},
     // Views must be short by now: the pass looks through them for a loop to fuse with.
     {"split_addmm_bias", "optimised", passes::split_addmm_bias, nullptr, nullptr,
      "passes/split_addmm_bias.txt", "the bias moves out of the library call, so that it can fuse"},

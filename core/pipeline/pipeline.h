@@ -22,8 +22,9 @@ struct Settings {
   bool convolutions_tf32 = true;  // and convolutions
   // Types in which the library's gelu makes NaN of infinity.
   bool library_gelu_f32 = true, library_gelu_bf16 = true, library_gelu_f16 = true;
-  bool matrices = true;  // kernels may use a GPU's matrix units
-  bool graphs = true;    // a CUDA Graph launches small kernels and calls, so that they cost the host nothing
+  bool multiplies_bf16 = false, multiplies_f16 = false;  // the CPU has instructions for products of these
+  bool matrices = true;                                  // kernels may use a GPU's matrix units
+  bool graphs = true;  // a CUDA Graph launches small kernels and calls, so that they cost the host nothing
   bool forward_half = true;           // the graph computes what backward will read
   bool infers = true;                 // no backward pass belongs to the graph
   bool spares_memory = true;          // what is large is allocated when it is written

@@ -113,6 +113,8 @@ class Compilation {
     out.library_gelu_f32 = gelu(ir::DType::f32);
     out.library_gelu_bf16 = gelu(ir::DType::bf16);
     out.library_gelu_f16 = gelu(ir::DType::f16);
+    out.multiplies_bf16 = host_multiplies(ir::DType::bf16);
+    out.multiplies_f16 = host_multiplies(ir::DType::f16);
     // Written out and not fused a product would take the memory of all its terms.
     out.matrices = options_.fuse && codegen::cuda::gpu_of(gpu_architecture()).matrices;
     out.graphs = options_.graphs && torch_api::cudnn_is_free();

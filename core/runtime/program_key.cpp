@@ -89,10 +89,11 @@ void add_options(KeyLines& out, const CompileOptions& options) {
 }
 
 void add_settings(KeyLines& out, const pipeline::Settings& settings) {
-  const auto& [matrix_f32, convolutions_tf32, gelu_f32, gelu_bf16, gelu_f16, matrices, graphs, forward_half,
-               infers, spares_memory, disabled] = settings;
+  const auto& [matrix_f32, convolutions_tf32, gelu_f32, gelu_bf16, gelu_f16, multiplies_bf16, multiplies_f16,
+               matrices, graphs, forward_half, infers, spares_memory, disabled] = settings;
   out.add("matrices", matrices).add("matrix_f32", matrix_f32).add("convolutions_tf32", convolutions_tf32);
   out.add("library_gelu_f32", gelu_f32).add("library_gelu_bf16", gelu_bf16).add("library_gelu_f16", gelu_f16);
+  out.add("multiplies_bf16", multiplies_bf16).add("multiplies_f16", multiplies_f16);
   out.add("cudnn_graphs", graphs).add("forward_half", forward_half).add("infers", infers);
   out.add("spares_memory", spares_memory);
   out.add("disabled_passes", joined(disabled));

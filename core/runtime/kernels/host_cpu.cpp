@@ -62,6 +62,19 @@ int host_lanes() {
 #endif
 }
 
+bool host_multiplies(ir::DType type) {
+#if defined(__x86_64__)
+  // Of EDX of leaf 7: of its first part, and of its second.
+  constexpr unsigned kFp16 = 1u << 23, kNeConvert = 1u << 5;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (d & kNeConvert)) return true;
+  if (host_lanes() < 16) return false;
+  return type == ir::DType::bf16 || (__get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kFp16));
+#else
+  return true;
+#endif
+}
+
 // sysconf adds up the caches of all clusters of cores, and more on some virtual machines; this file names the
 // cache of one. Where it is larger, or not told, many more cores share it.
 int64_t host_cache_bytes() {
