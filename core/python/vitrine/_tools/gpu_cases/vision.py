@@ -63,8 +63,11 @@ def vit(torch) -> Program:
     )
 
 
-def unet(torch) -> Program:
-    """A denoising step of a diffusion model: residual blocks with a time's embedding, attention at the lower sizes."""
+def denoiser(torch, widths: tuple[int, ...]):
+    """The network of a diffusion model's step: residual blocks with a time's embedding, attention at the lower sizes.
+
+    It takes images [B, 4, H, W] and times [B]; the widest blocks are the last of `widths`, each a multiple of 32.
+    """
     nn, F = torch.nn, torch.nn.functional
 
     class Block(nn.Module):
@@ -90,15 +93,15 @@ def unet(torch) -> Program:
             return self.out(mixed).transpose(1, 2).reshape(b, c, *size)
 
     class UNet(nn.Module):
-        def __init__(self, widths=(320, 640, 1280)):
+        def __init__(self):
             super().__init__()
             self.begin, self.end = nn.Conv2d(4, widths[0], 3, padding=1), nn.Conv2d(widths[0], 4, 3, padding=1)
             self.time = nn.Sequential(nn.Linear(320, 1280), nn.SiLU(), nn.Linear(1280, 1280))
             self.norm = nn.GroupNorm(32, widths[0])
             befores = (widths[0], *widths[:-1])
-            self.down = nn.ModuleList(Block(b, w, w > 320) for b, w in zip(befores, widths))
+            self.down = nn.ModuleList(Block(b, w, w > widths[0]) for b, w in zip(befores, widths))
             self.middle = Block(widths[-1], widths[-1], True)
-            self.up = nn.ModuleList(Block(2 * w, b, b > 320) for b, w in zip(reversed(befores), reversed(widths)))
+            self.up = nn.ModuleList(Block(2 * w, b, b > widths[0]) for b, w in zip(reversed(befores), reversed(widths)))
 
         def forward(self, x, t):
             frequencies = torch.exp(torch.arange(160, device=x.device, dtype=x.dtype) * -0.0576)
@@ -113,8 +116,12 @@ def unet(torch) -> Program:
                 x = block(torch.cat([F.interpolate(x, scale_factor=2.0), kept.pop()], 1), time)
             return self.end(F.silu(self.norm(x)))
 
+    return UNet().eval()
+
+
+def unet(torch) -> Program:
     args = torch.randn(4, 4, 64, 64, device="cuda").half(), torch.rand(4, device="cuda").half() * 100
-    return Program(lambda m, x, t: m(x, t), args, UNet().cuda().half().eval())
+    return Program(lambda m, x, t: m(x, t), args, denoiser(torch, (320, 640, 1280)).cuda().half())
 
 
 CASES = {
