@@ -13,8 +13,13 @@ namespace {
 using ir::DType;
 
 constexpr std::string_view kProducts[] = {
-    "aten.mm.default",      "aten.addmm.default",       "aten.bmm.default",
-    "aten.baddbmm.default", "aten.convolution.default", "aten.convolution_backward.default",
+    "aten.mm.default",
+    "aten.addmm.default",
+    "aten.bmm.default",
+    "aten.baddbmm.default",
+    "aten.convolution.default",
+    "aten.convolution_backward.default",
+    "aten._scaled_dot_product_flash_attention_for_cpu.default",
 };
 
 class WideProducts {
@@ -41,13 +46,14 @@ class WideProducts {
     const auto fits = [&](const TensorType& type) {
       return type.device.is_cpu() && type.dtype == narrow_ && (!convolution || type.is_contiguous());
     };
-    bool all =
-        std::ranges::all_of(node.outputs, [&](const TensorType& t) { return is_missing(t) || fits(t); });
+    bool all = std::ranges::all_of(node.outputs, [&](const TensorType& t) { return is_wide(t) || fits(t); });
     ir::each_ref(node, [&](Ref r) { all &= fits(out_.old_type(r)); });
     return all;
   }
-  // A gradient that nobody asks for.
-  static bool is_missing(const TensorType& type) { return type.sizes.size() == 1 && type.numel().same(0); }
+  // A gradient that nobody asks for, or what is computed in f32 anyway.
+  static bool is_wide(const TensorType& type) {
+    return type.dtype == DType::f32 || (type.sizes.size() == 1 && type.numel().same(0));
+  }
 
   // A value that several products read is widened once.
   Arg wide(const Node& node, const Arg& arg) {
@@ -65,13 +71,15 @@ class WideProducts {
   void widen(const Node& node) {
     std::vector<Arg> args;
     for (const Arg& arg : node.args) args.push_back(wide(node, arg));
+    Kwargs kwargs;
+    for (const auto& [name, arg] : node.kwargs) kwargs.emplace_back(name, wide(node, arg));
     std::vector<TensorType> types = node.outputs;
     for (TensorType& type : types) type.dtype = DType::f32;
-    const Ref product = out_.emit(node, node.op, std::move(args), node.kwargs, std::move(types));
+    const Ref product = out_.emit(node, node.op, std::move(args), std::move(kwargs), std::move(types));
     std::vector<Arg> values;
     for (int32_t i = 0; const TensorType& type : node.outputs) {
       const Arg output(Ref{product.node, i++});
-      values.push_back(is_missing(type) ? output : rounded(node, output));
+      values.push_back(is_wide(type) ? output : rounded(node, output));
     }
     out_.replace(node, std::move(values));
   }

@@ -14,6 +14,8 @@ PROGRAMS = {
     "groups": (lambda x, w: F.conv1d(x, w, stride=2, groups=2), (2, 6, 31), (8, 3, 3)),
     "channels last": (lambda x, w: F.conv2d(x.to(memory_format=torch.channels_last), w), (2, 6, 13, 11), (8, 6, 3, 3)),
     "transposed": (lambda x, w: F.conv_transpose2d(x, w, stride=2), (2, 6, 7, 5), (6, 8, 3, 3)),
+    "attention": (lambda x, w: F.scaled_dot_product_attention(x, w, w, attn_mask=w[0, 0, :7, :8] @ w[0, 0, :, :8].T), (2, 3, 7, 16), (2, 3, 9, 16)),
+    "causal": (lambda x, w: F.scaled_dot_product_attention(x, w, w, is_causal=True), (2, 3, 9, 16), (2, 3, 9, 16)),
     "shared": (lambda x, w: (x @ w) @ w, (20, 32), (32, 32)),
 }
 
