@@ -28,8 +28,11 @@ const OneElementRow* reduction(const Node& node) {
   return row == std::end(kReductions) ? nullptr : row;
 }
 
+constexpr size_t kMostDims = 64;  // that PyTorch reduces; more are its error
+
 OutputValues of_one(NodeWriter& w, const OneElementRow& row) {
   Ref x = w.value(0);
+  if (w.type(x).sizes.size() > kMostDims) return std::nullopt;
   const ir::Sym count = w.count(x, row.dims ? w.dims(*row.dims) : Dims{});
   if (ir::is_complex(w.type(x).dtype) || count.symbolic() || count.hint() != 1) return std::nullopt;
   if (w.type(x).dtype != w.node.type().dtype) x = w.cast(x, w.node.type().dtype);
