@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "views/capture/trace_rows.h"
+#include "views/kit/session/symbolic_types.h"
 
 namespace vitrine::views {
 
@@ -77,8 +78,10 @@ struct ReplayedFrame {
 class Replay {
  public:
   Replay(const kit::SessionData& data, Id compilation) : data_(data), steps_(data.steps.of(compilation)) {
-    if (const GraphRow* graph = data.lastGraph(compilation, "captured"))
+    if (const GraphRow* graph = data.lastGraph(compilation, "captured")) {
       for (const NodeRow& node : data.nodes.of(graph->id)) nodes_[node.name] = &node;
+      symbolic_ = kit::symbolicTypes(data, graph->id);
+    }
   }
 
   StackState run(int index) {
@@ -182,14 +185,21 @@ class Replay {
     frame.locals.emplace_back(name, value);
   }
 
+  // A function, a module or a number may have the name of a node; older recordings have no kinds.
+  static bool may_be_node(const StackValue& value) {
+    return value.kind.isEmpty() || value.kind == QLatin1String("tensor") ||
+           value.kind == QLatin1String("cell");
+  }
+
   // Gives the value its node: the one this step made, else the captured node of that name.
   StackValue known(StackValue value, const StepRow& row, const InstructionRow& ins, bool top) const {
     const NodeRow* node = top ? data_.nodes.find(entity_of(data_, row)) : nullptr;
-    if (auto named = nodes_.find(value.text.toStdString()); !node && named != nodes_.end())
+    if (auto named = nodes_.find(value.text.toStdString());
+        !node && named != nodes_.end() && may_be_node(value))
       node = named->second;
     if (node) {
       value.text = QString::fromStdString(node->name);
-      value.type = data_.type(node->type);
+      value.type = kit::typeText(data_, *node, symbolic_);
       value.kind = QStringLiteral("tensor");
       value.family = kit::familyOf(node->family);
       value.from = node->id;
@@ -202,6 +212,7 @@ class Replay {
   const kit::SessionData& data_;
   std::span<const StepRow> steps_;
   std::map<std::string, const NodeRow*> nodes_;
+  kit::NodeTypes symbolic_;
   std::vector<ReplayedFrame> frames_;
   StackValue returned_;
   StackState out_;

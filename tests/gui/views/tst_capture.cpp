@@ -2,6 +2,7 @@
 #include <QScrollBar>
 #include <QSignalSpy>
 
+#include "core/session/writer.h"
 #include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/capture/bytecode_view.h"
@@ -177,6 +178,38 @@ class TestCapture : public QObject {
     QCOMPARE(store.locals.size(), size_t(3));
     QCOMPARE(store.locals.back().first, QStringLiteral("z"));
     QCOMPARE(views::stack_after(*data, c, 5).after, 0);
+  }
+
+  // F.linear and the node that it makes are called the same.
+  void aFunctionIsNoNodeOfItsName() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("linear.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    RunRow run{0, "model.py", "model(*inputs)", "", "cpu", "default", "finished"};
+    const Id c = fixture::bareCompilation(*w, run);
+    const Id graph = w->next(Kind::Graph), code = w->next(Kind::Code), node = w->next(Kind::Node);
+    w->put(GraphRow{graph, c, "captured"});
+    w->put(NodeRow{node, graph, 0, 0, "linear", "op", "torch.linear", "matmul", "f32[4,8]"});
+    w->put(CodeRow{code, 0, "forward"});
+    const char* const pushed[] = {
+        R"({"kind":"function","text":"linear","type":"builtin_function_or_method","source":"F.linear"})",
+        R"({"kind":"tensor","text":"linear","type":"f32[4,8]","source":""})"};
+    for (int i = 0; i < 2; ++i) {
+      const Id instruction = w->next(Kind::Instruction);
+      w->put(InstructionRow{instruction, code, 2 * i, "LOAD_FAST", 0, "x"});
+      w->put(StepRow{w->next(Kind::Step), c, i, instruction, 0, "instruction", "LOAD_FAST",
+                     std::string(R"({"pop":0,"push":[)") + pushed[i] + R"(],"store":{}})"});
+    }
+    w->finish("finished");
+    w.reset();
+    const kit::SessionPtr data = kit::SessionData::load(path).value();
+    const views::StackState state = views::stack_after(*data, c, 1);
+    QCOMPARE(state.put.at(0).from, node);
+    QCOMPARE(state.put.at(0).type, QStringLiteral("f32[4,8]"));
+    QVERIFY(state.below.at(0).from != node);
+    QCOMPARE(state.below.at(0).family, kit::NodeFamily::None);
+    QCOMPARE(state.below.at(0).type, QStringLiteral("builtin_function_or_method"));
   }
 
   void longCodeIsPaintedByTheScreen() {
