@@ -105,6 +105,7 @@ void CardTexts::find_owners() {
       owner_[label].push_back(node.id);
   }
   for (const auto& [label, nodes] : all) owner_.try_emplace(label, nodes);
+  for (const auto& [label, nodes] : facts_.divided) owner_.try_emplace(label, nodes);
 }
 
 }  // namespace vitrine::views

@@ -29,6 +29,7 @@ struct CardFacts {
   const LooseLines& loose;                                     // what no module holds, by line
   const std::unordered_map<int64_t, std::string>& labels;      // stable number -> kernel
   const std::map<std::string, KernelFacts>& kernels;
+  const std::map<std::string, std::vector<Id>>& divided;  // kernel -> nodes that its own were made of
 };
 
 // Of the kernel that computes the node, "" when it is not known yet.

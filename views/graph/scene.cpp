@@ -66,16 +66,44 @@ class SceneBuilder {
     if (!graph) return;
     decomposed_ = graph->stage == "decomposed" || graph->stage == "optimised";
     if (decomposed_ || graph->stage == "loops") labels_ = kernel_labels(data_, graph->compilation);
+    if (decomposed_) collect_divided(graph->compilation);
     std::unordered_map<Id, double> ns;
     for (const LaunchRow& launch : data_.launches.of(graph->compilation))
       ns[launch.kernel] += launch.median_ns;
     for (const KernelRow& kernel : data_.kernels.of(graph->compilation))
       kernels_[kernel.label] = {&kernel, ns[kernel.id]};
+    for (const auto& [label, nodes] : divided_)
+      if (label[0] != 'K') later_ns_[nodes.front()] += kernels_[label].ns;
     if (!options_.decisions) return;
     for (const DecisionRow& d : data_.decisions.of(graph->compilation)) {
       const NodeRow *a = data_.nodes.find(d.a), *b = data_.nodes.find(d.b);
       if (a && b && !(options_.rejected && d.verdict == "fused")) decisions_[{a->stable, b->stable}] = &d;
     }
+  }
+
+  // A kernel may compute a node that a later pass makes of one here, as the product of an addmm.
+  void collect_divided(Id compilation) {
+    const GraphRow* fused = data_.lastGraph(compilation, "fused");
+    if (!fused) return;
+    std::unordered_map<int64_t, Id> here;
+    for (const NodeRow& node : nodes_) here[node.stable] = node.id;
+    for (const NodeRow& node : data_.nodes.of(fused->id))
+      if (!node.group_label.empty() && !here.contains(node.stable))
+        if (const Id from = origin_of(node.id, here)) divided_[node.group_label].push_back(from);
+  }
+
+  // The nearest origin of a later node that stands here; 0: none does.
+  Id origin_of(Id later, const std::unordered_map<int64_t, Id>& here) const {
+    std::vector<Id> open{later};
+    std::set<Id> seen{later};
+    for (size_t i = 0; i < open.size(); ++i) {
+      const NodeRow* node = data_.nodes.find(open[i]);
+      if (const auto found = node ? here.find(node->stable) : here.end(); found != here.end())
+        return found->second;
+      for (const Id origin : data_.links.origins(open[i]))
+        if (kind_of(origin) == Kind::Node && seen.insert(origin).second) open.push_back(origin);
+    }
+    return 0;
   }
 
   // What stands between forward and backward, by the node that shows it here.
@@ -264,6 +292,8 @@ class SceneBuilder {
       it.right = kit::spaceText(space);
     } else if (const std::string label = label_of(node); !label.empty() && label[0] != 'K') {
       it.right = time_text(kernels_[label].ns);
+    } else if (const auto later = later_ns_.find(node.id); later != later_ns_.end()) {
+      it.right = time_text(later->second);
     }
     const auto old = before_.find(node.stable);
     if (removed_.contains(node.id)) {
@@ -425,7 +455,7 @@ class SceneBuilder {
   }
 
   void finish_cards() {
-    CardTexts texts({nodes_, row_, held_, layers_, classes_, loose_, labels_, kernels_});
+    CardTexts texts({nodes_, row_, held_, layers_, classes_, loose_, labels_, kernels_, divided_});
     std::set<kit::NodeFamily> present;
     for (SceneItem& it : out_.items) {
       if (it.kind == SceneItem::Kind::Node) present.insert(it.family);
@@ -452,6 +482,8 @@ class SceneBuilder {
   std::map<std::string, std::set<std::string>> layers_;  // first of equal cards -> all of them
   std::map<std::string, QString> classes_;               // of modules
   std::unordered_map<int64_t, std::string> labels_;      // stable number -> kernel
+  std::map<std::string, std::vector<Id>> divided_;       // kernel -> nodes here that its own were made of
+  std::unordered_map<Id, double> later_ns_;              // of calls that were made of a node here
   std::map<std::string, int> group_of_, card_of_;
   std::map<std::string, KernelFacts> kernels_;
   std::map<std::pair<int64_t, int64_t>, const DecisionRow*> decisions_;  // by stable numbers

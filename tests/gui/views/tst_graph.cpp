@@ -300,6 +300,18 @@ class TestGraph : public QObject {
              QStringLiteral("4 kernels, 5 library calls, 9 launches; times: launches of a call, added"));
   }
 
+  // What a later pass makes of a node, as the product of an addmm, is at work for it.
+  void decomposedNodesHaveTheTimesOfWhatIsMadeOfThem() {
+    QStringList known[2];
+    for (const int later : {0, 1}) {
+      Rig<GraphView> rig(session(), later ? "optimised" : "decomposed", {900, 900});
+      for (const views::SceneItem& it : rig.view.picture().scene.items)
+        if (!it.right.isEmpty()) known[later] << it.right;
+    }
+    QVERIFY(known[0].contains("3.74 ms"));  // of addmm_2, which becomes mm_2 and add_2
+    QCOMPARE(known[0], known[1]);
+  }
+
   // The first row of what begins with no input stands below the head of the traffic's column, and that stays
   // while the rows are scrolled.
   void theHeadOfTheTrafficCoversNoNumber() {
