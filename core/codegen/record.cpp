@@ -28,6 +28,7 @@ class ProgramRecorder {
         rec_(recorder) {}
 
   void run(const BuildTimes& t) {
+    find_writers();
     graphs(t);
     kernels(t);
     decisions();
@@ -42,8 +43,9 @@ class ProgramRecorder {
     int64_t nests = 0, views = 0, inlined = 0;
     for (const fusion::Loop& l : loops_.loops)
       (l.runs() ? nests : l.kind == fusion::Loop::Kind::view ? views : inlined) += 1;
-    std::string said = std::to_string(views) + " views are folded into the places that loops read";
-    if (inlined) said += ", " + std::to_string(inlined) + " small nests into the loops that read them";
+    std::string said = counted(views, "view is", "views are") + " folded into the places that loops read";
+    if (inlined)
+      said += ", " + counted(inlined, "small nest", "small nests") + " into the loops that read them";
     rec_.graph(graph_for("loops"), "", said, true, t.start, t.loops - t.start, {}, loops_.graph.get());
     rec_.stage("loops", "ok", nests, t.start, t.loops - t.start);
     std::unordered_map<ir::NodeId, std::string> labels;
@@ -55,10 +57,34 @@ class ProgramRecorder {
     }
     rec_.graph(graph_for("fused"), "",
                counted(nests, "loop nest becomes ", "loop nests become ") +
-                   counted(static_cast<int64_t>(fused_.units.size()), "launch", "launches"),
+                   counted(launched(), "launch", "launches"),
                true, t.loops, t.fused - t.loops, labels, loops_.graph.get());
     rec_.stage("fused", "ok", groups, t.loops, t.fused - t.loops);
   }
+
+  int64_t launched() const {
+    return std::count_if(program_.steps.begin(), program_.steps.end(),
+                         [](const Step& step) { return step.kind != Step::Kind::view; });
+  }
+
+  // By unit: the one that does its work. A copy to an input is none of its own where the kernel of what is
+  // copied writes it there at once.
+  void find_writers() {
+    std::set<int> run;
+    for (const std::vector<int>& units : units_of_step_) run.insert(units.begin(), units.end());
+    for (int u = 0; u < static_cast<int>(fused_.units.size()); ++u) {
+      writer_.push_back(u);
+      if (run.contains(u) || fused_.units[static_cast<size_t>(u)].loops.empty()) continue;
+      const ir::Node& n =
+          loops_.graph->node(loops_.loops[fused_.units[static_cast<size_t>(u)].loops.front()].node);
+      if (n.op != "aten.copy_.default" || !n.args.at(1).is<ir::Ref>()) continue;
+      const ir::Ref from = loops_.placement(n.args[1].as<ir::Ref>()).root;
+      const auto loop = loops_.loop_of.find(from.node);
+      const int unit = loop == loops_.loop_of.end() ? -1 : fused_.unit_of[loop->second];
+      if (unit >= 0) writer_.back() = unit;
+    }
+  }
+  bool is_written_at_once(int unit) const { return unit >= 0 && writer_[static_cast<size_t>(unit)] != unit; }
 
   // By unit: its label, or that of the launch that it shares.
   std::vector<std::string> labels_of_launches() const {
@@ -67,6 +93,8 @@ class ProgramRecorder {
     for (size_t s = 0; s < program_.steps.size(); ++s)
       if (units_of_step_[s].size() > 1)
         for (int u : units_of_step_[s]) out[static_cast<size_t>(u)] = program_.steps[s].label;
+    for (size_t u = 0; u < out.size(); ++u)
+      if (is_written_at_once(static_cast<int>(u))) out[u] = out[static_cast<size_t>(writer_[u])];
     return out;
   }
 
@@ -94,6 +122,12 @@ class ProgramRecorder {
         for (ir::NodeId n : fusion::nodes_of(loops_, fused_.units[static_cast<size_t>(u)]))
           rec_.writer.link(rec_.entity(n), row.id);
       }
+    }
+    for (size_t u = 0; u < writer_.size(); ++u) {
+      const Id entity = unit_entity_[static_cast<size_t>(writer_[u])];
+      if (!is_written_at_once(static_cast<int>(u)) || !entity) continue;
+      unit_entity_[u] = entity;
+      for (ir::NodeId n : fusion::nodes_of(loops_, fused_.units[u])) rec_.writer.link(rec_.entity(n), entity);
     }
     rec_.stage("kernels", "ok", static_cast<int64_t>(program_.kernels.size()), t.fused, t.program - t.fused);
   }
@@ -205,6 +239,11 @@ class ProgramRecorder {
     });
   }
 
+  // Of a copy that its kernel makes superfluous: what it would copy is neither written elsewhere nor read
+  // again.
+  static constexpr const char* kWrittenAtOnce = "the kernel writes its result there at once";
+  int64_t bytes_of(ir::NodeId n) const { return loops_.graph->node(n).type().bytes().hint(); }
+
   void decisions() {
     int64_t ordinal = 0;
     for (const fusion::Decision& d : fused_.decisions) {
@@ -215,13 +254,16 @@ class ProgramRecorder {
       row.a = rec_.entity(d.a);
       row.b = rec_.entity(d.b);
       row.kind = d.kind;
-      row.verdict = d.fused ? "fused" : "rejected";
-      row.reason = d.reason;
-      const Saving saving = d.fused ? Saving{d.bytes_saved, 1} : missed(d);
+      const int unit = fused_.unit_of[loops_.loop_of.at(d.b)], first = fused_.unit_of[loops_.loop_of.at(d.a)];
+      const bool at_once = is_written_at_once(unit) && writer_[static_cast<size_t>(unit)] == first;
+      row.verdict = d.fused || at_once ? "fused" : "rejected";
+      row.reason = at_once ? kWrittenAtOnce : d.reason;
+      const Saving saving = at_once   ? Saving{2 * bytes_of(d.a), 1}
+                            : d.fused ? Saving{d.bytes_saved, 1}
+                                      : missed(d);
       row.bytes_saved = saving.bytes;
       row.launches_saved = saving.launches;
-      int unit = fused_.unit_of[loops_.loop_of.at(d.b)];
-      if (d.fused && unit >= 0) row.kernel = unit_entity_[static_cast<size_t>(unit)];
+      if ((d.fused || at_once) && unit >= 0) row.kernel = unit_entity_[static_cast<size_t>(unit)];
       rec_.writer.put(row);
     }
   }
@@ -302,6 +344,7 @@ class ProgramRecorder {
   Program& program_;
   ir::Recorder& rec_;
   std::vector<Id> unit_entity_, step_entity_;
+  std::vector<int> writer_;  // by unit
   int64_t ordinal_ = 0;
 };
 

@@ -94,7 +94,9 @@ QString GraphView::kernelCounts(const session::GraphRow& g) const {
     if (node.kind != "op") continue;
     ++ops;
     auto label = labels.find(node.stable);
-    if (label == labels.end()) continue;
+    // Older recordings name launches that did not remain.
+    const bool gone = g.stage == "fused" && !generated.empty();
+    if (label == labels.end() || (gone && !generated.contains(label->second))) continue;
     loops += generated[label->second];
     used.insert(label->second);
   }

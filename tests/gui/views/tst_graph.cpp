@@ -9,6 +9,7 @@
 
 #include <QWheelEvent>
 
+#include "core/session/writer.h"
 #include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/graph/graph_view.h"
@@ -300,6 +301,28 @@ class TestGraph : public QObject {
              QStringLiteral("4 kernels, 5 library calls, 9 launches; times: launches of a call, added"));
   }
 
+  // Earlier recordings label a copy with the launch that it was to be before its kernel wrote it at once.
+  void launchesThatDoNotRunAreNotCounted() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("copy.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    RunRow run{0, "model.py", "model(*inputs)", "", "cpu", "default", "finished"};
+    const Id c = fixture::bareCompilation(*w, run), graph = w->next(Kind::Graph);
+    w->put(GraphRow{graph, c, "fused"});
+    for (int i = 0; i < 2; ++i) {
+      NodeRow node{w->next(Kind::Node), graph, i, i, i ? "copy_" : "mul", "op"};
+      node.group_label = i ? "O0" : "K0";
+      w->put(node);
+    }
+    KernelRow kernel{w->next(Kind::Kernel), c, 0, "K0", "mul", "generated"};
+    w->put(kernel);
+    w->finish("finished");
+    w.reset();
+    Rig<GraphView> rig(kit::SessionData::load(path).value(), "fused", {400, 300});
+    QVERIFY2(rig.view.subtitle().startsWith("1 kernel, 1 launch"), qPrintable(rig.view.subtitle()));
+  }
+
   // What a later pass makes of a node, as the product of an addmm, is at work for it.
   void decomposedNodesHaveTheTimesOfWhatIsMadeOfThem() {
     QStringList known[2];
@@ -308,7 +331,7 @@ class TestGraph : public QObject {
       for (const views::SceneItem& it : rig.view.picture().scene.items)
         if (!it.right.isEmpty()) known[later] << it.right;
     }
-    QVERIFY(known[0].contains("3.74 ms"));  // of addmm_2, which becomes mm_2 and add_2
+    QVERIFY(!known[0].filter("3.74").isEmpty());  // of addmm_2, which becomes mm_2 and add_2
     QCOMPARE(known[0], known[1]);
   }
 

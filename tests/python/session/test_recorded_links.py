@@ -102,6 +102,27 @@ def test_a_librarys_module_leads_to_the_call(tmp_path):
     assert user_lines(session, launches) == {line_of("compiled(torch.randn(2, 8))  # the line of the call")}
 
 
+def test_a_copy_that_its_kernel_makes_superfluous_is_part_of_it(tmp_path):
+    """The launches that are told are those that run, and nothing is missed where nothing is copied."""
+
+    def update(weight, gradient):
+        weight.mul_(0.9).sub_(gradient.tanh())
+
+    with recorded(tmp_path) as session, torch.no_grad():
+        vitrine.compile(update)(torch.ones(64), torch.ones(64))
+    (kernel,) = session.rows("kernel")
+    assert len(session.rows("launch", kernel=kernel["id"])) == 1
+    (fused,) = session.rows("graph", stage="fused")
+    assert fused["sentence"].endswith("become 1 launch"), fused["sentence"]
+    nodes = session.rows("node", graph=fused["id"], kind="op")
+    copies = [node for node in nodes if node["op"] == "aten.copy_.default"]
+    assert copies and {node["group_label"] for node in nodes} == {kernel["label"]}
+    assert all(kernel["id"] in reached(origins_and_derived(session), node["id"]) for node in copies)
+    (made,) = [row for row in session.rows("fusion_decision") if row["b"] in {node["id"] for node in copies}]
+    assert (made["verdict"], made["kernel"]) == ("fused", kernel["id"])
+    assert made["bytes_saved"] == 2 * 64 * 4
+
+
 def test_what_guards_cost(tmp_path):
     compiled = vitrine.compile(Block().eval())
     x = torch.randn(2, 8)
