@@ -73,8 +73,10 @@ double Roofs::of_product(const Worked& work) const {
 }
 
 double Roofs::of_roof(const Worked& work) const {
-  const double copy = of_copy(work);
-  return std::max(copy > 1 && in_cache(work) != InCache::No ? 0 : copy, of_product(work));
+  const double copy = of_copy(work), product = of_product(work);
+  if (product > copy) return product;
+  const InCache where = in_cache(work);
+  return where == InCache::Yes || (where == InCache::Partly && copy > 1) ? 0 : copy;
 }
 
 std::string Roofs::cache_words(InCache where) {

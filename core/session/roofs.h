@@ -42,7 +42,8 @@ class Roofs {
   // Of the bytes a second of a copy; 0: not known.
   double of_copy(const Worked& work) const;
   double of_product(const Worked& work) const;
-  // Of the time that it takes at least; 0: not known. Data in cache bound nothing by memory.
+  // Of the time that it takes at least; 0: not known, as where memory would bound it and the data are in
+  // cache, whose rate is not measured.
   double of_roof(const Worked& work) const;
   // "62 %", "62 %, in cache", "in cache" where a copy does not bound it; "–" where nothing is known.
   std::string copy_words(const Worked& work) const;

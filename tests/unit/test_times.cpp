@@ -243,6 +243,8 @@ TEST_CASE("data in cache are told to be there instead of more than all of a copy
   CHECK(roofs.copy().rate == 10e9);
   CHECK(roofs.copy_words(small) == "in cache");
   CHECK(roofs.of_roof(small) == 0);
+  CHECK(roofs.of_roof(work(1, 1e6, 200e3)) == 0);  // half of memory's copy, which it does not need
+  CHECK(roofs.of_roof(work(1, 1e6, 1e6, 50e6)) == doctest::Approx(0.5));  // of a product, which bounds it
   CHECK(roofs.copy_words(work(1, 1e6, 200e3)) == "50 %, in cache");
   CHECK(roofs.copy_words(work(1, 50e6, 2e6)) == "partly in cache");
   CHECK(roofs.copy_words(work(1, 100e6, 20e6)) == "50 %");

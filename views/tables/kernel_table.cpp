@@ -109,7 +109,7 @@ KernelUnits units_of(const TableScope& s, const std::vector<EqualKernels>& all) 
     const RoofPoint p = point_of(kernels);
     times.add(p.ns), rates.add(p.bandwidth()), totals.add(total_of(s, p));
     bytes.add(bytes_of(kernels)), compiles.add(compile_ns_of(kernels));
-    out.roof |= p.part > 0, out.together |= kernels.size() > 1;
+    out.roof |= p.part > 0 || p.cache != InCache::No, out.together |= kernels.size() > 1;
   };
   for (const EqualKernels& kernels : all) {
     add(kernels);
@@ -287,6 +287,8 @@ struct KernelCells {
     const Cell rate = number(p.bandwidth(), units.rate);
     Cell part{partText(p), p.part};
     if (p.part > 0) part.tooltip = QStringLiteral("of what the measured copy and product allow");
+    if (p.part <= 0 && p.cache != InCache::No)
+      part.tooltip = QStringLiteral("its data lie in the cache, so memory's measured copy does not bound it");
     Item item = first_cells(s, kernels, p, units, by_module);
     item.cells.push_back(number(bytes_of(kernels), units.bytes));
     if (units.most > 0) item.cells.push_back(rate);
