@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/session/stages.h"
+#include "views/kit/session/run_times.h"
 #include "views/kit/text/numbers.h"
 #include "views/kit/text/qt_text.h"
 
@@ -83,8 +84,8 @@ std::vector<Item> logItems(const kit::SessionData& d) {
     QString text = stageTitle(d, row) + ": " + s(row.state);
     if (row.duration_ns > 0) text += " in " + kit::timeText(static_cast<double>(row.duration_ns));
     if (!row.note.empty()) text += ", " + s(row.note);
-    lines.push_back(line(timeOf(d, row.start_ns), row.compilation, d.label(row.compilation), text, "",
-                         row.state == "failed" ? Tone::Err : Tone::Info));
+    lines.push_back(line(timeOf(d, row.start_ns), row.compilation, kit::compilationName(d, row.compilation),
+                         text, "", row.state == "failed" ? Tone::Err : Tone::Info));
   }
   std::stable_sort(lines.begin(), lines.end(),
                    [](const LogLine& a, const LogLine& b) { return a.time_ns < b.time_ns; });
@@ -97,7 +98,7 @@ LogView::LogView(kit::Jobs* jobs, QWidget* parent) : View(jobs, parent), table_(
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->addWidget(table_);
-  table_->setColumns({{"ms", 76, true}, {"from", 110}, {"message", 200, false, false, true}});
+  table_->setColumns({{"ms", 76, true}, {"from", 150}, {"message", 200, false, false, true}});
   table_->setMarks(&selection());
   setFocusProxy(table_);
   connect(table_, &kit::ItemView::activate, this, &View::activate);

@@ -334,7 +334,11 @@ QString slice_name(const kit::SessionData& data, const Slice& slice) {
     const std::string_view title = kTimedStages[static_cast<size_t>(-1 - slice.own)].title;
     return vitrine::s(title);
   }
-  return slice.name ? QString::fromStdString(data.name(slice.name)) : data.label(slice.entity);
+  QString out = slice.name ? QString::fromStdString(data.name(slice.name)) : data.label(slice.entity);
+  if (const CompilationRow* row = data.compilations.find(slice.entity);
+      row && out.endsWith(vitrine::s(row->label)))
+    out = out.chopped(vitrine::s(row->label).size()) + kit::compilationName(data, row->id);
+  return out;
 }
 
 kit::NodeFamily slice_family(const kit::SessionData& data, const Slice& slice) {

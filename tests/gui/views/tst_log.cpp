@@ -2,6 +2,7 @@
 #include "core/session/writer.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
+#include "views/kit/session/run_times.h"
 #include "views/kit/tables/item_view.h"
 #include "views/log/log_view.h"
 
@@ -33,10 +34,35 @@ class TestLog : public QObject {
     const QStringList lines = items(rig)->lines();
     QVERIFY2(lines.contains("1.0 | vitrine | capture took 4.2 ms, 157 instructions"),
              qPrintable(lines.join('\n')));
-    const QString of = session()->label(ids().compilation);
+    const QString of = kit::compilationName(*session(), ids().compilation);
     QVERIFY2(!lines.filter(" | " + of + " | ").isEmpty(), qPrintable(lines.join('\n')));
     // As the strip of stages names them.
     QVERIFY2(!lines.filter("Bytecode: ok").isEmpty(), qPrintable(lines.join('\n')));
+  }
+
+  // Each of two functions has a first compilation: the number alone does not say which.
+  void compilationsOfTwoFunctionsAreToldApart() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("two.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    const Id run = w->next(Kind::Run);
+    w->put(RunRow{run, "train.py", "script", "", "cpu", "default", "finished"});
+    for (const char* name : {"encode", "decode"}) {
+      const Id code = w->next(Kind::Code), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment),
+               compilation = w->next(Kind::Compilation);
+      w->put(CodeRow{code, 0, name});
+      w->put(FrameRow{frame, run, code, "captured", ""});
+      w->put(SegmentRow{segment, frame});
+      w->put(CompilationRow{compilation, segment, 0, "0/0", "ok", "return"});
+      w->put(StageRow{compilation, "captured", "ok"});
+    }
+    w->finish("finished");
+    w.reset();
+    Rig<LogView> rig(kit::SessionData::load(path).value(), "", {700, 400});
+    const QString lines = items(rig)->lines().join('\n');
+    for (const char* from : {"encode 0/0 | ", "decode 0/0 | "})
+      QVERIFY2(lines.contains(from), qPrintable(lines));
   }
 
   void aWarningIsToldApart() {

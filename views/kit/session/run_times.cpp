@@ -87,6 +87,7 @@ QString compilationName(const SessionData& data, Id compilation) {
     const auto parts = data.segments.of(frame.id);
     frames += std::any_of(parts.begin(), parts.end(),
                           [&](const SegmentRow& part) { return !data.compilations.of(part.id).empty(); });
+    if (frames > 1) break;
   }
   return frames > 1 ? data.label(segment->frame) + QStringLiteral(" ") + s(row->label) : s(row->label);
 }
