@@ -38,6 +38,15 @@ QString place_of(const SessionData& data, Id instruction) {
   return span ? data.place(span->id) : unknown();
 }
 
+// "12:4"; "linear.py:134:31" where that is in another file than the code that was compiled.
+QString place_from(const SessionData& data, Id compilation, Id instruction) {
+  const SpanRow* span = span_of(data, instruction);
+  const CodeRow* code = data.codes.find(data.codeOf(compilation));
+  const FileRow* file = span && code && span->file != code->file ? data.files.find(span->file) : nullptr;
+  const QString place = place_of(data, instruction);
+  return file ? q(file->path).section('/', -1) + ':' + place : place;
+}
+
 Cell shown_number(double value, const QString& text, Tone tone = Tone::None) {
   Cell cell{text};
   cell.sort = value;
@@ -160,13 +169,16 @@ std::vector<Item> break_rows(const TableScope& scope) {
                        ? QStringLiteral("from ") + break_place(scope.data, each->instruction, with_file)
                        : QStringLiteral("also")};
         where.quiet = true;
-        item.children.push_back(
-            {each->id,
-             {where, {scope.data.label(each->compilation)}, {}, count(each->calls), price(each->ns_per_call)},
-             {},
-             {},
-             false,
-             false});
+        item.children.push_back({each->id,
+                                 {where,
+                                  {compilationName(scope.data, each->compilation)},
+                                  {},
+                                  count(each->calls),
+                                  price(each->ns_per_call)},
+                                 {},
+                                 {},
+                                 false,
+                                 false});
       }
     item.open = cause.ns_per_call == dearest;
     if (cause.ns_per_call == dearest) dearest = -1;  // one of equals
@@ -215,6 +227,8 @@ QString tail_of(const std::string& source, const std::string& root, const std::s
 QString shortened(QString expected) {
   static const QRegularExpression vowel(QStringLiteral("^a (?=[aeioAEIO])"));
   expected.replace(vowel, QStringLiteral("an "));
+  static const QRegularExpression nameless(QStringLiteral("<([^ '>]+) object>"));
+  expected.replace(nameless, QStringLiteral("the same \\1"));
   static const QRegularExpression object(
       QStringLiteral("<(?:built-in )?(?:function|method|class|module|bound method|type) '?([^ '>]+)[^>]*>"));
   return expected.replace(object, QStringLiteral("\\1"));
@@ -369,7 +383,7 @@ class GuardRows {
     return {g.id,
             {name,
              expected,
-             {place_of(scope_.data, g.instruction)},
+             {place_from(scope_.data, scope_.compilation, g.instruction)},
              cost,
              checks_cell(g.checks),
              fails_cell(g.fails)},

@@ -570,6 +570,43 @@ class TestTables : public QObject {
     QVERIFY(lines.indexOf(group[0]) < lines.indexOf(lines.filter("w2")[0]));
   }
 
+  // A line number alone is of the code that was compiled; a module's name is not always known.
+  void aGuardOfAnotherFileNamesTheFile() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("files.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    const Id run = w->next(Kind::Run), segment = w->next(Kind::Segment), frame = w->next(Kind::Frame),
+             compilation = w->next(Kind::Compilation);
+    w->put(RunRow{run, "model.py", "model(*inputs)", "", "cpu", "default", "finished"});
+    Id codes[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      const Id file = w->next(Kind::File), span = w->next(Kind::Span),
+               instruction = w->next(Kind::Instruction);
+      codes[i] = w->next(Kind::Code);
+      w->put(FileRow{file, i ? "/torch/linear.py" : "/home/user/model.py"});
+      w->put(CodeRow{codes[i], file, "forward"});
+      w->put(SpanRow{span, file, 12, 4, 12, 9});
+      w->put(InstructionRow{instruction, codes[i], 2, "LOAD_ATTR", 0, "w", span});
+      GuardRow guard{w->next(Kind::Guard), compilation,         i, "G['F']", "G['F']",
+                     "identity",           "is <module object>"};
+      guard.instruction = instruction;
+      w->put(guard);
+    }
+    w->put(FrameRow{frame, run, codes[0], "captured", ""});
+    w->put(SegmentRow{segment, frame});
+    w->put(CompilationRow{compilation, segment, 0, "0/0", "ok", "return"});
+    w->finish("finished");
+    w.reset();
+    kit::Film film;
+    film.run = run, film.compilation = compilation;
+    Rig<TableView> rig(kit::SessionData::load(path).value(), "", {900, 300}, views::kGuardsTable);
+    rig.film(film);
+    const QString lines = rig.view.items()->items()->lines().join('\n');
+    for (const char* told : {" | is the same module | 12:4 | ", " | is the same module | linear.py:12:4 | "})
+      QVERIFY2(lines.contains(told), qPrintable(lines));
+  }
+
   // A column of which nothing is known takes no room from the names.
   void columnsWithoutAValueAreLeftOut() {
     using namespace session;
