@@ -154,7 +154,12 @@ QString saved_subtitle(const TableScope& s) {
   if (!p) return {};
   QString out = bytesText(static_cast<double>(p->saved_bytes)) + QStringLiteral(" kept");
   if (p->eager_bytes) out += QStringLiteral(" of ") + bytesText(static_cast<double>(p->eager_bytes));
-  return out + ", " + QString::number(p->recomputed) + QStringLiteral(" computed again");
+  out += ", " + QString::number(p->recomputed) + QStringLiteral(" computed again");
+  const auto crossings = s.data.crossings.of(s.data.forwardOf(s.compilation));
+  const auto views = std::count_if(crossings.begin(), crossings.end(), [](const CrossingRow& row) {
+    return row.kind == "recomputed" && row.reason.starts_with("a view");
+  });
+  return views ? out + QStringLiteral(" besides ") + countText(views, "view") : out;
 }
 
 TableContent saved_content(const TableScope& s) {
