@@ -15,6 +15,7 @@ class LayoutSwitch : public QWidget {
  public:
   LayoutSwitch(const QStringList& names, QWidget* parent = nullptr);
   void setNames(const QStringList& names);
+  const QStringList& names() const { return names_; }
   void setCurrent(const QString& name);
   void setNarrow(bool narrow);
   QSize sizeHint() const override;

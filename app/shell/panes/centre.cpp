@@ -80,6 +80,9 @@ Pane* Centre::add(QSplitter* column, const PaneSpec& spec) {
   connect(pane, &Pane::openIn, this, &Centre::openIn);
   connect(pane, &Pane::commandRequested, this, &Centre::commandRequested);
   connect(pane, &Pane::shown, this, &Centre::shownChanged);
+  connect(pane, &Pane::titled, this, [this] {
+    if (narrow_) refreshTabs();
+  });
   connect(pane, &Pane::looksAt, this, [this, pane](double top, double zoom) { together(pane, top, zoom); });
   connect(pane, &Pane::focused, this, [this](Pane* focused) { current_ = focused; });
   return pane;

@@ -104,7 +104,9 @@ void Pane::refreshHeader() {
     controls_of_ = nullptr;
     return;
   }
+  const QString before = header_->accessibleName();
   header_->setTitle(host->view()->title(), host->view()->subtitle());
+  if (header_->accessibleName() != before) Q_EMIT titled();
   if (controls_of_ != host) header_->setControls(host->view()->headerControls());
   controls_of_ = host;
 }

@@ -34,6 +34,7 @@ class Pane : public QWidget {
   void openIn(vitrine::Id id, const QString& view, bool other);
   void commandRequested(const QString& id);
   void focused(vitrine::app::Pane* pane);
+  void titled();  // the view, as the header does
   void shown();
 
  private:

@@ -85,6 +85,24 @@ class TestWindow : public fixture::WindowTest {
                                                    "Fused", "Memory", "Kernels", "Run"}));
   }
 
+  // What a pane shows may change while it is open: its tab is called as its header is.
+  void aTabOfPanesFollowsItsTitle() {
+    MainWindow window;
+    openIn(window);
+    window.resize(1024, 640);
+    QVERIFY(window.chooseLayout("Capture"));
+    window.settle();
+    auto tab = [&] {
+      for (app::LayoutSwitch* each : window.findChildren<app::LayoutSwitch*>())
+        if (each->accessibleName() == "Panes") return each->names().value(0);
+      return QString();
+    };
+    QCOMPARE(tab(), QStringLiteral("1 transformer_block.py"));
+    window.document()->activate(ids_.break_branch);
+    window.settle();
+    QCOMPARE(tab(), QStringLiteral("1 gated_block.py"));
+  }
+
   // A tab for which a dock's header has no room stands behind "…".
   void everyTabOfADockIsReachedInANarrowWindow() {
     MainWindow window;
