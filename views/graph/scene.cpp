@@ -439,9 +439,19 @@ class SceneBuilder {
     return row != left_.end() && row->second->kind == "saved";
   }
 
+  // An input or weight that forward hands on is called as it is there.
+  const NodeRow& as_in_forward(const NodeRow& node) const {
+    const auto left = left_.find(node.stable);
+    const bool there =
+        left != left_.end() && (left->second->kind == "input" || left->second->kind == "viewed");
+    const NodeRow* before = there ? data_.nodes.find(left->second->node) : nullptr;
+    return before ? *before : node;
+  }
+
   // "fc.weight" of "L['self'].encoder.fc.weight": the last two parts; "weight" of "L['self'].weight", whose
   // root says nothing.
-  static QString short_name(const NodeRow& node) {
+  QString short_name(const NodeRow& of) const {
+    const NodeRow& node = as_in_forward(of);
     QString text = node.detail.empty() || node.detail.find('.') == std::string::npos
                        ? QString::fromStdString(node.name)
                        : kit::sourceText(node.detail);

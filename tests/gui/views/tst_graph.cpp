@@ -301,6 +301,32 @@ class TestGraph : public QObject {
              QStringLiteral("4 kernels, 5 library calls, 9 launches; times: launches of a call, added"));
   }
 
+  // The same weight beside what reads it in both halves: backward's own input has the program's name.
+  void aWeightIsCalledTheSameInBackward() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("weight.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    RunRow run{0, "model.py", "model(*inputs)", "", "cpu", "default", "finished"};
+    const Id c = fixture::bareCompilation(*w, run), joint = w->next(Kind::Graph), back = w->next(Kind::Graph),
+             weight = w->next(Kind::Node), left = w->next(Kind::Node), op = w->next(Kind::Node);
+    w->put(GraphRow{joint, c, "joint"});
+    w->put(GraphRow{back, c, "backward"});
+    NodeRow row{weight, joint, 0, 1, "layers_0_norm_weight", "parameter"};
+    row.detail = "L['self'].layers.0.norm.weight";
+    w->put(row);
+    row = {left, back, 0, 7, "layers_0_norm_weight", "placeholder"};
+    row.detail = "saved layers_0_norm_weight";
+    w->put(row);
+    w->put(NodeRow{op, back, 1, 8, "mul", "op", "aten.mul.Tensor", "pointwise", "f32[4]"});
+    w->put(EdgeRow{back, left, op});
+    w->put(CrossingRow{c, 0, "layers_0_norm_weight", "input", "f32[4]", 0, weight, left, "an input"});
+    w->finish("finished");
+    w.reset();
+    Rig<GraphView> rig(kit::SessionData::load(path).value(), "backward", {400, 300});
+    QCOMPARE(rig.view.picture().scene.items.at(0).pills.at(0).text, QStringLiteral("norm.weight"));
+  }
+
   // Earlier recordings label a copy with the launch that it was to be before its kernel wrote it at once.
   void launchesThatDoNotRunAreNotCounted() {
     using namespace session;
