@@ -12,7 +12,7 @@ using namespace session;
 
 namespace {
 
-constexpr size_t kFewest = 4;  // steps, from which on one stands for others
+constexpr size_t kFewest = 3;  // steps, of which one lies between the one that compiles and the last
 
 using LaneKind = TimelineLane::Kind;
 
@@ -47,6 +47,18 @@ Id anchor_of(const kit::SessionData& data, const TimelineLane& calls) {
   for (const auto& [segment, of] : places)
     if (2 * of.first > most && (!out || of.second < first)) out = segment, first = of.second;
   return out;
+}
+
+// Whether a call compiled: one of other sizes does where it waits for the program of expressions, as the
+// first sizes that are put into it do, or for one of these sizes alone.
+bool compiled_in(const kit::SessionData& data, const CallRow& call) {
+  if (call.kind != "sizes") return call.kind == "compile";
+  int64_t first = -1;
+  for (const InstanceRow& row : data.instances.of(call.compilation)) {
+    if (row.ordinal == call.instance && row.how != "instantiated") return true;
+    if (row.how == "instantiated" && (first < 0 || row.ordinal < first)) first = row.ordinal;
+  }
+  return call.instance == first;
 }
 
 TimelineLane lane_of(LaneKind kind, const char* label) {
@@ -106,6 +118,12 @@ void add_steps(const kit::SessionData& data, Timeline& t) {
     for (ScriptStep& step : t.steps)
       step.compiles |= row.start_ns - zero < step.end && row.start_ns + row.duration_ns - zero > step.start;
   });
+  for (const CallRow& call : data.calls.of(t.run)) {
+    if (!compiled_in(data, call)) continue;
+    const auto later = std::upper_bound(t.steps.begin(), t.steps.end(), call.start_ns - zero,
+                                        [](int64_t at, const ScriptStep& step) { return at < step.start; });
+    if (later != t.steps.begin()) std::prev(later)->compiles = true;
+  }
   std::vector<TimelineLane> above;
   if (t.steps.size() >= kFewest) {
     TimelineLane lane = lane_of(LaneKind::Step, "steps");
@@ -137,6 +155,15 @@ ScriptStep eager_step(const Timeline& t) {
   return out;
 }
 
+namespace {
+// No other one compiles nothing.
+bool last_is_steady(const Timeline& t) {
+  return !t.steps.empty() && !t.steps.back().compiles &&
+         std::all_of(t.steps.begin(), t.steps.end() - 1,
+                     [](const ScriptStep& step) { return step.compiles; });
+}
+}  // namespace
+
 int steady_step(const Timeline& t) {
   if (const int64_t eager = eager_step(t).start; eager >= 0)
     for (size_t i = 0; i < t.steps.size(); ++i)
@@ -145,7 +172,7 @@ int steady_step(const Timeline& t) {
   // The last one ends where the recording does, which is no end of a step.
   for (size_t i = 0; i + 1 < t.steps.size(); ++i)
     if (!t.steps[i].compiles) times.push_back(t.steps[i].end - t.steps[i].start);
-  if (times.empty()) return -1;
+  if (times.empty()) return last_is_steady(t) ? static_cast<int>(t.steps.size()) - 1 : -1;
   std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
   const int64_t median = times[times.size() / 2];
   int out = -1;
@@ -167,9 +194,12 @@ QString steps_text(const Timeline& t) {
       std::count_if(t.steps.begin(), t.steps.end(), [](const ScriptStep& s) { return s.compiles; });
   if (compile)
     out += QStringLiteral(", %1 of them %2").arg(compile).arg(compile == 1 ? "compiles" : "compile");
-  if (steady < 0) return out;
+  if (steady < 0 || (last_is_steady(t) && steady + 1 == std::ssize(t.steps))) return out;
   const ScriptStep& step = t.steps[static_cast<size_t>(steady)];
-  return out + QStringLiteral("; most take ") + kit::timeText(static_cast<double>(step.end - step.start));
+  // Of the others the last one's end is not known.
+  const bool alone = std::ssize(t.steps) - compile <= 2;
+  return out + (alone ? QStringLiteral("; one that does not takes ") : QStringLiteral("; most take ")) +
+         kit::timeText(static_cast<double>(step.end - step.start));
 }
 
 QString both_text(const Timeline& t) {

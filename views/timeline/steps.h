@@ -11,10 +11,11 @@ namespace vitrine::views {
 void add_steps(const kit::SessionData& data, Timeline& timeline);
 
 // The step that shows what all the later ones are like: the one that eager's stands above; where there is
-// none, one that compiles nothing, and took most nearly the median. -1: there are too few to tell.
+// none, one that compiles nothing, and took most nearly the median, or else the last. -1: all of them
+// compile.
 int steady_step(const Timeline& timeline);
 
-// "20 steps, 2 of them compile; median of the others 912 ms"; "" where there are none.
+// "20 steps, 2 of them compile; most take 912 ms"; "" where there are none.
 QString steps_text(const Timeline& timeline);
 
 // "a step: eager 135 ms, compiled 78.5 ms, 1.71×"; "" where the script did not run eagerly too.

@@ -171,6 +171,38 @@ class TestScripts : public QObject {
     QVERIFY(rig.view.window_of_time().x(timeline_->end_ns) < 700);
   }
 
+  // A step whose sizes are the first that are put into the program of expressions waits for its compilation.
+  void aStepThatCompilesForItsSizesIsNotSteady() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("sizes.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    RunRow run{0, "sizes.py", "script", "", "cpu", "default", "finished"};
+    const Id compilation = fixture::bareCompilation(*w, run);
+    for (int i = 0; i < 3; ++i)
+      w->put(InstanceRow{compilation, i + 1, "s0 = " + std::to_string(i), i ? "instantiated" : "compiled"});
+    std::vector<int64_t> start, duration, entity;
+    for (int i = 0; i < 3; ++i) {
+      start.push_back(i * kStep), duration.push_back(kStep / 2), entity.push_back(compilation);
+      w->put(CallRow{w->next(Kind::Call), run.id, i, compilation, i ? "sizes" : "compile",
+                     kStart + start.back(), kStep / 2, i + 1});
+    }
+    LaneRow row;
+    auto blob = [&](const std::vector<int64_t>& values) {
+      return w->blob({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0])});
+    };
+    row.id = 1, row.run = run.id, row.side = "compiled", row.kind = row.label = "call", row.count = 3;
+    row.start = blob(start), row.duration = blob(duration), row.entity = blob(entity);
+    w->put(row);
+    w->finish("finished");
+    w.reset();
+    const kit::SessionPtr data = kit::SessionData::load(path).value();
+    const views::TimelinePtr t = views::load_timeline(*data, run.id);
+    QCOMPARE(t->steps.size(), size_t(3));
+    QVERIFY(t->steps[1].compiles && !t->steps[2].compiles);
+    QCOMPARE(views::steady_step(*t), 2);  // there is no other
+    QCOMPARE(views::steps_text(*t), QStringLiteral("3 steps, 2 of them compile"));
+  }
+
   // Eager's lanes are one step's: they face the compiled step of the same number, at which the view opens.
   void theEagerStepStandsAboveTheCompiledOneOfItsNumber() {
     const Training both(true);
