@@ -182,9 +182,15 @@ void SourceView::showFile(Id file, Text text) {
       pane_->startAtLine(firstKnown(lines_));
     revealLetters();
   }
+  markRunning();
   if (Id id = canShow(selection().active)) pane_->reveal(id);
   Q_EMIT headerChanged();
   update();
+}
+
+void SourceView::markRunning() {
+  const SpanRow* at = running();
+  pane_->setRunning(at && at->file == file_ ? static_cast<int>(at->line) - 1 : -1);
 }
 
 // The expressions of the kernel in focus, as far as the first of them is not in sight already.
@@ -263,8 +269,7 @@ void SourceView::selectionChanged(ChangeMask mask) {
   if (mask & (ChangeActive | ChangeRelatives | ChangeFilm)) {
     if (wantedFile() != file_) return sessionChanged();
     if (file_) pane_->setSpans(spans(lines_));
-    const SpanRow* at = running();
-    if (mask & ChangeFilm) pane_->setRunning(at && at->file == file_ ? static_cast<int>(at->line) - 1 : -1);
+    if (mask & ChangeFilm) markRunning();
     if (Id id = canShow(selection().active)) pane_->reveal(id);
     if (mask & (ChangeActive | ChangeRelatives)) Q_EMIT headerChanged();  // names the function it stands in
   }

@@ -40,6 +40,7 @@ class SourceView : public kit::View {
   Id shownCode() const;  // the function whose source stands there without an active thing
   void showFile(Id file, kit::Text text);
   void revealLetters();
+  void markRunning();
   const session::SpanRow* running() const;
   std::vector<kit::CodeSpan> spans(const QStringList& lines) const;
   std::vector<kit::CodeMark> breakMarks() const;

@@ -210,12 +210,23 @@ class TestSource : public QObject {
     node.id = w.next(Kind::Node), node.graph = graph, node.name = "linear", node.kind = "op",
     node.span = span;
     w.put(node);
+    const Id within = w.next(Kind::Span), instruction = w.next(Kind::Instruction), step = w.next(Kind::Step);
+    w.put(session::SpanRow{within, library, 2, 4, 2, 8});
+    w.put(session::InstructionRow{instruction, code, 2, "LOAD_FAST", 0, "self", within});
+    w.put(session::StepRow{step, compilation, 0, instruction});
     w.finish("finished");
     auto read = kit::SessionData::load(path);
     QVERIFY(read);
     Rig<SourceView> rig(read.value(), "source", {500, 200});
     QTRY_COMPARE(rig.view.title(), script ? QStringLiteral("script.py") : QStringLiteral("Source"));
     QCOMPARE(rig.view.pane()->isVisible(), script);
+    if (!script) return;
+    // Where the capture stands is marked in the file that it leads to.
+    kit::Film film;
+    film.run = run, film.compilation = compilation, film.step = step;
+    rig.film(film);
+    QTRY_COMPARE(rig.view.title(), QStringLiteral("container.py"));
+    QCOMPARE(rig.view.pane()->running(), 1);
   }
 
   void withoutASessionNoTextIsShown() {

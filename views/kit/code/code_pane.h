@@ -63,6 +63,10 @@ struct CodeText {
 // Columns of CPython are UTF-8 bytes; a pane counts characters.
 int characterColumn(const QString& line, int utf8_bytes);
 
+// Assembly stands in columns of eight, of which an instruction's first is half as wide; elsewhere a tab is an
+// indent.
+QString tabsExpanded(const QString& line, Language language);
+
 class CodePane : public QAbstractScrollArea {
   Q_OBJECT
  public:
@@ -72,6 +76,7 @@ class CodePane : public QAbstractScrollArea {
   void setSpans(std::vector<CodeSpan> spans);  // other colours, same text
   void setMarks(const Selection* selection);   // by pointer: the view's own selection
   void setRunning(int line);                   // the line at which stepping stands; -1 = none
+  int running() const { return running_; }
   void reveal(Id id);
   void scrollToLine(int line);  // as little as needed
   void startAtLine(int line);   // it stands at the top, under the line before it
