@@ -2,6 +2,7 @@
 #include "tests/gui/fixture/still_theme.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kernel/kernel_view.h"
+#include "views/kit/code/code_pane.h"
 #include "views/kit/painting/theme.h"
 
 using namespace vitrine;
@@ -14,6 +15,13 @@ class TestKernel : public QObject {
   void initTestCase() {
     fixture::applyStillTheme(true);
     loaded_ = std::make_unique<fixture::Loaded>();
+  }
+
+  void operandsOfAssemblyStandInOneColumn() {
+    for (const char* line : {"\tvmovups\t%ymm4, (%r8)", "\taddq\t%ymm4, (%r8)"})
+      QCOMPARE(kit::tabsExpanded(line, kit::Language::Assembly).indexOf("%ymm4"), 12);
+    QCOMPARE(kit::tabsExpanded(".LBB0_2:\t# loop", kit::Language::Assembly).indexOf('#'), 16);
+    QCOMPARE(kit::tabsExpanded("\treturn", kit::Language::Python), QStringLiteral("    return"));
   }
 
   void theHeaderNamesFormAndKernel() {

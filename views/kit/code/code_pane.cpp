@@ -53,6 +53,16 @@ std::vector<double> CodePane::relativeTicks() const {
   return out;
 }
 
+QString tabsExpanded(const QString& line, Language language) {
+  QString out = line;
+  if (language != Language::Assembly && language != Language::Ptx)
+    return out.replace('\t', QStringLiteral("    "));
+  constexpr qsizetype kStop = 8;
+  out.clear();
+  for (const QChar c : line) out += c == '\t' ? QString(kStop - out.size() % kStop, ' ') : QString(c);
+  return line.startsWith('\t') ? out.mid(kStop / 2) : out;
+}
+
 void CodePane::setText(CodeText text) {
   const bool same = text.text == text_.text && text.language == text_.language;
   text_ = std::move(text);
@@ -65,8 +75,7 @@ void CodePane::setText(CodeText text) {
     longest_ = 0;
     int state = 0;
     for (const QString& line : text_.text.split('\n')) {
-      QString expanded = line;
-      expanded.replace('\t', QStringLiteral("    "));
+      const QString expanded = tabsExpanded(line, text_.language);
       longest_ = std::max(longest_, static_cast<int>(expanded.size()));
       lines_.push_back({expanded, scanLine(expanded, text_.language, state)});
     }
