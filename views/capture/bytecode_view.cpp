@@ -15,7 +15,8 @@ using namespace session;
 namespace {
 
 // Columns, in logical pixels.
-constexpr int kLineRight = 34, kPcRight = 74, kChevron = 80, kName = 96, kIndent = 14, kArgument = 112;
+constexpr int kLineRight = 34, kPcRight = 74, kChevron = 80, kName = 96, kIndent = 14, kArgument = 112,
+              kWidestName = 200;
 constexpr int kGap = 10, kLeastArgument = 60;
 
 }  // namespace
@@ -131,6 +132,9 @@ void BytecodeView::addLine(const TraceRow& row) {
 void BytecodeView::layoutRows() {
   lines_.clear();
   for (const TraceRow& row : trace_) addLine(row);
+  widest_name_ = 0;
+  for (const Line& line : lines_)
+    widest_name_ = std::max(widest_name_, textWidth(theme().mono(12, 600), line.op));
   std::vector<RowPane::Row> rows;
   for (const Line& line : lines_) {
     RowPane::Row row;
@@ -193,6 +197,13 @@ int BytecodeView::paintCaused(QPainter& painter, const Line& line, const QRect& 
   return glyph_only ? glyphs : width + left;
 }
 
+// Of the longest name, where that leaves half of the room to arguments and causes.
+int BytecodeView::nameWidth() const {
+  const Theme& t = theme();
+  return std::clamp(widest_name_ + t.px(10), t.px(kArgument),
+                    std::max(t.px(kArgument), std::min(t.px(kWidestName), (width() - t.px(kName)) / 3)));
+}
+
 void BytecodeView::paintLine(QPainter& painter, int index, const QRect& box) const {
   const Theme& t = theme();
   const Line& line = lines_[size_t(index)];
@@ -214,14 +225,14 @@ void BytecodeView::paintLine(QPainter& painter, int index, const QRect& box) con
   if (!line.row->inlined.empty())
     drawIcon(painter, line.open ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right"),
              QRect(t.px(kChevron) + indent, box.y() + t.px(3), t.px(12), t.px(12)), t.text2);
-  const int name = t.px(kName) + indent, argument = name + t.px(kArgument);
+  const int name = t.px(kName) + indent, argument = name + nameWidth();
   const int edge = box.right() - t.padding();
   // A long argument leaves the cause two thirds of the room, a short one all it does not need.
   const int wanted = std::min(textWidth(t.mono(12), line.arg) + t.px(kGap),
                               std::max(t.px(kLeastArgument), (edge - argument) / 3));
   const QRect caused(argument + wanted, box.y(), edge - argument - wanted, box.height());
   const int used = paintCaused(painter, line, caused, text);
-  drawText(painter, QRect(name, box.y(), t.px(kArgument) - t.px(6), box.height()), line.op,
+  drawText(painter, QRect(name, box.y(), nameWidth() - t.px(6), box.height()), line.op,
            t.mono(12, active ? 600 : 400), quiet ? t.text3 : t.code.keyword, Qt::AlignLeft, Elide::Middle);
   const int room = edge - argument - (used ? used + t.px(kGap) : 0);
   drawText(painter, QRect(argument, box.y(), room, box.height()), line.arg, t.mono(12, active ? 600 : 400),

@@ -30,6 +30,7 @@ class BytecodeView : public kit::View {
   RowPane* pane() { return pane_; }
   // For tests and copying: "32 | 168 | CALL | 2 | gelu"; a row that is still to come ends with " (later)".
   QStringList lines() const;
+  int nameWidth() const;  // pixels of the column of instructions
 
  protected:
   void sessionChanged() override;
@@ -57,9 +58,10 @@ class BytecodeView : public kit::View {
   RowPane* pane_;
   std::vector<TraceRow> trace_;
   std::vector<Line> lines_;
-  std::set<int> open_;  // by first step
-  Id shown_ = 0;        // compilation
-  int at_ = -1;         // the film's step
+  int widest_name_ = 0;  // of an instruction
+  std::set<int> open_;   // by first step
+  Id shown_ = 0;         // compilation
+  int at_ = -1;          // the film's step
 };
 
 }  // namespace vitrine::views

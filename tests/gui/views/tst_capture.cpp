@@ -180,6 +180,30 @@ class TestCapture : public QObject {
     QCOMPARE(views::stack_after(*data, c, 5).after, 0);
   }
 
+  // Where the view has the room, the name of an instruction is read whole.
+  void theColumnOfInstructionsIsAsWideAsTheLongest() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("jump.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    const Id run = w->next(Kind::Run), code = w->next(Kind::Code), frame = w->next(Kind::Frame),
+             segment = w->next(Kind::Segment), compilation = w->next(Kind::Compilation);
+    w->put(RunRow{run, "model.py", "model(*inputs)", "", "cpu", "default", "finished"});
+    w->put(CodeRow{code, 0, "forward"});
+    w->put(FrameRow{frame, run, code, "captured", ""});
+    w->put(SegmentRow{segment, frame});
+    w->put(CompilationRow{compilation, segment, 0, "0/0", "ok", "return"});
+    w->put(InstructionRow{w->next(Kind::Instruction), code, 0, "POP_JUMP_IF_FALSE", 0, "to 8"});
+    w->finish("finished");
+    w.reset();
+    const kit::SessionPtr data = kit::SessionData::load(path).value();
+    const int whole = kit::textWidth(kit::theme().mono(12, 600), "POP_JUMP_IF_FALSE");
+    Rig<BytecodeView> wide(data, "bytecode", {800, 300}), narrow(data, "bytecode", {300, 300});
+    QCOMPARE(wide.view.lines().size(), 1);
+    QVERIFY(wide.view.nameWidth() > whole);
+    QVERIFY(narrow.view.nameWidth() < whole);
+  }
+
   // F.linear and the node that it makes are called the same.
   void aFunctionIsNoNodeOfItsName() {
     using namespace session;
