@@ -12,6 +12,28 @@ using namespace kit;
 namespace {
 constexpr double kBeside = 1.6;  // as wide as that against its height, the table stands beside the chart
 
+constexpr int64_t kLookedAt = 6;
+
+// No more steps than the calls of what is called most.
+int64_t most_steps(const SessionData& data, Id run) {
+  int64_t most = 0;
+  for (const session::FrameRow& frame : data.frames.of(run))
+    for (const session::SegmentRow& segment : data.segments.of(frame.id)) {
+      int64_t calls = 0;
+      for (const session::CompilationRow& row : data.compilations.of(segment.id))
+        if (!row.label.ends_with(" backward")) calls += row.calls;
+      most = std::max(most, calls);
+    }
+  return most;
+}
+
+// A script of less steps is no other when it is recorded again.
+bool has_too_few(const SessionData& data, Id run) {
+  const auto* row = data.runs.find(run);
+  const int64_t steps = most_steps(data, run);
+  return row && row->entry == "script" && steps > 0 && steps < kLookedAt;
+}
+
 // Of a script the engine says what kept it from it; else the step that is recorded compiled something, or the
 // script has less steps.
 QString why_none(const SessionData& data, Id run) {
@@ -23,6 +45,9 @@ QString why_none(const SessionData& data, Id run) {
   for (const session::MessageRow& message : data.messages)
     if (message.run == run && message.text.starts_with("What a step holds of memory"))
       return vitrine::s(message.text);
+  if (has_too_few(data, run))
+    return QStringLiteral("Not recorded: a script is looked at in its sixth step, and this one has %1.")
+        .arg(most_steps(data, run));
   return QStringLiteral(
       "Not recorded: a script is looked at in its sixth step, unless something is compiled in it.");
 }
@@ -93,7 +118,9 @@ void MemoryView::take(MemoryUsePtr use) {
   if (!session())
     empty_->set(QStringLiteral("What a call holds of memory over its time stands here."));
   else if (none)
-    empty_->set(why_none(*session(), run()), QStringLiteral("Record again"), QStringLiteral("run.start"));
+    empty_->set(why_none(*session(), run()),
+                has_too_few(*session(), run()) ? QString() : QStringLiteral("Record again"),
+                QStringLiteral("run.start"));
   pages_->setCurrentIndex(none ? 1 : 0);
   chart_->set(none ? nullptr : use_);
   if (!none) table_->setColumns(memory_columns(*session(), *use_));

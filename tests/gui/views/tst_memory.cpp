@@ -119,6 +119,27 @@ class TestMemory : public fixture::WindowTest {
     }
   }
 
+  // Recorded again it would have no more steps.
+  void aScriptOfFewStepsSaysHowManyItHas() {
+    using namespace session;
+    const QString path = folder_.filePath("few.vitrine");
+    auto w = Writer::create(path.toStdString()).take();
+    const Id run = w->next(Kind::Run), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment);
+    w->put(RunRow{run, "train.py", "script", "", "cpu", "default", "finished"});
+    w->put(FrameRow{frame, run, 0, "captured", ""});
+    w->put(SegmentRow{segment, frame});
+    for (const char* label : {"0/0", "0/0 backward"}) {
+      CompilationRow row{w->next(Kind::Compilation), segment, 0, label, "ok", "return"};
+      row.calls = 3;
+      w->put(row);
+    }
+    w->finish("finished");
+    w.reset();
+    MainWindow window;
+    const QString why = raised<MemoryView>(window, path, "usage")->why_empty();
+    QVERIFY2(why.endsWith("this one has 3."), qPrintable(why));
+  }
+
   void whereNothingWasRecordedTheCommandIsNamed() {
     MainWindow window;
     MemoryView* view = raised<MemoryView>(window, path_, "usage");
