@@ -238,8 +238,13 @@ QString RooflineView::copy(CopyAs as) const {
 
 QString RooflineView::whyEmpty() const {
   if (!session()) return QStringLiteral("Kernels stand here under what the machine can do.");
-  if (copy_ <= 0)
-    return QStringLiteral("No roofline: what this machine can do was not measured in this run.");
+  if (copy_ <= 0) {
+    const session::RunRow* run = session()->runs.find(session()->runOf(compilation()));
+    const QString out = QStringLiteral("No roofline: what this machine can do was not measured in this run.");
+    return run && run->entry == "script" && !session()->imported()
+               ? out + QStringLiteral(" Of a script it is where forward and backward are two graphs.")
+               : out;
+  }
   if (work_) return QStringLiteral("No kernel with operations is at work in the selected time.");
   const QString why = whyMissing(*session(), compilation(), "kernels");
   return QStringLiteral("No roofline: no kernel with operations was measured. %1").arg(why).trimmed();
@@ -446,6 +451,7 @@ void RooflineView::paintPoints(QPainter& painter, const std::vector<Roof>& roofs
                        std::any_of(used.begin(), used.end(),
                                    [&](const QPolygonF& other) { return other.intersects(label); });
     if (taken && !marked) continue;
+    if (!taken) painter.fillRect(label.adjusted(0, 2, 0, -2), t.bg1);  // lines of the plot do not cross it
     drawText(painter, label.toAlignedRect(), name, t.mono(11), t.text1);
     used.push_back(QPolygonF(label));
   }

@@ -28,6 +28,8 @@ class RooflineView : public kit::View {
   QRectF plot() const;                    // between the axes
   std::vector<QRectF> roofNames() const;  // the boxes around the names of the roofs
 
+  QString whyEmpty() const;  // what stands there without points
+
  protected:
   void sessionChanged() override;
   void forgetPlaces() override { work_.reset(); }
@@ -54,7 +56,6 @@ class RooflineView : public kit::View {
   void take(std::vector<kit::EagerPoint> eager);
   void paintEager(QPainter& painter) const;
   void paintKey(QPainter& painter) const;
-  QString whyEmpty() const;
   QString text(const kit::RoofPoint& p) const;
   void paintGrid(QPainter& painter) const;
   struct Roof {

@@ -4,6 +4,7 @@
 
 #include "core/session/writer.h"
 #include "tests/gui/views/view_rig.h"
+#include "views/kit/painting/paint.h"
 #include "views/kit/painting/theme.h"
 #include "views/roofline/roofline_view.h"
 
@@ -76,6 +77,36 @@ class TestRoofline : public QObject {
     }
   }
 
+  // A kernel in cache stands above the roof, whose line runs through where its label is.
+  void noRoofCrossesALabel() {
+    using namespace session;
+    const std::string path = folder_.filePath("above.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    RunRow run{0, "model.py", "model(*inputs)", "", "cpu", "default", "finished"};
+    const Id compilation = fixture::bareCompilation(*w, run);
+    KernelRow kernel;
+    kernel.id = w->next(Kind::Kernel), kernel.compilation = compilation;
+    kernel.label = "K1234567", kernel.kind = "generated", kernel.family = "pointwise";
+    kernel.flops = 1'000, kernel.bytes = 10'000;
+    w->put(kernel);
+    LaunchRow launch{w->next(Kind::Launch), compilation, 0, "kernel", "K1234567", "", kernel.id};
+    launch.median_ns = 1'000;
+    w->put(launch);
+    CeilingRow copy{run.id, "copy", "f32", 9.7e9, ""}, product{run.id, "product", "f32", 200e9, ""};
+    copy.cache_bytes = product.cache_bytes = 1 << 25;
+    w->put(copy), w->put(product);
+    w->finish("finished");
+    w.reset();
+    Rig<RooflineView> rig(kit::SessionData::load(path).value(), "", {900, 400});
+    QCOMPARE(rig.view.shown().size(), size_t(1));
+    const QPointF at = rig.view.place(kernel.id);
+    const QImage image = rig.view.grab().toImage();
+    const int wide = kit::textWidth(kit::theme().mono(11), "K1234567");
+    for (int x = int(at.x()) + 14; x < int(at.x()) + 4 + wide; ++x)
+      for (int y = int(at.y()) - 5; y < int(at.y()) + 5; ++y)
+        QVERIFY2(image.pixelColor(x, y) != kit::theme().text2, qPrintable(QString::number(x)));
+  }
+
   void aClickActivatesAPointAndTheGroundNone() {
     Rig<RooflineView> rig(session_, "", {700, 400});
     QTest::mouseClick(&rig.view, Qt::LeftButton, {}, rig.view.place(ids_.library).toPoint());
@@ -134,6 +165,20 @@ class TestRoofline : public QObject {
     QVERIFY(rig.view.subtitle().isEmpty());
     Rig<RooflineView> none(nullptr, "", {400, 200});
     QVERIFY(none.view.subtitle().isEmpty());
+    QVERIFY2(!rig.view.whyEmpty().contains("Of a script"), qPrintable(rig.view.whyEmpty()));
+  }
+
+  void aScriptWithoutARooflineSaysWhenItHasOne() {
+    using namespace session;
+    const std::string path = folder_.filePath("script.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    RunRow run{0, "train.py", "script", "", "cpu", "default", "finished"};
+    fixture::bareCompilation(*w, run);
+    w->finish("finished");
+    w.reset();
+    Rig<RooflineView> rig(kit::SessionData::load(path).value(), "", {700, 400});
+    QVERIFY2(rig.view.whyEmpty().contains("forward and backward are two graphs"),
+             qPrintable(rig.view.whyEmpty()));
   }
 
  private:
