@@ -142,6 +142,11 @@ void addRecompilations(const SessionData& d, std::vector<PricedProblem>& out) {
       text += QStringLiteral(", from %1 to %2 in the end").arg(s(first.old_value), s(last.new_value));
     if (const int64_t call = kit::callOf(d, first); rows.size() == 1 && call > 0)
       text.prepend(QStringLiteral("call %1: ").arg(call));
+    double took = 0;
+    for (const RecompilationRow* row : rows)
+      if (const CompilationRow* made = d.compilations.find(row->compilation))
+        took += static_cast<double>(made->duration_ns);
+    if (took > 0) text += QStringLiteral("; %1 to compile").arg(kit::timeText(took));
     out.push_back({Tone::Warn, "refresh", "recompilation", text, s(first.call_site).section('/', -1), 0,
                    first.id, paragraph(first.hint)});
   }
@@ -207,8 +212,9 @@ void addSpills(const SessionData& d, std::vector<PricedProblem>& out) {
     }
     const QString of =
         d.compilations.size() > 1 ? kit::compilationName(d, row.compilation) + ": " : QString();
-    out.push_back({Tone::Info, "info", "spills", of + d.label(row.id) + " does not fit into registers", "", 0,
-                   row.id,
+    const Id span = kit::spanNear(d, row.id);
+    out.push_back({Tone::Info, "info", "spills", of + d.label(row.id) + " does not fit into registers",
+                   span ? d.place(span) : QString(), 0, row.id,
                    paragraph(std::to_string(row.spills) +
                              " spills: what does not fit is written to memory and read again.")});
   }

@@ -4,6 +4,7 @@
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
 #include "views/kit/tables/item_view.h"
+#include "views/kit/text/numbers.h"
 #include "views/kit/widgets/widgets.h"
 #include "views/problems/problems_items.h"
 #include "views/problems/problems_view.h"
@@ -44,6 +45,8 @@ class TestProblems : public QObject {
     QCOMPARE(lines.size(), 1);
     QVERIFY2(lines[0].contains("L['x'].size(1) == 128, now 96"), qPrintable(lines[0]));
     QVERIFY2(lines[0].contains("train.py:22"), qPrintable(lines[0]));
+    // As `vitrine show` does: what it took tells what to mend first.
+    QVERIFY2(lines[0].contains(kit::timeText(61e6) + " to compile"), qPrintable(lines[0]));
   }
 
   // A break has a row of its own: the message about it would be a second.
@@ -84,9 +87,16 @@ class TestProblems : public QObject {
       kernels.push_back(row);
     }
     data.kernels = kit::Table<session::KernelRow>(kernels, &session::KernelRow::compilation);
+    // The line that it comes from, too.
+    const session::FileRow file{make_id(Kind::File, 1), "/home/user/model.py", "", {}, 1};
+    const session::SpanRow span{make_id(Kind::Span, 1), file.id, 12, 4, 12, 9};
+    data.files = kit::Table<session::FileRow>({file});
+    data.spans = kit::Table<session::SpanRow>({span}, &session::SpanRow::file);
+    data.links = kit::LinkIndex({{span.id, kernels[1].id}});
     const std::vector<kit::Item> items = views::problemItems(data);
     QCOMPARE(items.size(), size_t(1));
     QCOMPARE(items[0].id, kernels[1].id);
+    QCOMPARE(items[0].cells[2].text, QStringLiteral("12:4"));
     QCOMPARE(items[0].cells[1].text, QStringLiteral("K1 norm does not fit into registers × 3"));
     QVERIFY2(items[0].detail.contains("16 spills"), qPrintable(items[0].detail));
   }
