@@ -234,9 +234,9 @@ std::string show_memory(const Reader& s, const ShowOptions& options, std::string
       std::any_of(buffers.begin(), buffers.end(), [](const BufferRow& b) { return b.offset >= 0; });
   std::vector<std::string> titles = {"buffer", "kind", "type", ">bytes", ">launches"};
   if (offsets) titles.emplace_back(">offset, B");
-  titles.emplace_back("takes place of");
+  titles.emplace_back("reuses");
   TextTable table(titles);
-  table.least({"takes place of", "offset, B"});
+  table.least({"reuses", "offset, B"});
   table.readable(16);  // parameters of one model begin alike
   std::vector<std::string_view> types;
   for (const BufferRow& b : buffers) types.push_back(b.type);

@@ -211,9 +211,10 @@ void inspectBuffer(const SessionData& d, const BufferRow& row, InspectorContent&
       {"Buffer",
        {{"kind", s(row.kind)},
         {"size", row.kind == "view" ? kit::unknown() : kit::bytesText(static_cast<double>(row.bytes))},
-        {"live", QStringLiteral("launch %1 to %2")
-                     .arg(launch_number(plan, row.first))
-                     .arg(launch_number(plan, row.last))},
+        {"live", row.first < 0 ? QStringLiteral("in no launch")
+                               : QStringLiteral("launch %1 to %2")
+                                     .arg(launch_number(plan, row.first))
+                                     .arg(launch_number(plan, row.last))},
         {"reuses", row.reuses ? d.label(row.reuses) : kit::unknown(), "", "", Tone::None, row.reuses}}});
 }
 

@@ -631,7 +631,7 @@ class TestTables : public QObject {
       return out;
     };
     QCOMPARE(columns(bare, views::kMemoryTable).last(), QString("last launch"));
-    QCOMPARE(columns(session(), views::kMemoryTable).last(), QString("takes place of"));
+    QCOMPARE(columns(session(), views::kMemoryTable).last(), QString("reuses"));
     QCOMPARE(columns(bare, views::kMissedTable).last(), QString("launches"));
     QVERIFY(columns(session(), views::kMissedTable).last().startsWith("would save, est., "));
   }

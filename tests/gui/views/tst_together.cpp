@@ -2,6 +2,7 @@
 // tensors of equal layers, in tables and in the tree of runs.
 #include <QAbstractItemModelTester>
 
+#include "core/session/writer.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/kit/painting/theme.h"
 #include "views/memory/memory_items.h"
@@ -45,6 +46,46 @@ class TestTogether : public QObject {
     const QModelIndex up = view->model()->index(2, 0);
     QCOMPARE(view->model()->rowCount(up), kLayers);
     QCOMPARE(view->model()->index(0, 0, up).data().toString(), QStringLiteral("L1"));
+  }
+
+  // What a plan holds for each of three equal layers, and what their operators became.
+  void buffersAndWhatBecameWhatOfEqualLayersAreOneRow() {
+    using namespace session;
+    const std::string path = folder_.filePath("plan.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    RunRow run{0, "layers.py", "model(*inputs)", "", "cpu", "default", "finished"};
+    const Id c = fixture::bareCompilation(*w, run), graph = w->next(Kind::Graph);
+    w->put(GraphRow{graph, c, "aten"});
+    for (int i = 0; i < 3; ++i) {
+      const std::string n = std::to_string(i);
+      NodeRow node{w->next(Kind::Node), graph, i, i, i ? "mm_" + n : "mm", "op", "aten.mm.default", "matmul"};
+      node.module = "layers." + n + ".up";
+      w->put(node);
+      KernelRow kernel{w->next(Kind::Kernel), c, i, "L" + n, "mm", "library", "matmul"};
+      w->put(kernel);
+      w->link(node.id, kernel.id);
+      LaunchRow launch{w->next(Kind::Launch), c, i, "library", "L" + n + " mm", "", kernel.id};
+      launch.median_ns = 1'000;
+      w->put(launch);
+      w->link(kernel.id, launch.id);
+      BufferRow weight{w->next(Kind::Buffer),        c,           2 * i,
+                       "layers_" + n + "_up_weight", "parameter", "f32[4,4]"};
+      weight.bytes = 64, weight.first = weight.last = i, weight.offset = -1;
+      w->put(weight);
+      BufferRow made{w->next(Kind::Buffer), c, 2 * i + 1, "buf" + n, "temporary", "f32[8,4]"};
+      made.bytes = 128, made.first = i, made.last = i + 1, made.offset = 128 * i, made.node = node.id;
+      w->put(made);
+    }
+    w->finish("finished");
+    w.reset();
+    const kit::SessionPtr data = kit::SessionData::load(path).value();
+    Rig<TableView> memory(data, "", {1200, 400}, views::kMemoryTable);
+    QCOMPARE(top(*memory.view.items()),
+             QStringList({"buf0 +2, layers.*.up | temporary | f32[8,4] | 384 | 1 | 3 | –",
+                          "layers_*_up_weight × 3 | parameter | f32[4,4] | 192 | 1 | 3 | –"}));
+    Rig<TableView> became(data, "", {1200, 400}, views::kBecameTable);
+    QCOMPARE(top(*became.view.items()), QStringList("L0 mm +2 | mm × 3 | 3 | 3.00"));
+    QCOMPARE(became.view.copy(kit::CopyAs::Csv).split('\n').size(), 1 + 3);
   }
 
   // A stranger's session may say 2^53 of each: their sum fits into no 64 bits.
