@@ -570,6 +570,25 @@ class TestTables : public QObject {
     QVERIFY(lines.indexOf(group[0]) < lines.indexOf(lines.filter("w2")[0]));
   }
 
+  // A view costs nothing: it is not computed again, though nothing of it is kept.
+  void viewsAreToldApartFromWhatIsComputedAgain() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("views.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    RunRow run{0, "model.py", "model(*inputs)", "", "cpu", "default", "finished"};
+    const Id c = fixture::bareCompilation(*w, run);
+    w->put(PartitionRow{c, 1, 4096, 4096, 0});
+    w->put(CrossingRow{c, 0, "gelu", "saved", "f32[64,16]", 4096});
+    for (int i = 1; i < 3; ++i)
+      w->put(CrossingRow{c, i, "t", "recomputed", "f32[16,64]", 0, 0, 0, "a view: no work"});
+    w->finish("finished");
+    w.reset();
+    Rig<TableView> rig(kit::SessionData::load(path).value(), "", {900, 300}, views::kSavedTable);
+    QVERIFY2(rig.view.subtitle().endsWith(", 0 computed again besides 2 views"),
+             qPrintable(rig.view.subtitle()));
+  }
+
   // A line number alone is of the code that was compiled; a module's name is not always known.
   void aGuardOfAnotherFileNamesTheFile() {
     using namespace session;
