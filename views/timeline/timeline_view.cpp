@@ -219,14 +219,22 @@ Id TimelineView::canShow(Id id) const {
                       [this](Id wanted) { return place_of(wanted).first >= 0; });
 }
 
+// Of many calls the one in sight does; else that of a step like most of them, before the first, which
+// compiles.
 void TimelineView::reveal(Id id) {
   auto [lane, index] = place_of(id);
   if (lane < 0) return;
-  const Slice& s = timeline_->lanes[static_cast<size_t>(lane)].slices[index];
-  if (window_.x(s.end()) < window_.left || window_.x(s.start) > width()) {
-    window_.from = s.start - static_cast<int64_t>((width() - window_.left) / window_.scale / 3);
-    clamp();
+  const auto& slices = timeline_->lanes[static_cast<size_t>(lane)].slices;
+  const Slice* at = &slices[index];
+  const int steady = steady_step(*timeline_);
+  const ScriptStep step = steady < 0 ? ScriptStep() : timeline_->steps[static_cast<size_t>(steady)];
+  for (const Slice& s : slices) {
+    if (s.entity != slices[index].entity) continue;
+    if (window_.x(s.end()) >= window_.left && window_.x(s.start) <= width()) return;
+    if (s.start >= step.start && s.start < step.end) at = &s;
   }
+  window_.from = at->start - static_cast<int64_t>((width() - window_.left) / window_.scale / 3);
+  clamp();
 }
 
 std::vector<Id> TimelineView::shown() const {

@@ -203,6 +203,22 @@ class TestScripts : public QObject {
     QCOMPARE(views::steps_text(*t), QStringLiteral("3 steps, 2 of them compile"));
   }
 
+  // The launch of a kernel is in every call: what is made active leads to none but a steady one.
+  void whatIsActiveStaysAtTheSteadyStep() {
+    const Training both(true);
+    const views::TimelinePtr t = views::load_timeline(*both.session, both.run);
+    const views::ScriptStep& step = t->steps[static_cast<size_t>(views::steady_step(*t))];
+    Rig<views::TimelineView> rig(both.session, "timeline", {900, 300});
+    rig.settle();
+    const int64_t from = rig.view.window_of_time().from;
+    rig.view.reveal(kLaunch);
+    QCOMPARE(rig.view.window_of_time().from, from);            // it is in sight
+    for (int i = 0; i < 200; ++i) rig.view.act("time.right");  // past all of them
+    rig.view.reveal(kLaunch);
+    const views::TimeWindow seen = rig.view.window_of_time();
+    QVERIFY(seen.x(step.start) < 900 && seen.x(step.end) > seen.left);
+  }
+
   // Eager's lanes are one step's: they face the compiled step of the same number, at which the view opens.
   void theEagerStepStandsAboveTheCompiledOneOfItsNumber() {
     const Training both(true);
