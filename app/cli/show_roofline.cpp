@@ -24,6 +24,12 @@ struct RooflinePoint {
   std::string half;  // of the calls
 };
 
+std::string element_type(const Reader& s, const KernelRow& kernel) {
+  for (const Id origin : s.origins(kernel.id))
+    if (kind_of(origin) == Kind::Node) return product_type(kernel, s.row<NodeRow>(origin).type);
+  return product_type(kernel, "");
+}
+
 std::vector<RooflinePoint> points_of(const Reader& s, const ShowOptions& options) {
   const EntityNames names(s);
   std::vector<RooflinePoint> out;
@@ -31,9 +37,8 @@ std::vector<RooflinePoint> points_of(const Reader& s, const ShowOptions& options
     const KernelRow kernel = s.row<KernelRow>(launch.kernel);
     if (!kernel.id || launch.median_ns <= 0 || !names.shown(launch.compilation, options)) continue;
     RooflinePoint p{kernel.label, kernel.name};
-    // Kernels of our own compute in float32.
     p.work = {kernel.id,        static_cast<double>(kernel.bytes), static_cast<double>(kernel.flops),
-              launch.median_ns, static_cast<double>(kernel.bytes), "f32"};
+              launch.median_ns, static_cast<double>(kernel.bytes), element_type(s, kernel)};
     p.bandwidth = p.work.bytes / p.work.ns * 1e9;
     p.rate = p.work.flops / p.work.ns * 1e9;
     p.half = middle_half(launch.lower_ns, launch.upper_ns, launch.calls);

@@ -38,6 +38,11 @@ std::string percent(double part) {
 
 }  // namespace
 
+std::string product_type(const KernelRow& kernel, const std::string& node_type) {
+  if (kernel.kind == "generated" || node_type.empty()) return "f32";
+  return node_type.substr(0, node_type.find('['));
+}
+
 Roofs::Roofs(const std::vector<CeilingRow>& ceilings, const std::vector<Worked>& kernels) {
   for (const CeilingRow& row : ceilings) {
     if (row.kind == "copy") measure(copy_, row.rate);

@@ -24,6 +24,10 @@ struct Worked {
   std::string type;                     // of what it multiplies, "f32"
 };
 
+// The type of what a kernel multiplies. Our own make products in float32; a library call does in the type of
+// what it gives, which its node tells: "f16[8,64]cuda:0".
+std::string product_type(const KernelRow& kernel, const std::string& node_type);
+
 struct Roof {
   double measured = 0, rate = 0;  // a second; rate: with what kernels reached; 0 = not measured
   Id raised_by = 0;               // the fastest kernel above it

@@ -12,12 +12,10 @@ using namespace session;
 
 namespace {
 
-// Products of our own kernels are made in float32; a library call's in the type of what it gives.
 std::string elementType(const SessionData& data, const KernelRow& kernel) {
-  if (kernel.kind == "generated") return "f32";
   for (Id origin : data.links.origins(kernel.id))
-    if (const NodeRow* node = data.nodes.find(origin)) return node->type.substr(0, node->type.find('['));
-  return "f32";
+    if (const NodeRow* node = data.nodes.find(origin)) return product_type(kernel, node->type);
+  return product_type(kernel, "");
 }
 
 Worked workOf(const SessionData& data, const KernelRow& kernel, double ns, int64_t launches) {
