@@ -40,28 +40,34 @@ class ProgramRecorder {
   ir::GraphPtr graph_for(const char* stage) const { return fusion::loops_graph(loops_, stage); }
 
   void graphs(const BuildTimes& t) {
-    int64_t nests = 0, views = 0, inlined = 0;
-    for (const fusion::Loop& l : loops_.loops)
-      (l.runs() ? nests : l.kind == fusion::Loop::Kind::view ? views : inlined) += 1;
+    using LoopKind = fusion::Loop::Kind;
+    int64_t nests = 0, others = 0, views = 0, inlined = 0;
+    for (const fusion::Loop& l : loops_.loops) {
+      const bool nest = l.kind == LoopKind::pointwise || l.kind == LoopKind::reduction;
+      (nest ? nests : l.kind == LoopKind::view ? views : l.kind == LoopKind::inlined ? inlined : others) += 1;
+    }
     std::string said = counted(views, "view is", "views are") + " folded into the places that loops read";
     if (inlined)
       said += ", " + counted(inlined, "small nest", "small nests") + " into the loops that read them";
     rec_.graph(graph_for("loops"), "", said, true, t.start, t.loops - t.start, {}, loops_.graph.get());
     rec_.stage("loops", "ok", nests, t.start, t.loops - t.start);
     std::unordered_map<ir::NodeId, std::string> labels;
-    int64_t groups = 0;
+    std::set<std::string> groups;
     const std::vector<std::string> launches = labels_of_launches();
     for (size_t u = 0; u < fused_.units.size(); ++u) {
-      groups += fused_.units[u].group.members.empty() ? 0 : 1;
+      if (!fused_.units[u].group.members.empty()) groups.insert(launches[u]);
       for (ir::NodeId n : fusion::nodes_of(loops_, fused_.units[u])) labels.try_emplace(n, launches[u]);
     }
     rec_.graph(graph_for("fused"), "",
-               counted(nests, "loop nest becomes ", "loop nests become ") +
+               counted(nests, "loop nest", "loop nests") +
+                   (others ? " and " + counted(others, "other operator", "other operators") : "") +
+                   (nests + others == 1 ? " becomes " : " become ") +
                    counted(launched(), "launch", "launches"),
                true, t.loops, t.fused - t.loops, labels, loops_.graph.get());
-    rec_.stage("fused", "ok", groups, t.loops, t.fused - t.loops);
+    rec_.stage("fused", "ok", static_cast<int64_t>(groups.size()), t.loops, t.fused - t.loops);
   }
 
+  // What several operators do together, or nothing has to do any more, is launched once or not at all.
   int64_t launched() const {
     return std::count_if(program_.steps.begin(), program_.steps.end(),
                          [](const Step& step) { return step.kind != Step::Kind::view; });
@@ -269,7 +275,6 @@ class ProgramRecorder {
   }
 
   void buffers(const BuildTimes& t) {
-    static constexpr const char* kKinds[] = {"input", "parameter", "temporary", "output", "temporary"};
     std::vector<Id> ids;
     for (size_t i = 0; i < program_.buffers.size(); ++i)
       ids.push_back(rec_.writer.next(vitrine::Kind::Buffer));
@@ -280,9 +285,7 @@ class ProgramRecorder {
       row.compilation = rec_.compilation;
       row.ordinal = static_cast<int64_t>(i);
       row.name = b.name;
-      row.kind = kKinds[static_cast<size_t>(b.kind)];
-      if (loops_.graph->node(b.value.node).kind == ir::NodeKind::parameter) row.kind = "parameter";
-      if (b.view_of >= 0) row.kind = "view";
+      row.kind = kind_of(b);
       row.type = b.type.text();
       row.bytes = b.view_of >= 0 ? 0 : b.type.bytes().hint();
       row.first = b.first_step;
@@ -294,12 +297,25 @@ class ProgramRecorder {
     }
     rec_.stage("memory", "ok", most_temporaries(), t.planning, t.planned - t.planning);
   }
+  // The result of a call lives until its end. What is allocated as a result is, because an operator may keep
+  // it, is a temporary all the same.
+  bool leaves(const Buffer& b) const {
+    const bool made = b.kind != Buffer::Kind::input && b.kind != Buffer::Kind::constant;
+    return made && b.last_step >= static_cast<int32_t>(program_.steps.size());
+  }
+  std::string kind_of(const Buffer& b) const {
+    if (b.view_of >= 0) return "view";
+    if (loops_.graph->node(b.value.node).kind == ir::NodeKind::parameter) return "parameter";
+    if (b.kind == Buffer::Kind::input) return "input";
+    if (b.kind == Buffer::Kind::constant) return "parameter";
+    return leaves(b) ? "output" : "temporary";
+  }
+
   // The most bytes that temporaries take at once: the arena, and what is allocated beside it.
   int64_t most_temporaries() const {
     std::vector<int64_t> change(program_.steps.size() + 2);
     for (const Buffer& b : program_.buffers) {
-      const bool beside = b.kind == Buffer::Kind::temporary || b.kind == Buffer::Kind::foreign;
-      if (!beside || b.view_of >= 0 || b.arena_offset.hint() >= 0 || b.first_step < 0) continue;
+      if (kind_of(b) != "temporary" || b.arena_offset.hint() >= 0 || b.first_step < 0) continue;
       change[static_cast<size_t>(b.first_step)] += b.type.bytes().hint();
       change[static_cast<size_t>(b.last_step) + 1] -= b.type.bytes().hint();
     }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "core/session/launches.h"
 #include "core/session/stages.h"
 #include "views/graph/graph_text.h"
 #include "views/graph/rows.h"
@@ -72,7 +73,8 @@ bool GraphView::showsTimes() const {
 QString GraphView::counts() const {
   const session::GraphRow* g = graph();
   if (!g) return {};
-  if (stage() == "fused" || stage() == "loops") return kernelCounts(*g);
+  if (stage() == "loops") return loopCounts(*g);
+  if (const QString fused = stage() == "fused" ? fusedCounts(*g) : QString(); !fused.isEmpty()) return fused;
   size_t ops = 0, coming = 0;
   for (const session::NodeRow& node : session()->nodes.of(g->id)) {
     ops += node.kind == "op";
@@ -82,30 +84,36 @@ QString GraphView::counts() const {
   return countText(static_cast<qint64>(ops), "node");
 }
 
-// "10 loops, 5 library calls" before fusion, "4 kernels, 5 library calls, 9 launches" after it.
-QString GraphView::kernelCounts(const session::GraphRow& g) const {
+// "4 kernels, 4 library calls, 1 of PyTorch, 9 launches": those of the tables. One label may stand for two
+// kernels, and an operator whose work another kernel does has a label that nothing launches.
+QString GraphView::fusedCounts(const session::GraphRow& g) const {
+  std::map<std::string, qint64> kinds;
+  for (const session::KernelRow& kernel : session()->kernels.of(g.compilation)) ++kinds[kernel.kind];
+  qint64 launches = 0;
+  for (const session::LaunchRow& row : session()->launches.of(g.compilation))
+    launches += session::launches_something(row);
+  if (kinds.empty()) return {};
+  QString out = countText(kinds["generated"], "kernel");
+  if (kinds["library"]) out += ", " + countText(kinds["library"], "library call");
+  if (kinds["opaque"]) out += QStringLiteral(", %1 of PyTorch").arg(kinds["opaque"]);
+  return out + ", " + countText(launches, "launch", "launches");
+}
+
+// "10 loop nests, 5 other operators": what is computed where it is read is no nest of its own.
+QString GraphView::loopCounts(const session::GraphRow& g) const {
   const auto labels = kernel_labels(*session(), g.compilation);
-  std::map<std::string, bool> generated;  // label -> our own kernel
-  for (const session::KernelRow& kernel : session()->kernels.of(g.compilation))
-    generated[kernel.label] = kernel.kind == "generated";
-  std::set<std::string> used;
-  qint64 loops = 0, ops = 0;
+  qint64 nests = 0, others = 0;
   for (const session::NodeRow& node : session()->nodes.of(g.id)) {
     if (node.kind != "op") continue;
-    ++ops;
-    auto label = labels.find(node.stable);
-    // Older recordings name launches that did not remain.
-    const bool gone = g.stage == "fused" && !generated.empty();
-    if (label == labels.end() || (gone && !generated.contains(label->second))) continue;
-    loops += generated[label->second];
-    used.insert(label->second);
+    auto told = [&](const char* kind) { return node.detail.find(kind) != std::string::npos; };
+    if (told(": inlined for ")) continue;
+    const auto label = labels.find(node.stable);
+    const bool in_kernel = label != labels.end() && label->second.starts_with('K');
+    const bool nest = told(" loop=\"") ? told(": pointwise for ") || told(": reduction for ") : in_kernel;
+    (nest ? nests : others) += 1;
   }
-  const auto all = static_cast<qint64>(used.size());
-  const qint64 ours = std::count_if(used.begin(), used.end(), [&](auto& label) { return generated[label]; });
-  if (all == 0) return countText(ops, "node");
-  const QString calls = all > ours ? ", " + countText(all - ours, "library call") : QString();
-  if (g.stage == "loops") return countText(loops, "loop nest") + calls;
-  return countText(ours, "kernel") + calls + ", " + countText(all, "launch", "launches");
+  const QString out = countText(nests, "loop nest");
+  return others ? out + ", " + countText(others, "other operator") : out;
 }
 
 QList<QWidget*> GraphView::headerControls() {

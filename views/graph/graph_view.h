@@ -89,7 +89,8 @@ class GraphView : public kit::View {
   QString legend_tooltip(const QPointF& at) const;
   QString whyEmpty() const;
   std::set<Id> copied() const;
-  QString kernelCounts(const session::GraphRow& graph) const;
+  QString fusedCounts(const session::GraphRow& graph) const;
+  QString loopCounts(const session::GraphRow& graph) const;
   Grouping grouping() const;
   QRectF extent() const;
   QRectF canvas() const;

@@ -297,6 +297,7 @@ class TestGraph : public QObject {
     QCOMPARE(after.largest, before.largest);  // both panes on one scale
     QCOMPARE(after.total_before, before.total);
     QVERIFY(after.total < before.total);
+    QCOMPARE(loops.view.subtitle().section(';', 0, 0), QStringLiteral("10 loop nests, 5 other operators"));
     QCOMPARE(fused.view.subtitle(),
              QStringLiteral("4 kernels, 5 library calls, 9 launches; times: launches of a call, added"));
   }
