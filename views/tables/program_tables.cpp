@@ -237,16 +237,16 @@ std::vector<Item> memory_rows(const TableScope& s) {
   return out;
 }
 
+// Most temporaries of a GPU have no place in the arena: what they take at once was counted with the plan.
 QString memory_subtitle(const TableScope& s) {
-  int64_t temporary = 0, peak = 0;
-  for (const BufferRow& b : s.data.buffers.of(s.compilation)) {
-    if (b.kind != "temporary") continue;
-    temporary += b.bytes;
-    peak = std::max(peak, b.offset + b.bytes);
-  }
+  int64_t temporary = 0, most = 0;
+  for (const BufferRow& b : s.data.buffers.of(s.compilation))
+    if (b.kind == "temporary") temporary += b.bytes;
+  for (const StageRow& stage : s.data.stages.of(s.compilation))
+    if (stage.name == "memory") most = std::max(most, stage.count);
   if (!temporary) return {};
-  return QStringLiteral("%1 of temporaries share %2")
-      .arg(bytesText(static_cast<double>(temporary)), bytesText(static_cast<double>(peak)));
+  const QString all = bytesText(static_cast<double>(temporary)) + QStringLiteral(" of temporaries");
+  return most ? all + QStringLiteral(" take up to ") + bytesText(static_cast<double>(most)) : all;
 }
 
 // --- what became what: ATen nodes by the launch that runs them ---

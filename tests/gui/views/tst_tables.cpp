@@ -633,7 +633,10 @@ class TestTables : public QObject {
     auto w = Writer::create(path).take();
     RunRow run{0, "train.py", "script", "", "cpu", "default", "finished"};
     const Id compilation = fixture::bareCompilation(*w, run);
-    w->put(BufferRow{w->next(Kind::Buffer), compilation, 0, "buf0", "temporary", "f32[8]", 32, 0, 1, -1});
+    for (int64_t i : {0, 1})
+      w->put(
+          BufferRow{w->next(Kind::Buffer), compilation, i, "buf", "temporary", "f32[8]", 32, i, i + 1, -1});
+    w->put(StageRow{compilation, "memory", "ok", "", 48});
     DecisionRow pair;
     pair.id = w->next(Kind::Decision), pair.compilation = compilation;
     pair.kind = "vertical", pair.verdict = "not fused", pair.reason = "a library call", pair.bytes_saved = 64;
@@ -651,6 +654,9 @@ class TestTables : public QObject {
     };
     QCOMPARE(columns(bare, views::kMemoryTable).last(), QString("last launch"));
     QCOMPARE(columns(session(), views::kMemoryTable).last(), QString("reuses"));
+    // What PyTorch places has no offset, and is counted with the plan.
+    QCOMPARE(views::kMemoryTable.subtitle({*bare, 0, compilation}),
+             QString("64 B of temporaries take up to 48 B"));
     QCOMPARE(columns(bare, views::kMissedTable).last(), QString("launches"));
     QVERIFY(columns(session(), views::kMissedTable).last().startsWith("would save, est., "));
   }
