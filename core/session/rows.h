@@ -741,16 +741,17 @@ struct AllocationRow {
 };
 
 // What Problems and Log show. severity: error | warning | info; origin: user | vitrine | environment; detail:
-// traceback or reproducer path.
+// traceback or reproducer path; about: memory = why it was not recorded what a step holds of it.
 struct MessageRow {
   Id id = 0, run = 0;
   int64_t time_ns = 0;
   std::string severity, origin, text, hint, detail;
   Id entity = 0;
+  std::string about;
   VITRINE_ROW("message") {
     f("id", s.id); f("run", s.run); f("time_ns", s.time_ns); f("severity", s.severity);
     f("origin", s.origin); f("text", s.text); f("hint", s.hint); f("detail", s.detail);
-    f("entity", s.entity);
+    f("entity", s.entity); f("about", s.about);
   }
 };
 

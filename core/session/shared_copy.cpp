@@ -165,6 +165,7 @@ constexpr SharedRow kShared[] = {
     {"ceiling", "note"},
     {"message", "severity"},
     {"message", "origin"},
+    {"message", "about"},
 };
 
 // Keys of `meta`: of the machine and its software, and what is needed to read the rest. Notes are the

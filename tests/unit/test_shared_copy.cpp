@@ -65,6 +65,7 @@ void write_session(const std::string& path) {
   w->put(compilation);
   MessageRow message = full_of<MessageRow>(kSecret);
   message.id = w->next(Kind::Message), message.origin = "user", message.severity = "error";
+  message.about = "memory";
   w->put(message);
   message.id = w->next(Kind::Message), message.origin = "vitrine";
   message.text = "The graph of " + quoted() + " in /home/user/plans/model.py runs as eager.";

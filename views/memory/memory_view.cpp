@@ -43,13 +43,13 @@ QString why_none(const SessionData& data, Id run) {
         "Not recorded: this session holds no allocations. `vitrine run FILE` records them with a model and "
         "its inputs, unless it is given --repeats 0.");
   for (const session::MessageRow& message : data.messages)
-    if (message.run == run && message.text.starts_with("What a step holds of memory"))
-      return vitrine::s(message.text);
+    if (message.run == run && message.about == "memory") return vitrine::s(message.text);
   if (has_too_few(data, run))
     return QStringLiteral("Not recorded: a script is looked at in its sixth step, and this one has %1.")
         .arg(most_steps(data, run));
   return QStringLiteral(
-      "Not recorded: a script is looked at in its sixth step, unless something is compiled in it.");
+      "Not recorded: a script is looked at in its sixth step, if a seventh follows and nothing is compiled in "
+      "it.");
 }
 }  // namespace
 

@@ -109,7 +109,7 @@ class TestMemory : public fixture::WindowTest {
       message.id = w->next(Kind::Message);
       message.run = run.id;
       message.severity = "info", message.origin = "environment";
-      message.text = "What a step holds of memory was not recorded: the script profiles itself.";
+      message.text = "Not recorded: the script profiles itself.", message.about = "memory";
       if (told) w->put(message);
       w->finish("finished");
       w.reset();

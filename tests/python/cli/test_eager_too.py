@@ -251,3 +251,12 @@ def test_a_profile_of_the_scripts_own_comes_first(tmp_path):
     assert result.returncode == 0 and said(result).count("events True") == 8, said(result)
     assert held(session) == {}
     assert "the script begins a profile of its own in that step" in "".join(text for (text,) in rows(session, "SELECT text FROM message"))
+
+
+def test_where_the_sixth_step_is_the_last_that_is_why_it_has_no_memory(tmp_path):
+    session = tmp_path / "s.vitrine"
+    write(tmp_path, "train.py", train().replace("range(8)", "range(6)"))
+    result = vitrine("run", "train.py", "-o", session, cwd=tmp_path)
+    assert result.returncode == 0 and held(session) == {}, said(result)
+    ((text,),) = rows(session, "SELECT text FROM message WHERE about = 'memory'")
+    assert "no seventh tells where it ends" in text

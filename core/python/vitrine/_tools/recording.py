@@ -65,9 +65,9 @@ class Recording:
     def put(self, table: str, **row) -> int:
         return _engine.session_put(table, row)
 
-    def message(self, severity: str, origin: str, text: str, hint: str = "", detail: str = "", run: int = 0, entity: int = 0) -> None:
-        now = time.monotonic_ns() - self.started
-        self.put("message", run=run, time_ns=now, severity=severity, origin=origin, text=text, hint=hint, detail=detail, entity=entity)
+    def message(self, severity: str, origin: str, text: str, hint: str = "", detail: str = "", run: int = 0, entity: int = 0, about: str = "") -> None:
+        row = {"severity": severity, "origin": origin, "text": text, "hint": hint, "detail": detail, "entity": entity, "about": about}
+        self.put("message", run=run, time_ns=time.monotonic_ns() - self.started, **row)
 
     def commit(self) -> None:
         _engine.session_commit()

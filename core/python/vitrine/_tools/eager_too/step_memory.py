@@ -34,18 +34,17 @@ class StepMemory:
             return
 
         def prepare(its):
-            self.end(whole=False)
+            self.end("the script begins a profile of its own in that step")
             return self.prepare(its)
 
         profile._prepare_trace = prepare
 
-    def end(self, whole: bool = True) -> None:
+    def end(self, problem: str = "") -> None:
+        """problem: why the step was not seen to its end."""
         if not self.prof or profile._prepare_trace is self.prepare:
             return
         profile._prepare_trace = self.prepare
-        self.whole = whole
-        if not whole:
-            self.problem = "the script begins a profile of its own in that step"
+        self.whole, self.problem = not problem, problem
         with stderr_closed(), contextlib.suppress(Exception):
             self.prof.__exit__(None, None, None)
 
@@ -74,7 +73,7 @@ class WeighedCalls(Calls):
         self.begun_first += 1
 
     def take(self) -> list[tuple[int, int, int]]:
-        self.memory.end(whole=False)
+        self.memory.end("the sixth step is looked at, and no seventh tells where it ends")
         return super().take()
 
 
@@ -91,7 +90,7 @@ def record_compiled_step(recording, run, timeline, entries: list[tuple], memory:
     """Writes what the compiled step held, where nothing was compiled in it."""
     measured = memory.measured(calls)
     if memory.problem:
-        recording.message("info", "environment", f"What a step holds of memory was not recorded: {memory.problem}.", run=run["id"])
+        recording.message("info", "environment", f"What a step holds of memory was not recorded: {memory.problem}.", run=run["id"], about="memory")
     if not measured or timeline is None:
         return
     graph, _ = timeline
