@@ -320,3 +320,56 @@ TEST_CASE("a hand-made session is read by names") {
   CHECK(compared_session(*opened.value(), "0/9").programs.empty());
   std::filesystem::remove(path);
 }
+
+// Of two operators of a kind the first is gone: what is left is the second, not the first with another type.
+TEST_CASE("operators of one kind are matched by their types before their order") {
+  auto of = [](bool first) {
+    ComparedSession s = session_of(true, 1e6);
+    ComparedProgram& p = s.programs[0];
+    p.nodes.clear(), p.kernels.clear();
+    int n = 0;
+    std::set<std::string> last;
+    for (const char* type : {"f32[8,128]", "f32[8,64]"}) {
+      if (!first && n == 0 && std::string(type) == "f32[8,128]") continue;
+      const std::string key = "fc aten.add #" + std::to_string(n++);
+      const bool residual = std::string(type) == "f32[8,64]";
+      p.nodes.push_back({key, residual ? "add" : "add_1", type, residual ? "K1" : "K0"});
+      p.kernels.push_back(kernel(residual ? "K1" : "K0", residual ? "residual" : "inner", {key}, 1e6));
+    }
+    return s;
+  };
+  const SessionDifference d = compare_sessions(of(true), of(false));
+  CHECK(count(d, What::Graph, Sign::Changed) == 0);
+  CHECK(count(d, What::Graph, Sign::Removed) == 1);
+  REQUIRE(count(d, What::Kernel, Sign::Removed) == 1);
+  CHECK(count(d, What::Kernel, Sign::Added) + count(d, What::Kernel, Sign::Changed) == 0);
+  for (const SessionChange& c : d.changes)
+    if (c.what == What::Kernel) CHECK(c.text == "K0 inner");
+  CHECK(count(compare_sessions(of(false), of(true)), What::Graph, Sign::Added) == 1);
+}
+
+TEST_CASE("sessions of different programs are told to be that") {
+  const ComparedSession a = session_of(true, 1e6);
+  ComparedSession b = session_of(true, 1e6);
+  b.programs[0].key = "step 0/0";
+  CHECK(compare_sessions(a, b).paired.size() == 1);  // the same under another name
+  b.programs[0].nodes = {{"aten.mm #0", "mm", "f32[8,64]", "K0"}};
+  b.programs[0].kernels = {kernel("K0", "mm", {"aten.mm #0"}, 1e6)};
+  b.compiled_ns.clear();
+  const SessionDifference d = compare_sessions(a, b);
+  CHECK(d.paired.empty());
+  CHECK(d.unlike);
+  CHECK(d.verdict == "The sessions are of different programs: nothing that was compiled is in both.");
+  for (const SessionChange& c : d.changes)
+    if (c.what == What::Kernel)
+      CHECK(c.where == (c.sign == Sign::Removed ? "Block.forward 0/0" : "step 0/0"));
+}
+
+TEST_CASE("too few calls are told with their number") {
+  ComparedSession a = session_of(true, 1e6);
+  a.compiled_ns.clear();
+  a.programs[0].hits_ns = {1e6, 1e6};
+  CHECK(compare_sessions(a, session_of(true, 1e6))
+            .verdict.starts_with("Times cannot be compared: that needs 5 measured calls of the same on each "
+                                 "side, and there are 2 and 20."));
+}

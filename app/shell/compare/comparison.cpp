@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/session/compare/aligned.h"
 #include "core/session/compare/same_graph.h"
 #include "core/session/reader.h"
 #include "core/session/stages.h"
@@ -28,17 +29,15 @@ void relate(TwoSessions& c, Id before, Id after) {
   c.to_before.try_emplace(after, before);
 }
 
-// "fc aten.add.Tensor #0": which of its equals in its module a node is. Between two compilers modules are not
-// known on both sides, and operators have other names: "add #0".
-std::vector<std::pair<std::string, const NodeRow*>> keysOf(const SessionData& d, const GraphRow& graph,
-                                                           bool plain) {
-  std::map<std::string, int> equals;
-  std::vector<std::pair<std::string, const NodeRow*>> out;
+// "fc aten.add.Tensor" of each node. Between two compilers modules are not known on both sides, and operators
+// have other names: "add".
+std::vector<KeyedNode> keyedNodes(const SessionData& d, const GraphRow& graph, bool plain) {
+  std::vector<KeyedNode> out;
   for (const NodeRow& node : d.nodes.of(d.withNodes(graph)->id)) {
     const std::string what = node.kind != "op" ? node.kind + " " + node.name
                              : plain           ? call_word(node.op)
                                                : node.module + " " + node.op;
-    out.emplace_back(what + " #" + std::to_string(equals[what]++), &node);
+    out.push_back({what, plain ? "" : node.type});
   }
   return out;
 }
@@ -46,19 +45,33 @@ std::vector<std::pair<std::string, const NodeRow*>> keysOf(const SessionData& d,
 void relateNodes(TwoSessions& c, Id before, Id after, const std::string& stage) {
   const GraphRow *a = c.before->lastGraph(before, stage), *b = c.after->lastGraph(after, stage);
   if (!a || !b) return;
-  std::unordered_map<std::string, Id> there;
   const bool plain = c.before->imported() != c.after->imported();
-  for (const auto& [key, node] : keysOf(*c.after, *b, plain)) there.emplace(key, node->id);
-  for (const auto& [key, node] : keysOf(*c.before, *a, plain))
-    if (const auto at = there.find(key); at != there.end()) relate(c, node->id, at->second);
+  const AlignedKeys keys = aligned_keys(keyedNodes(*c.before, *a, plain), keyedNodes(*c.after, *b, plain));
+  std::unordered_map<std::string, Id> there;
+  size_t i = 0;
+  for (const NodeRow& node : c.after->nodes.of(c.after->withNodes(*b)->id))
+    there.emplace(keys.after[i++], node.id);
+  i = 0;
+  for (const NodeRow& node : c.before->nodes.of(c.before->withNodes(*a)->id))
+    if (const auto at = there.find(keys.before[i++]); at != there.end()) relate(c, node.id, at->second);
 }
 
-// By a kernel's label, the keys of what it computes.
-std::map<std::string, std::set<std::string>> computedBy(const SessionData& d, Id compilation) {
-  std::map<std::string, std::set<std::string>> out;
-  if (const GraphRow* graph = d.lastGraph(compilation, "fused"))
-    for (const auto& [key, node] : keysOf(d, *graph, false))
-      if (!node->group_label.empty()) out[node->group_label].insert(key);
+// By a kernel's label, the nodes that it computes; `named`: by their counterparts on the other side, where
+// they have one.
+std::map<std::string, std::set<Id>> computedBy(const SessionData& d, Id compilation,
+                                               const std::unordered_map<Id, Id>* named) {
+  std::map<std::string, std::set<Id>> out;
+  const GraphRow* graph = d.lastGraph(compilation, "fused");
+  if (!graph) return out;
+  for (const NodeRow& node : d.nodes.of(d.withNodes(*graph)->id)) {
+    if (node.group_label.empty()) continue;
+    std::set<Id>& nodes = out[node.group_label];
+    const auto at = named ? named->find(node.id) : std::unordered_map<Id, Id>::const_iterator();
+    if (!named)
+      nodes.insert(node.id);
+    else if (at != named->end())
+      nodes.insert(at->second);
+  }
   return out;
 }
 
@@ -100,29 +113,29 @@ const KernelRow* likestKernel(const SessionData& d, Id compilation, const Kernel
 
 // The kernels of a compilation by what they compute, and those of which that is not known by their name.
 struct KernelsByWork {
-  std::unordered_map<std::string, std::vector<const KernelRow*>> by_key, by_name;
+  std::unordered_map<Id, std::vector<const KernelRow*>> by_node;
+  std::unordered_map<std::string, std::vector<const KernelRow*>> by_name;
   KernelsByWork(const SessionData& d, Id compilation) {
-    const auto computed = computedBy(d, compilation);
+    const auto computed = computedBy(d, compilation, nullptr);
     for (const KernelRow& row : d.kernels.of(compilation)) {
       const auto own = computed.find(row.label);
       if (own == computed.end())
         by_name[row.name].push_back(&row);
       else
-        for (const std::string& key : own->second) by_key[key].push_back(&row);
+        for (const Id node : own->second) by_node[node].push_back(&row);
     }
   }
-  // keys: of the other side's kernel; nullptr: not known.
-  const KernelRow* most(const std::set<std::string>* keys, const std::string& name,
-                        const std::set<Id>& taken) const {
-    if (!keys) {
+  // nodes: of the other side's kernel, as they are called here; nullptr: not known.
+  const KernelRow* most(const std::set<Id>* nodes, const std::string& name, const std::set<Id>& taken) const {
+    if (!nodes) {
       if (const auto named = by_name.find(name); named != by_name.end())
         for (const KernelRow* row : named->second)
           if (!taken.contains(row->id)) return row;
       return nullptr;
     }
     std::map<std::pair<int64_t, Id>, std::pair<size_t, const KernelRow*>> common;  // in their order
-    for (const std::string& key : *keys)
-      if (const auto at = by_key.find(key); at != by_key.end())
+    for (const Id node : *nodes)
+      if (const auto at = by_node.find(node); at != by_node.end())
         for (const KernelRow* row : at->second)
           if (!taken.contains(row->id)) {
             auto& [count, kernel] = common[{row->ordinal, row->id}];
@@ -138,7 +151,7 @@ struct KernelsByWork {
 
 // The kernel that computes most of the same; of what computes nothing that is known, the one of its name.
 void pairKernels(TwoSessions& c, Id before, Id after) {
-  const auto ours = computedBy(*c.before, before);
+  const auto ours = computedBy(*c.before, before, &c.to_after);
   const KernelsByWork theirs(*c.after, after);
   const bool two = c.before->imported() != c.after->imported();  // by what their names tell
   std::set<Id> taken;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/session/compare/aligned.h"
 #include "core/session/compare/parts.h"
 #include "core/session/quartiles.h"
 #include "core/session/speed_up.h"
@@ -60,6 +61,16 @@ TimeComparison compare_hits(const ProgramPairs& pairs) {
   return sum;
 }
 
+void count_calls(const ComparedSession& before, const ComparedSession& after, const ProgramPairs& pairs,
+                 SessionDifference& out) {
+  out.calls_before = static_cast<int64_t>(before.compiled_ns.size());
+  out.calls_after = static_cast<int64_t>(after.compiled_ns.size());
+  for (const auto& [a, b] : pairs.both) {
+    out.calls_before = std::max(out.calls_before, static_cast<int64_t>(a->hits_ns.size()));
+    out.calls_after = std::max(out.calls_after, static_cast<int64_t>(b->hits_ns.size()));
+  }
+}
+
 template <class F>
 int64_t sum_of(const ComparedSession& s, F part) {
   int64_t out = 0;
@@ -106,9 +117,10 @@ SessionDifference compare_sessions(const ComparedSession& before, const Compared
   compare_capture(before, after, pairs, out.changes);
   for (const auto& [a, b] : pairs.both) {
     out.paired.push_back({a->id, b->id, a->key, b->key, a->calls.size(), same_calls(a->calls, b->calls)});
-    compare_graphs(*a, *b, out.changes);
-    compare_fusion(*a, *b, out.changes);
-    compare_kernels(*a, *b, out.changes);
+    const ComparedProgram now = aligned_to(*a, *b);
+    compare_graphs(*a, now, out.changes);
+    compare_fusion(*a, now, out.changes);
+    compare_kernels(*a, now, out.changes);
   }
   for (const ComparedProgram* p : pairs.removed)
     compare_kernels(*p, {.key = p->key, .imported = after.imported}, out.changes);
@@ -120,6 +132,8 @@ SessionDifference compare_sessions(const ComparedSession& before, const Compared
                    });
   out.call = compare_times("a compiled call", before.compiled_ns, after.compiled_ns, out.busy);
   if (!out.call.known) out.call = compare_hits(pairs);
+  count_calls(before, after, pairs, out);
+  out.unlike = pairs.both.empty() && !before.programs.empty() && !after.programs.empty();
   out.eager = compare_times("an eager call", before.eager_ns, after.eager_ns, out.busy);
   const auto compile = [](const ComparedProgram& p) { return p.compile_ns; };
   out.compile_before_ns = sum_of(before, compile), out.compile_after_ns = sum_of(after, compile);

@@ -63,10 +63,12 @@ struct PairedProgram {
 
 struct SessionDifference {
   std::vector<PairedProgram> paired;
-  std::vector<SessionChange> changes;  // what costs or spares most first, within its kind
-  bool busy = false;                   // the machine, during one of them
-  bool imported = false;               // one of them is of what another tool recorded
-  TimeComparison call, eager;          // eager: whether the machine itself was as fast
+  std::vector<SessionChange> changes;         // what costs or spares most first, within its kind
+  bool busy = false;                          // the machine, during one of them
+  bool imported = false;                      // one of them is of what another tool recorded
+  TimeComparison call, eager;                 // eager: whether the machine itself was as fast
+  int64_t calls_before = 0, calls_after = 0;  // the most calls of one thing, whose times could be compared
+  bool unlike = false;                        // both compiled something, and no program is in both
   int64_t compile_before_ns = 0, compile_after_ns = 0;
   std::string verdict;  // a sentence or two
   bool same() const { return changes.empty() && !call.differs; }

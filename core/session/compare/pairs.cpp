@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/session/compare/parts.h"
 
@@ -24,6 +25,19 @@ std::string function_of(const ComparedProgram& p) {
 // "0/0" of "0/0 backward".
 std::string forward_label(const ComparedProgram& p) {
   return p.label.substr(0, p.label.find(' '));
+}
+
+// Whether one may be the other under another name: a third of the operators of the smaller are in both, or
+// nothing is known of one of them.
+bool may_be_same(const ComparedProgram& a, const ComparedProgram& b) {
+  const bool chosen =
+      function_of_key(a) == a.key && function_of_key(b) == b.key;  // compilations, by their labels
+  if (chosen || of_two_compilers(a, b) || function_of(a) == function_of(b)) return true;
+  std::set<std::string> some;
+  for (const ComparedNode& node : a.nodes) some.insert(node.key);
+  size_t both = 0;
+  for (const ComparedNode& node : b.nodes) both += some.contains(node.key);
+  return 3 * both >= std::min(a.nodes.size(), b.nodes.size());
 }
 
 // Programs whose captured graphs are the same; and the backward halves of two such.
@@ -70,7 +84,8 @@ ProgramPairs pair_programs(const ComparedSession& before, const ComparedSession&
   ProgramPairs out;
   for (const ComparedProgram& p : before.programs) out.removed.push_back(&p);
   for (const ComparedProgram& p : after.programs) out.added.push_back(&p);
-  if (out.removed.size() == 1 && out.added.size() == 1) {  // whatever they are called
+  if (out.removed.size() == 1 && out.added.size() == 1 &&
+      may_be_same(*out.removed.front(), *out.added.front())) {
     out.both.emplace_back(out.removed.front(), out.added.front());
     return {out.both, {}, {}};
   }

@@ -14,8 +14,8 @@ struct ProgramPairs {
   std::vector<std::pair<const ComparedProgram*, const ComparedProgram*>> both;
   std::vector<const ComparedProgram*> removed, added;
 };
-// By function, place and number; what is left of a function by its order there; what is left then, as between
-// what was imported and ours, by graphs that are the same.
+// One of each, if they may be the same. By function, place and number; what is left of a function by its
+// order there; what is left then, as between what was imported and ours, by graphs that are the same.
 ProgramPairs pair_programs(const ComparedSession& before, const ComparedSession& after);
 
 // Whether one of two is another compiler's, so that only what was captured can be compared by names.

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/session/compare/difference.h"
+#include "core/session/speed_up.h"
 
 namespace vitrine::session {
 
@@ -88,7 +89,12 @@ const SessionChange* cause_of(const SessionDifference& d, bool slower) {
 std::string of_times(const SessionDifference& d) {
   const TimeComparison& t = d.call;
   if (!t.known && d.imported) return "Times cannot be compared: what was imported has no measured calls.";
-  if (!t.known) return "Times cannot be compared: one of the sessions has too few calls of one thing.";
+  if (!t.known && d.unlike)
+    return "The sessions are of different programs: nothing that was compiled is in both.";
+  if (!t.known)
+    return "Times cannot be compared: that needs " + std::to_string(kFewestCalls) +
+           " measured calls of the same on each side, and there are " + std::to_string(d.calls_before) +
+           " and " + std::to_string(d.calls_after) + ".";
   const std::string sure = d.busy ? "what most calls took" : "95 % interval";
   if (!t.differs) {
     const SessionChange* cause = cause_of(d, true);
