@@ -168,6 +168,7 @@ void SessionBuilder::stage(Id compilation, const char* name, int64_t count, doub
 Id SessionBuilder::graph(Id compilation, const std::string& stage, const std::string& pass,
                          const FxGraph& graph, Id names) {
   GraphRow row{out_->next(Kind::Graph), compilation, stage, pass, "", snapshots_[compilation]++};
+  row.changed = 1;  // what stood before it is not told
   row.text = out_->blob(graph.text);
   std::vector<Id> ids;
   const std::string owner = std::to_string(names ? names : compilation) + " ";

@@ -91,9 +91,11 @@ class TraceReader {
   }
 
   void finish() {
+    end_open_phases();
     for (auto& [label, what] : compilations_) {
       CompilationRow& row = *what.row;
       if (!what.graphs && row.status == "ok") row.status = what.broke ? "no_graph" : row.status;
+      if (!what.measured) times_of_phases(label, what);
     }
     out_.lane("compiled", "range", "compiling", std::move(slices_));
   }
@@ -104,7 +106,12 @@ class TraceReader {
     CompilationRow* backward = nullptr;
     std::string post_grad;  // waits until the code says which half it is of
     bool broke = false;
+    bool measured = false;  // the trace says itself what it took
     int graphs = 0;
+  };
+  struct OpenPhase {
+    std::string name, compilation;
+    int64_t start = 0;
   };
 
   std::string interned(const Json& frame) {
@@ -313,19 +320,51 @@ class TraceReader {
   }
 
   void metrics(Compilation& c, const Json& m) {
-    const double all = number_of(m, "entire_frame_compile_time_s") * 1e9,
-                 backend = number_of(m, "backend_compile_time_s") * 1e9,
-                 inductor = number_of(m, "inductor_compile_time_s") * 1e9,
-                 generated = number_of(m, "code_gen_time_s") * 1e9;
-    c.row->duration_ns = static_cast<int64_t>(std::clamp(all, 0.0, 1e15));
+    c.measured = true;
     if (const std::string why = text_of(m, "fail_reason"); !why.empty())
       c.row->status = "failed", c.row->message = why;
-    if (all > 0) out_.stage(c.row->id, "captured", whole_of(m, "graph_node_count"), all - backend);
+    times(c, whole_of(m, "graph_node_count"), number_of(m, "entire_frame_compile_time_s") * 1e9,
+          number_of(m, "backend_compile_time_s") * 1e9, number_of(m, "inductor_compile_time_s") * 1e9,
+          number_of(m, "code_gen_time_s") * 1e9);
+  }
+
+  // In nanoseconds; each is a part of the one before it.
+  void times(Compilation& c, int64_t nodes, double all, double backend, double inductor, double generated) {
+    c.row->duration_ns = static_cast<int64_t>(std::clamp(all, 0.0, 1e15));
+    if (all > 0) out_.stage(c.row->id, "captured", nodes, all - backend);
     if (backend > 0) out_.stage(c.row->id, "aten", 0, backend - inductor);
     if (inductor > 0)
       out_.stage(c.row->id, "optimised", 0, inductor - generated,
                  "Inductor's own time, without code generation");
     if (generated > 0) out_.stage(c.row->id, "kernels", 0, generated);
+  }
+
+  // A compilation whose end the trace does not reach has no times of its own: its phases tell them.
+  void times_of_phases(const std::string& label, Compilation& c) {
+    const std::map<std::string, double>& phases = phases_[label];
+    auto ns = [&](const char* name) {
+      const auto found = phases.find(name);
+      return found == phases.end() ? 0.0 : found->second;
+    };
+    times(c, 0, ns("entire_frame_compile"), ns("backend_compile"), ns("inductor_compile"), ns("code_gen"));
+  }
+
+  void end_phase(const OpenPhase& phase, const std::string& compilation, int64_t at) {
+    const std::string name = compilation.empty() ? phase.name : phase.name + " " + compilation;
+    slices_.push_back({phase.start, at - phase.start, out_.out().name(name, "")});
+    phases_[compilation][phase.name] += static_cast<double>(at - phase.start);
+  }
+
+  // The trace ends while something is compiled: what began has lasted until then.
+  void end_open_phases() {
+    std::string compiled;
+    for (; !open_.empty(); open_.pop_back()) {
+      if (!open_.back().compilation.empty()) compiled = open_.back().compilation;
+      end_phase(open_.back(), open_.back().compilation, last_);
+    }
+    if (!compiled.empty())
+      out_.note("info", "The trace ends while " + compiled + " is compiled.",
+                "Its times are what was taken until then.");
   }
 
   // Begin and end of a phase, in microseconds since 1970.
@@ -337,13 +376,13 @@ class TraceReader {
     if (at <= 0 || name.empty()) return;
     if (first_ < 0) first_ = at;
     const auto ns = static_cast<int64_t>(std::clamp((at - first_) * 1e3, 0.0, 4e15));
-    if (phase == "B" && open_.size() < 10'000) open_.emplace_back(name, ns);
+    last_ = std::max(last_, ns);
+    const std::string which = e.contains("args") ? text_of(e["args"], "compile_id", 60) : "";
+    if (phase == "B" && open_.size() < 10'000) open_.push_back({name, which, ns});
     if (phase != "E") return;
     for (size_t i = open_.size(); i-- > 0;) {
-      if (open_[i].first != name) continue;
-      const std::string which = e.contains("args") ? text_of(e["args"], "compile_id", 60) : "";
-      slices_.push_back({open_[i].second, ns - open_[i].second,
-                         out_.out().name(which.empty() ? name : name + " " + which, "")});
+      if (open_[i].name != name) continue;
+      end_phase(open_[i], which, ns);
       open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
       break;
     }
@@ -364,7 +403,9 @@ class TraceReader {
   int64_t line_ = 0;
   size_t rows_ = 0, events_ = 0;
   double first_ = -1;
-  std::vector<std::pair<std::string, int64_t>> open_;
+  int64_t last_ = 0;
+  std::vector<OpenPhase> open_;
+  std::map<std::string, std::map<std::string, double>> phases_;  // nanoseconds, by compilation and name
   std::vector<ImportedSlice> slices_;
 };
 

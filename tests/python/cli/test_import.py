@@ -100,6 +100,32 @@ def test_its_folder_is_the_same_and_every_part_is_shown(tmp_path):
     assert page.returncode == 0 and "cpp_fused_gelu_0" in (tmp_path / "a.html").read_text()
 
 
+def compile_seconds(session):
+    return dict(asked(session, "SELECT label, compile_ms / 1e3 FROM compilations"))
+
+
+def test_phases_tell_the_times_that_a_log_has_no_metrics_of(tmp_path):
+    log = LOG.read_text().splitlines(keepends=True)
+    changed = tmp_path / LOG.name
+    changed.write_text("".join(line for line in log if '{"compilation_metrics"' not in line))
+    told, phases = compile_seconds(imported(tmp_path, LOG)), compile_seconds(imported(tmp_path, changed, "changed.vitrine"))
+    assert told["0/0"] == pytest.approx(29.09, abs=0.01)
+    for label, seconds in told.items():
+        assert phases[label] == pytest.approx(seconds, abs=0.01)
+
+
+def test_a_log_that_ends_in_a_compilation_has_its_times_until_then(tmp_path):
+    log = LOG.read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(log) if '"inductor_compile"' in line and '"ph": "E"' in line) + 1
+    cut = tmp_path / LOG.name
+    cut.write_text("".join(log[:at]))
+    session = imported(tmp_path, cut)
+    assert compile_seconds(session)["0/0"] == pytest.approx(28.97, abs=0.01)
+    assert "29.0 s" in vitrine("show", session, "stages").stdout or "Compiled in 29.0 s" in vitrine("show", session).stdout
+    assert ("The trace ends while 0/0 is compiled.",) in asked(session, "SELECT text FROM messages")
+    assert asked(session, "SELECT count(*) FROM slices WHERE name = 'entire_frame_compile 0/0'") == [(1,)]
+
+
 def test_a_debug_folder_has_graphs_and_code(tmp_path):
     zipfile.ZipFile(RECORDED / "torch_compile_debug.zip").extractall(tmp_path)
     session = imported(tmp_path, f"{tmp_path}/torch_compile_debug/")
