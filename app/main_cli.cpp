@@ -305,7 +305,8 @@ void add_export(CLI::App& app, CommandLine& t) {
       ->required();
   c->add_option("-o,--output", t.exported.output, "where to (default: NAME with the format's ending, here)");
   c->add_option("--compilation", t.exported.compilation, "only this one, such as 0/1");
-  c->add_option("--stage", t.exported.stage, "of which stage the graphs are (default: fused)");
+  c->add_option("--stage", t.exported.stage,
+                "of which stage the graphs are (default: fused, or the last that there is)");
   c->callback([&] { t.status = export_command(t.exported); });
 }
 

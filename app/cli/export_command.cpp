@@ -18,6 +18,7 @@
 #include "core/base/closest.h"
 #include "core/base/visible.h"
 #include "core/session/abandoned.h"
+#include "core/session/stages.h"
 
 namespace vitrine::cli {
 
@@ -91,13 +92,28 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// The last snapshot of the stage that has nodes.
+// The last snapshot of the stage that has nodes. Of no stage in particular: of loops in kernels, and of what
+// was never fused the last of all.
 std::vector<NodeRow> last_nodes(const Reader& s, Id compilation, const std::string& stage) {
-  for (const GraphRow& graph : s.rows<GraphRow>("compilation = ?1", {compilation}, "ORDER BY ordinal DESC"))
-    if (graph.stage == stage)
-      if (auto nodes = s.rows<NodeRow>("graph = ?1", {graph.id}, "ORDER BY ordinal"); !nodes.empty())
-        return nodes;
-  return {};
+  std::vector<NodeRow> last;
+  const std::string wanted = stage.empty() ? "fused" : stage;
+  for (const GraphRow& graph : s.rows<GraphRow>("compilation = ?1", {compilation}, "ORDER BY ordinal DESC")) {
+    if (graph.stage != wanted && (!stage.empty() || !last.empty())) continue;
+    auto nodes = s.rows<NodeRow>("graph = ?1", {graph.id}, "ORDER BY ordinal");
+    if (graph.stage == wanted && !nodes.empty()) return nodes;
+    if (last.empty()) last = std::move(nodes);
+  }
+  return stage.empty() ? last : std::vector<NodeRow>();
+}
+
+// Stages of which the session has graphs, in their order.
+std::string stages_with_graphs(const Reader& s) {
+  std::set<std::string> there;
+  for (const GraphRow& graph : s.all<GraphRow>()) there.insert(graph.stage);
+  std::string out;
+  for (const StageInfo& stage : kStages)
+    if (there.contains(std::string(stage.name))) out += (out.empty() ? "" : ", ") + std::string(stage.name);
+  return out;
 }
 
 std::string graph_text(const Reader& s, const std::vector<NodeRow>& nodes, const std::string& title,
@@ -133,10 +149,13 @@ Result<std::string> dot_text(const Exporting& e) {
     const auto nodes = last_nodes(e.session, c.id, e.arguments.stage);
     if (!nodes.empty()) out += graph_text(e.session, nodes, names.compilation(c.id), number++);
   }
-  if (out.empty())
-    return Error{"There is no graph of the stage " + e.arguments.stage + ".",
-                 "--stage captured, aten, joint, forward, backward, decomposed, optimised, loops, fused.",
+  if (out.empty()) {
+    const std::string there = stages_with_graphs(e.session);
+    if (there.empty())
+      return Error{"There is no graph in this session.", "What was compiled has none.", e.session.path()};
+    return Error{"There is no graph of the stage " + e.arguments.stage + ".", "--stage " + there + ".",
                  e.session.path()};
+  }
   return "digraph vitrine {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n" + out + "}\n";
 }
 

@@ -6,7 +6,7 @@
 namespace vitrine::cli {
 
 struct ExportArguments {
-  std::string session, format, output, compilation, stage = "fused";
+  std::string session, format, output, compilation, stage;  // "": fused, else the last
 };
 
 // Exit status: 0; 1 the session or the place to write to is at fault; 2 wrong arguments.

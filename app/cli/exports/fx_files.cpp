@@ -254,15 +254,16 @@ std::vector<std::pair<std::string, std::string>> fx_files(const Reader& s, const
   std::vector<std::pair<std::string, std::string>> out;
   for (const CompilationRow& c : s.all<CompilationRow>()) {
     if (!compilation.empty() && c.label != compilation) continue;
-    for (const char* stage : {"aten", "backward"}) {
+    // Of a backward compilation there is no ATen graph; another tool's log may have the halves alone.
+    const bool whole = page::last_graph(s, c.id, "aten").id != 0;
+    for (const char* stage : {"aten", "forward", "backward"}) {
       const GraphRow graph = page::last_graph(s, c.id, stage);
-      if (!graph.id) continue;
+      if (!graph.id || (whole && std::string_view(stage) != "aten")) continue;
       std::string text = python_of(s, graph, names.compilation(c.id));
       if (text.empty()) continue;
       out.emplace_back(file_word(names.compilation(c.id)) + "_" + std::string(stage) + "_" +
                            std::to_string(seq_of(c.id)) + ".py",
                        std::move(text));
-      break;  // of a backward compilation there is no ATen graph
     }
   }
   return out;

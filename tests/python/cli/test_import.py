@@ -126,6 +126,23 @@ def test_a_log_that_ends_in_a_compilation_has_its_times_until_then(tmp_path):
     assert asked(session, "SELECT count(*) FROM slices WHERE name = 'entire_frame_compile 0/0'") == [(1,)]
 
 
+def test_what_is_never_fused_is_drawn_as_its_last_graph_and_written_in_both_halves(tmp_path):
+    session = imported(tmp_path, LOG)
+    dot = vitrine("export", session, "--to", "dot", "-o", tmp_path / "a.dot")
+    assert dot.returncode == 0 and "addmm" in (tmp_path / "a.dot").read_text(), said(dot)
+    none = vitrine("export", session, "--to", "dot", "--stage", "loops")
+    assert none.returncode == 1 and "--stage captured, aten, joint, forward, backward, optimised." in said(none)
+    log = LOG.read_text().splitlines(keepends=True)
+    for at in [i for i, line in enumerate(log) if '{"aot_inference_graph"' in line or '{"aot_joint_graph"' in line]:
+        log[at] = log[at].replace('{"aot_inference_graph"', '{"aot_forward_graph"').replace('{"aot_joint_graph"', '{"unknown"')
+    halves = tmp_path / LOG.name
+    halves.write_text("".join(log))
+    folder = tmp_path / "fx"
+    assert vitrine("export", imported(tmp_path, halves, "halves.vitrine"), "--to", "fx", "-o", folder).returncode == 0
+    names = [path.name for path in folder.iterdir()]
+    assert any("_forward_" in name for name in names) and any("backward" in name for name in names), names
+
+
 def test_a_debug_folder_has_graphs_and_code(tmp_path):
     zipfile.ZipFile(RECORDED / "torch_compile_debug.zip").extractall(tmp_path)
     session = imported(tmp_path, f"{tmp_path}/torch_compile_debug/")
