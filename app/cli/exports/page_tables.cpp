@@ -195,8 +195,8 @@ std::string kernels(const Reader& s, const EntityNames& names, const Places& pla
 
 std::string totals(const Reader& s, const EntityNames& names) {
   std::string out;
-  HtmlTable runs(
-      {"run", "entry", "inputs", "device", "mode", "status", ">eager", ">compiled", ">ratio", ">first call"});
+  HtmlTable runs({"run", "entry", "inputs", "device", "mode", "status", ">eager", ">compiled", ">speed-up",
+                  ">first call"});
   for (const RunRow& r : s.all<RunRow>()) {
     char ratio[32] = "–";
     if (r.compiled_ns > 0 && r.eager_ns > 0)
@@ -216,6 +216,12 @@ std::string totals(const Reader& s, const EntityNames& names) {
   for (const RunRow& r : s.all<RunRow>()) out += "<p>" + escaped(verdict_of(s, r).text()) + "</p>\n";
   HtmlTable compilations({"compilation", "status", ">calls", ">compiled in", "longest stages"});
   const auto stages = s.all<StageRow>();
+  const bool gpu = !s.all<GpuKernelRow>().empty();
+  auto title = [&](const StageRow& row) {
+    for (const StageInfo& stage : kStages)
+      if (stage.name == row.name) return std::string(stage_title(stage, gpu));
+    return row.name;
+  };
   for (const CompilationRow& c : s.all<CompilationRow>()) {
     std::vector<const StageRow*> own;
     for (const StageRow& stage : stages)
@@ -224,7 +230,8 @@ std::string totals(const Reader& s, const EntityNames& names) {
                      [](const StageRow* a, const StageRow* b) { return a->duration_ns > b->duration_ns; });
     std::string longest;
     for (size_t i = 0; i < std::min<size_t>(3, own.size()); ++i)
-      longest += (i ? ", " : "") + own[i]->name + " " + nanoseconds(static_cast<double>(own[i]->duration_ns));
+      longest +=
+          (i ? ", " : "") + title(*own[i]) + " " + nanoseconds(static_cast<double>(own[i]->duration_ns));
     compilations.cell(names.compilation(c.id)).cell(c.status).cell(std::to_string(c.calls));
     compilations.cell(time_or_dash(static_cast<double>(c.duration_ns))).cell(longest);
     compilations.end();
