@@ -37,6 +37,7 @@ bool has_too_few(const SessionData& data, Id run) {
 // Of a script the engine says what kept it from it; else the step that is recorded compiled something, or the
 // script has less steps.
 QString why_none(const SessionData& data, Id run) {
+  if (data.imported()) return QStringLiteral("No memory over time. What was imported holds none.");
   const auto* row = data.runs.find(run);
   if (!row || row->entry != "script")
     return QStringLiteral(
@@ -48,7 +49,8 @@ QString why_none(const SessionData& data, Id run) {
     return QStringLiteral("Not recorded: a script is looked at in its sixth step, and this one has %1.")
         .arg(most_steps(data, run));
   return QStringLiteral(
-      "Not recorded: a script is looked at in its sixth step, if a seventh follows and nothing is compiled in "
+      "Not recorded: a script is looked at in its sixth step, if a seventh follows and nothing is compiled "
+      "in "
       "it.");
 }
 }  // namespace
@@ -117,6 +119,8 @@ void MemoryView::take(MemoryUsePtr use) {
   const bool none = !use_ || use_->empty();
   if (!session())
     empty_->set(QStringLiteral("What a call holds of memory over its time stands here."));
+  else if (none && session()->imported())
+    empty_->set(why_none(*session(), run()));
   else if (none)
     empty_->set(why_none(*session(), run()),
                 has_too_few(*session(), run()) ? QString() : QStringLiteral("Record again"),

@@ -96,6 +96,8 @@ void NumericsView::fill() {
     empty_->set(QStringLiteral("No numerics: this compilation's values were not compared."),
                 QStringLiteral("Show those of %1").arg(session()->label(other)),
                 QString::fromLatin1(kElsewhere));
+  } else if (session()->imported()) {
+    empty_->set(QStringLiteral("No numerics. What was imported holds none."));
   } else {
     empty_->set(QStringLiteral("Not recorded: values were not compared with eager's in this run."),
                 QStringLiteral("Record again with numerics"), QStringLiteral("run.numerics"));

@@ -238,10 +238,11 @@ QString RooflineView::copy(CopyAs as) const {
 
 QString RooflineView::whyEmpty() const {
   if (!session()) return QStringLiteral("Kernels stand here under what the machine can do.");
+  if (session()->imported()) return QStringLiteral("No roofline: what was imported tells no ceilings.");
   if (copy_ <= 0) {
     const session::RunRow* run = session()->runs.find(session()->runOf(compilation()));
     const QString out = QStringLiteral("No roofline: what this machine can do was not measured in this run.");
-    return run && run->entry == "script" && !session()->imported()
+    return run && run->entry == "script"
                ? out + QStringLiteral(" Of a script it is where forward and backward are two graphs.")
                : out;
   }

@@ -399,6 +399,11 @@ std::vector<Item> choice_rows(const TableScope& s) {
   return out;
 }
 
+QString choice_why(const TableScope& scope) {
+  return scope.data.imported() ? QStringLiteral("what was imported tells of none")
+                               : QStringLiteral("no product of this compilation was timed against others");
+}
+
 QString choice_subtitle(const TableScope& s) {
   int products = 0, own = 0;
   each_choice(s, [&](const KernelRow&, std::span<const ChoiceRow> rows) {
@@ -429,8 +434,12 @@ const TableSpec kKernelsTable{.id = "kernels",
                               .whole_run = true,
                               .in_range = true,
                               .content = kernel_content};
-const TableSpec kChoicesTable{
-    "choices",   "Choices",       choice_columns,
-    choice_rows, choice_subtitle, "No choices: no product of this compilation was timed against others."};
+const TableSpec kChoicesTable{.id = "choices",
+                              .title = "Choices",
+                              .columns = choice_columns,
+                              .rows = choice_rows,
+                              .subtitle = choice_subtitle,
+                              .empty = "No choices: no product of this compilation was timed against others.",
+                              .why = choice_why};
 
 }  // namespace vitrine::views

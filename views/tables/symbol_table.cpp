@@ -127,6 +127,12 @@ size_t symbol_count(const SessionData& data, Id compilation) {
   return data.symbols.of(data.forwardOf(compilation)).size();
 }
 
+// Another tool's record tells no symbols, whatever the sizes were.
+QString symbol_why(const TableScope& scope) {
+  return scope.data.imported() ? QStringLiteral("what was imported tells of none")
+                               : QStringLiteral("every size is fixed in this compilation");
+}
+
 }  // namespace
 
 const TableSpec kSymbolsTable{.id = "symbols",
@@ -135,6 +141,7 @@ const TableSpec kSymbolsTable{.id = "symbols",
                               .rows = symbol_rows,
                               .subtitle = symbol_subtitle,
                               .empty = "No symbols: every size is fixed in this compilation.",
-                              .count = symbol_count};
+                              .count = symbol_count,
+                              .why = symbol_why};
 
 }  // namespace vitrine::views

@@ -195,6 +195,8 @@ void SpeedupView::paint_row(QPainter& p, size_t index) const {
 QString SpeedupView::why_empty() const {
   if (speedup_.eager_ns > 0 && speedup_.compiled_ns > 0)
     return QStringLiteral("No speed-up to explain: this run has no timeline of both sides.");
+  if (session()->imported())
+    return QStringLiteral("No speed-up to explain: what was imported has no measured calls.");
   const session::Verdict verdict = verdictOf(*session(), run());
   return QStringLiteral("No speed-up to explain: times were not measured, for %1.")
       .arg(QString::fromStdString(verdict.why_not_measured));

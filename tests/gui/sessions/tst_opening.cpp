@@ -165,7 +165,7 @@ class TestOpening : public QObject {
     auto why = [this](Id id, const char* stage) { return kit::whyMissing(*session_, id, stage); };
     QCOMPARE(why(ids_.empty, "aten"),
              QStringLiteral(
-                 "compile 0/0 holds no tensor operation: it ends with a graph break before the first one."));
+                 "Compile 0/0 holds no tensor operation: it ends with a graph break before the first one."));
     QCOMPARE(why(ids_.eager, "kernels"), QStringLiteral("Gradients are needed and an input is written to."));
     QCOMPARE(why(ids_.work, "joint"), QStringLiteral("No gradient was asked for."));
     Rig<views::TableView> kernels(session_, "", {500, 300}, views::kKernelsTable);

@@ -77,7 +77,9 @@ QString whyMissing(const SessionData& data, Id compilation, std::string_view sta
   if (!row) return data.runs.empty() ? QString() : ofRun(data, data.runs[0]);
   for (const StageRow& s : data.stages.of(compilation))
     if (s.name == stage && s.state != "ok" && !s.note.empty()) return sentence(s.note);
-  const QString name = data.label(compilation);
+  const QString label = data.label(compilation);
+  QString name = label;  // which begins the sentence
+  if (!name.isEmpty()) name[0] = name[0].toUpper();
   if (row->status == "no_graph")
     return QStringLiteral("%1 holds no tensor operation%2.")
         .arg(name, row->end == "break" ? QStringLiteral(": it ends with a graph break before the first one")
@@ -88,7 +90,7 @@ QString whyMissing(const SessionData& data, Id compilation, std::string_view sta
     if (const QString why = ofRun(data, *run); !why.isEmpty()) return why;
   if (data.imported())
     return QStringLiteral("What was imported holds none%1.")
-        .arg(stage == "joint" || stage == "backward" ? QStringLiteral(" for %1").arg(name) : QString());
+        .arg(stage == "joint" || stage == "backward" ? QStringLiteral(" for %1").arg(label) : QString());
   if (ofTraining(stage) && isWholeStep(data, compilation))
     return QStringLiteral(
                "%1 is a whole training step: forward, backward and the update are one graph, from "
