@@ -31,20 +31,38 @@ MeasureUnit launch_time_unit(const TableScope& s) {
   return timeUnit(extent(s.data.launches.of(s.compilation), [](const LaunchRow& l) { return l.median_ns; }));
 }
 
+// A script's launches are seldom timed, another tool's are not weighed.
+struct LaunchFacts {
+  bool times = false, bytes = false;
+};
+
+LaunchFacts launch_facts(const TableScope& s) {
+  LaunchFacts out;
+  for (const LaunchRow& l : s.data.launches.of(s.compilation)) {
+    out.times |= l.median_ns > 0;
+    out.bytes |= bytes_moved(l, s.data.kernels.find(l.kernel)) > 0;
+  }
+  return out;
+}
+
 std::vector<Column> launch_columns(const TableScope& s) {
-  return {{"#", 40, true},
-          {"launch", 220, false, true, true},
-          {"kind", 80},
-          {"arguments", 260, false, true, true},
-          {unit_title("traffic", launch_bytes_unit(s)), 90, true},
-          {launch_time_title(s, launch_time_unit(s)), 84, true},
-          {half_title(s.data.launches.of(s.compilation)), 130, true, false, false, false, true}};
+  std::vector<Column> out{{"#", 40, true},
+                          {"launch", 220, false, true, true},
+                          {"kind", 80},
+                          {"arguments", 260, false, true, true}};
+  const LaunchFacts known = launch_facts(s);
+  if (known.bytes) out.push_back({unit_title("traffic", launch_bytes_unit(s)), 90, true});
+  if (!known.times) return out;
+  out.push_back({launch_time_title(s, launch_time_unit(s)), 84, true});
+  out.push_back({half_title(s.data.launches.of(s.compilation)), 130, true, false, false, false, true});
+  return out;
 }
 
 std::vector<Item> launch_rows(const TableScope& s) {
   std::vector<Item> out;
   const MeasureUnit bytes_unit = launch_bytes_unit(s), time_unit = launch_time_unit(s);
   const auto plan = s.data.launches.of(s.compilation);
+  const LaunchFacts known = launch_facts(s);
   for (const LaunchRow& l : plan) {
     const KernelRow* kernel = s.data.kernels.find(l.kernel);
     Cell text{q(l.text)};
@@ -56,7 +74,10 @@ std::vector<Item> launch_rows(const TableScope& s) {
     Cell place{launches_something(l) ? QString::number(launch_number(plan, l.ordinal)) : QString()};
     place.sort = static_cast<double>(l.ordinal);
     const Cell half = spread_cell(kernel ? l.median_ns : 0, l.lower_ns, l.upper_ns, l.calls);
-    out.push_back({l.id, {place, text, {q(l.kind)}, args, bytes, time, half}, {}, {}, false, false});
+    Item item{l.id, {place, text, {q(l.kind)}, args}, {}, {}, false, false};
+    if (known.bytes) item.cells.push_back(bytes);
+    if (known.times) item.cells.insert(item.cells.end(), {time, half});
+    out.push_back(std::move(item));
   }
   return out;
 }
@@ -317,7 +338,9 @@ struct BecameRows {
     const KernelRow* kernel = l ? s.data.kernels.find(l->kernel) : nullptr;
     Cell text{l ? q(l->text) : QString()};
     if (kernel) text.family = familyOf(kernel->family);
-    return Item{id, {text, operators, count, number(ns, unit)}, {}, {}, false, false};
+    Item item{id, {text, operators, count}, {}, {}, false, false};
+    if (launch_facts(s).times) item.cells.push_back(number(ns, unit));
+    return item;
   }
   // One row a group: what the waterfall of the speed-up adds up, too. The launches of a group stand below it.
   Item row(const EqualGroups& equal) const {
@@ -365,9 +388,9 @@ TableContent became_content(const TableScope& s) {
   const BecameRows rows{s, eager, became_unit(s, all)};
   TableContent out{{{"launch", 200, false, true},
                     {"operators of the ATen graph", 320, false, true, true},
-                    {"operators", 72, true},
-                    {launch_time_title(s, rows.unit), 84, true}},
+                     {"operators", 72, true}},
                    {}};
+  if (launch_facts(s).times) out.columns.push_back({launch_time_title(s, rows.unit), 84, true});
   if (!eager.empty())
     out.columns.insert(out.columns.end(), {{unit_title("eager", rows.unit), 84, true},
                                            {unit_title("gain", rows.unit), 84, true}});

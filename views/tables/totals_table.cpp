@@ -167,10 +167,11 @@ Item launches(const TableScope& s) {
     return item;
   });
   const double ns = sum_of(out);
-  out.cells =
-      row(0, QStringLiteral("Launches"), "", launches_of(s, all), ns,
-          kernels ? countText(kernels, "kernel") + QStringLiteral("; medians, times calls") : QString())
-          .cells;
+  out.cells = row(0, QStringLiteral("Launches"), "", launches_of(s, all), ns,
+                  !kernels ? QString()
+                           : countText(kernels, "kernel") + (ns > 0 ? QStringLiteral("; medians, times calls")
+                                                                    : QStringLiteral(", not timed")))
+                  .cells;
   set_parts(out, ns);
   return out;
 }

@@ -164,8 +164,11 @@ class TestTables : public QObject {
       w->put(session::CompilationRow{.id = w->next(Kind::Compilation), .segment = segment, .label = "0/0"});
       w->finish("finished");
     }
-    Rig<TableView> rig(kit::SessionData::load(path).value(), "", {460, 300}, views::kGuardsTable);
-    QVERIFY2(rig.view.why_empty().contains("imported"), qPrintable(rig.view.why_empty()));
+    const kit::SessionPtr imported = kit::SessionData::load(path).value();
+    for (const TableSpec* spec : {&views::kGuardsTable, &views::kSymbolsTable, &views::kChoicesTable}) {
+      Rig<TableView> rig(imported, "", {460, 300}, *spec);
+      QVERIFY2(rig.view.why_empty().contains("imported"), qPrintable(rig.view.why_empty()));
+    }
   }
 
   // Where the numbers alone are wider than the pane it scrolls, and a row can still be told by its name.
@@ -637,6 +640,7 @@ class TestTables : public QObject {
       w->put(
           BufferRow{w->next(Kind::Buffer), compilation, i, "buf", "temporary", "f32[8]", 32, i, i + 1, -1});
     w->put(StageRow{compilation, "memory", "ok", "", 48});
+    w->put(LaunchRow{w->next(Kind::Launch), compilation, 0, "library", "mm", "buf0"});
     DecisionRow pair;
     pair.id = w->next(Kind::Decision), pair.compilation = compilation;
     pair.kind = "vertical", pair.verdict = "not fused", pair.reason = "a library call", pair.bytes_saved = 64;
@@ -655,8 +659,11 @@ class TestTables : public QObject {
     QCOMPARE(columns(bare, views::kMemoryTable).last(), QString("last launch"));
     QCOMPARE(columns(session(), views::kMemoryTable).last(), QString("reuses"));
     // What PyTorch places has no offset, and is counted with the plan.
-    QCOMPARE(views::kMemoryTable.subtitle({*bare, 0, compilation}),
+    QCOMPARE(views::kMemoryTable.subtitle({*bare, 0, compilation}).replace(QChar(0x202f), ' '),
              QString("64 B of temporaries take up to 48 B"));
+    QCOMPARE(columns(bare, views::kLaunchesTable).last(), QString("arguments"));
+    QVERIFY(columns(session(), views::kLaunchesTable).last().startsWith("half of "));
+    QCOMPARE(columns(bare, views::kBecameTable).last(), QString("operators"));
     QCOMPARE(columns(bare, views::kMissedTable).last(), QString("launches"));
     QVERIFY(columns(session(), views::kMissedTable).last().startsWith("would save, est., "));
   }
