@@ -16,7 +16,8 @@ using namespace session;
 namespace {
 
 constexpr int kBufferColumn = 2;
-constexpr size_t kMostRows = 60;  // of a side; the others are one row
+constexpr int64_t kAlignment = 512;  // to which PyTorch's allocator rounds what it is asked for
+constexpr size_t kMostRows = 60;     // of a side; the others are one row
 
 struct MemoryUnits {
   const SessionData& data;
@@ -53,11 +54,13 @@ const NodeRow* node_of(const SessionData& data, const AllocationRow& row) {
 struct HeldBlock {
   const AllocationRow* row = nullptr;
   const NodeRow* node = nullptr;
+  bool arena = false;  // in which temporaries have their places
 };
 using EqualBlocks = std::vector<HeldBlock>;
 
 QString name_of(const HeldBlock& block) {
   return block.node              ? s(block.node->name)
+         : block.arena           ? QStringLiteral("arena of temporaries")
          : block.row->op.empty() ? QStringLiteral("of no operator")
                                  : s(block.row->op);
 }
@@ -66,11 +69,30 @@ double bytes_of(const EqualBlocks& equal) {
   return static_cast<double>(equal.front().row->bytes) * static_cast<double>(equal.size());
 }
 
+// Bytes of each compilation's arena: a call allocates it in one piece, which is of no launch.
+std::vector<int64_t> arenas(const SessionData& data) {
+  std::vector<int64_t> out;
+  for (const CompilationRow& compilation : data.compilations) {
+    int64_t end = 0;
+    for (const BufferRow& buffer : data.buffers.of(compilation.id))
+      if (buffer.offset >= 0) end = std::max(end, buffer.offset + buffer.bytes);
+    if (end) out.push_back(end);
+  }
+  return out;
+}
+
 // The largest together first.
 std::vector<EqualBlocks> equal_blocks(const SessionData& data,
                                       const std::vector<const AllocationRow*>& held) {
   EqualBlocks all;
-  for (const AllocationRow* row : held) all.push_back({row, node_of(data, *row)});
+  const std::vector<int64_t> known = arenas(data);
+  for (const AllocationRow* row : held) {
+    const bool arena = row->side == "compiled" && !row->entity &&
+                       std::any_of(known.begin(), known.end(), [&](int64_t bytes) {
+                         return row->bytes >= bytes && row->bytes < bytes + kAlignment;
+                       });
+    all.push_back({row, node_of(data, *row), arena});
+  }
   std::vector<EqualBlocks> out = groupedBy(all, [](const HeldBlock& block) {
     if (!block.node) return QStringList{QString::number(block.row->ordinal)};  // equal to what, nobody knows
     return QStringList{unnumbered(name_of(block)), QString::number(block.row->bytes), s(block.node->type),

@@ -328,6 +328,7 @@ struct BecameRows {
   const TableScope& s;
   const std::unordered_map<Id, double>& eager;
   MeasureUnit unit;
+  bool timed = launch_facts(s).times;
 
   double time_of(Id launch) const {
     const LaunchRow* l = s.data.launches.find(launch);
@@ -339,7 +340,7 @@ struct BecameRows {
     Cell text{l ? q(l->text) : QString()};
     if (kernel) text.family = familyOf(kernel->family);
     Item item{id, {text, operators, count}, {}, {}, false, false};
-    if (launch_facts(s).times) item.cells.push_back(number(ns, unit));
+    if (timed) item.cells.push_back(number(ns, unit));
     return item;
   }
   // One row a group: what the waterfall of the speed-up adds up, too. The launches of a group stand below it.
@@ -388,9 +389,9 @@ TableContent became_content(const TableScope& s) {
   const BecameRows rows{s, eager, became_unit(s, all)};
   TableContent out{{{"launch", 200, false, true},
                     {"operators of the ATen graph", 320, false, true, true},
-                     {"operators", 72, true}},
+                    {"operators", 72, true}},
                    {}};
-  if (launch_facts(s).times) out.columns.push_back({launch_time_title(s, rows.unit), 84, true});
+  if (rows.timed) out.columns.push_back({launch_time_title(s, rows.unit), 84, true});
   if (!eager.empty())
     out.columns.insert(out.columns.end(), {{unit_title("eager", rows.unit), 84, true},
                                            {unit_title("gain", rows.unit), 84, true}});

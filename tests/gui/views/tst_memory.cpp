@@ -140,6 +140,26 @@ class TestMemory : public fixture::WindowTest {
     QVERIFY2(why.endsWith("this one has 3."), qPrintable(why));
   }
 
+  // A call allocates it in one piece, which is of no launch.
+  void theArenaIsCalledSo() {
+    using namespace session;
+    const QString path = folder_.filePath("arena.vitrine");
+    auto w = Writer::create(path.toStdString()).take();
+    RunRow run{0, "m.py", "model(*inputs)", "", "cuda", "default", "finished"};
+    const Id compilation = fixture::bareCompilation(*w, run);
+    w->put(BufferRow{w->next(Kind::Buffer), compilation, 0, "buf0", "temporary", "f32[250]", 1000, 0, 1, 0});
+    w->put(AllocationRow{run.id, "compiled", 0, 100, 9'000, 1024, "empty_strided", 0});
+    w->put(AllocationRow{run.id, "compiled", 1, 200, 9'000, 4096, "empty_strided", 0});
+    w->put(AllocationRow{run.id, "eager", 0, 100, 9'000, 1024, "empty_strided", 0});
+    for (const char* side : {"memory_eager_ns", "memory_compiled_ns"}) w->meta(side, "10000");
+    w->finish("finished");
+    w.reset();
+    MainWindow window;
+    const QStringList lines = raised<MemoryView>(window, path, "usage")->table()->items()->lines();
+    QCOMPARE(lines.filter("arena of temporaries").size(), 1);
+    QVERIFY2(lines.filter("arena of temporaries")[0].contains("1.0"), qPrintable(lines.join('\n')));
+  }
+
   void whereNothingWasRecordedTheCommandIsNamed() {
     MainWindow window;
     MemoryView* view = raised<MemoryView>(window, path_, "usage");
