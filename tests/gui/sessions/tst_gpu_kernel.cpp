@@ -2,6 +2,7 @@
 #include <set>
 
 #include "app/shell/bars/stage_strip.h"
+#include "profiler/analysis/stalls.h"
 #include "tests/gui/views/view_rig.h"
 #include "views/inspector/inspector_content.h"
 #include "views/kernel/kernel_view.h"
@@ -74,6 +75,10 @@ class TestGpuKernel : public QObject {
       QCOMPARE(shares[1].line, 2);
       QCOMPARE(shares[1].text, QStringLiteral("latency"));
     }
+    for (const profiler::Stall& stall : profiler::kStalls)  // no word is cut
+      QVERIFY(kit::textWidth(kit::theme().mono(11),
+                             QString::fromUtf8(stall.label.data(), qsizetype(stall.label.size()))) <=
+              kit::CodePane::roomOfShareWords());
     QVERIFY(ptx.view.pane()->shares().empty());
     const QString header = source.view.subtitle();
     QVERIFY2(header.contains("waits mostly for memory") && header.contains("63"), qPrintable(header));

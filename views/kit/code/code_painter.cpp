@@ -13,9 +13,13 @@ namespace vitrine::kit {
 
 namespace {
 constexpr int kNumbers = 40, kMarks = 16, kLetters = 16, kFolds = 14;
-constexpr int kParts = 46, kWords = 84;  // of a share: the number before its bar, and the word
+constexpr int kParts = 46, kWords = 96;  // of a share: the number before its bar, and the word
 constexpr int kWordsFrom = 620;  // a narrower pane leaves the words to the tooltip: the code comes first
 }  // namespace
+
+int CodePane::roomOfShareWords() {
+  return theme().px(kWords) - 6;
+}
 
 bool CodePane::sharesHaveWords() const {
   return viewport()->width() >= theme().px(kWordsFrom);
@@ -233,8 +237,8 @@ void CodePainter::share(const CodeShare& share, const QRectF& box) {
   drawText(p_, QRectF(left, box.top(), parts - 6, box.height()).toRect(), percentText(share.part),
            t_.mono(11), t_.text1, Qt::AlignRight);
   if (pane_.sharesHaveWords())
-    drawText(p_, QRectF(left + parts, box.top(), t_.px(kWords) - 6, box.height()).toRect(), share.text,
-             t_.mono(11), t_.text3);
+    drawText(p_, QRectF(left + parts, box.top(), CodePane::roomOfShareWords(), box.height()).toRect(),
+             share.text, t_.mono(11), t_.text3);
 }
 
 // One pill a line, right of everything; "+2" when there are more.

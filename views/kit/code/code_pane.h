@@ -86,6 +86,7 @@ class CodePane : public QAbstractScrollArea {
   QString selectedText() const;
   int lineCount() const { return static_cast<int>(lines_.size()); }
   const std::vector<CodeShare>& shares() const { return text_.shares; }
+  static int roomOfShareWords();  // pixels of what stands behind a share's number
   std::vector<Id> shown() const;
   std::vector<Thing> things() const;   // spans in sight, boxes in the coordinates of the parent widget
   int lineOf(Id id) const;             // first line of its first span, -1 = none
