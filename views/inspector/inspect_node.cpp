@@ -63,7 +63,7 @@ InspectorSection costOf(const SessionData& d, const KernelRow& kernel, const QSt
   }
   InspectorSection cost{"Cost", {{"compiled", ns > 0 ? kit::timeText(ns) : kit::unknown(), note}}};
   if (const QString half = kit::middleHalf(lower, upper, calls); !half.isEmpty())
-    cost.rows.push_back({"half of the calls", half, QStringLiteral("of %1 profiled").arg(calls)});
+    cost.rows.push_back({"half of calls", half, QStringLiteral("of %1 profiled").arg(calls)});
   if (const std::string far = session::far_from_half(ns, lower, upper, calls); !far.empty())
     cost.rows.push_back(
         {"", QStringLiteral("this call: %1").arg(s(far)), "", "warning", Tone::Warn, 0, true});

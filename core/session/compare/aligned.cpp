@@ -11,11 +11,11 @@ namespace {
 
 constexpr size_t kMostSteps = 4'000'000;  // of the table of types in common; larger ones go by their order
 
-using Places = std::vector<size_t>;
+using NodePlaces = std::vector<size_t>;
 using Matches = std::vector<std::pair<size_t, size_t>>;  // positions among those of one kind
 
-std::map<std::string, Places> by_kind(const std::vector<KeyedNode>& nodes) {
-  std::map<std::string, Places> out;
+std::map<std::string, NodePlaces> by_kind(const std::vector<KeyedNode>& nodes) {
+  std::map<std::string, NodePlaces> out;
   for (size_t i = 0; i < nodes.size(); ++i) out[nodes[i].what].push_back(i);
   return out;
 }
