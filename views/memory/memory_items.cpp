@@ -60,7 +60,7 @@ using EqualBlocks = std::vector<HeldBlock>;
 
 QString name_of(const HeldBlock& block) {
   return block.node              ? s(block.node->name)
-         : block.arena           ? QStringLiteral("arena of temporaries")
+         : block.arena           ? QStringLiteral("temporaries")
          : block.row->op.empty() ? QStringLiteral("of no operator")
                                  : s(block.row->op);
 }

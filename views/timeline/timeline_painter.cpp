@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -467,10 +468,13 @@ class TimelinePainter {
     const QColor fill = Theme::mix(t_.bg1, t_.accent, 0.22);
     const auto& steps = timeline_.memory;
     double before = floor, most = 0;
+    std::optional<double> begun;  // of the steps that are one line
     for (size_t i = 0; i < steps.size(); ++i) {
-      const double x0 = window_.x(steps[i].first);
-      const double x1 = i + 1 < steps.size() ? window_.x(steps[i + 1].first) : x0 + 1;
+      const double at = window_.x(steps[i].first);
+      const double x1 = i + 1 < steps.size() ? window_.x(steps[i + 1].first) : at + 1;
       if (x1 < window_.left) continue;
+      const double x0 = begun.value_or(at);
+      begun = x0;
       if (x0 > area_.right()) break;
       // Steps within one column of pixels are one line, as high as the highest of them.
       most = std::max(most, steps[i].second);
@@ -480,6 +484,7 @@ class TimelinePainter {
       hairline(p_, {x0, y}, {x1, y}, t_.accent);
       hairline(p_, {x0, std::min(peak, before)}, {x0, std::max(y, before)}, t_.accent);
       before = y;
+      begun.reset();
     }
     hairline(p_, {window_.left, floor}, {area_.right(), floor}, t_.line);
   }

@@ -141,7 +141,7 @@ class TestMemory : public fixture::WindowTest {
   }
 
   // A call allocates it in one piece, which is of no launch.
-  void theArenaIsCalledSo() {
+  void theArenaIsCalledTemporaries() {
     using namespace session;
     const QString path = folder_.filePath("arena.vitrine");
     auto w = Writer::create(path.toStdString()).take();
@@ -156,8 +156,8 @@ class TestMemory : public fixture::WindowTest {
     w.reset();
     MainWindow window;
     const QStringList lines = raised<MemoryView>(window, path, "usage")->table()->items()->lines();
-    QCOMPARE(lines.filter("arena of temporaries").size(), 1);
-    QVERIFY2(lines.filter("arena of temporaries")[0].contains("1.0"), qPrintable(lines.join('\n')));
+    QCOMPARE(lines.filter("temporaries").size(), 1);
+    QVERIFY2(lines.filter("temporaries")[0].contains("1.0"), qPrintable(lines.join('\n')));
   }
 
   void whereNothingWasRecordedTheCommandIsNamed() {

@@ -87,6 +87,28 @@ class TestTimeline : public QObject {
     QCOMPARE(t.memory.back().second, 0.0);
   }
 
+  // Steps that lie within one column of pixels are drawn as one: behind them nothing of the ground shows.
+  void memoryHasNoGapsWhereItsStepsAreNarrow() {
+    const QRgb fill = kit::Theme::mix(kit::theme().bg1, kit::theme().accent, 0.22).rgb();
+    for (int width = 260; width < 300; ++width) {
+      Rig<TimelineView> rig(session(), "timeline", {width, 600});
+      const QImage image = rig.view.grab().toImage();
+      auto filled = [&](int y) {
+        std::vector<int> out;
+        for (int x = 0; x < image.width(); ++x)
+          if (image.pixel(x, y) == fill) out.push_back(x);
+        return out;
+      };
+      std::vector<int> row;  // the lowest is the longest
+      for (int y = 0; y < image.height(); ++y)
+        if (const auto found = filled(y); found.size() >= row.size()) row = found;
+      QVERIFY(row.size() > 20);
+      // Between two steps there is their line at most.
+      for (size_t i = 1; i < row.size(); ++i)
+        QVERIFY2(row[i] - row[i - 1] <= 2, qPrintable(QString::number(width)));
+    }
+  }
+
   void aClickHitsTheSliceUnderIt() {
     Rig<TimelineView> rig(session(), "timeline", {1200, 320});
     for (Id id : {ids().launch_k2, ids().aten_gelu}) {
