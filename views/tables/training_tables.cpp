@@ -96,7 +96,7 @@ CrossingUnits crossing_units(const std::vector<EqualCrossings>& all) {
 
 std::vector<Column> saved_columns(const CrossingUnits& units) {
   return {{"tensor", 130, false, true, true},
-          {"kept", 112},
+          {"kept", 112, false, false, false, false, true},
           {"type", 150, false, true},
           {units.bytes.name, 110, true, false, false, true},
           {"again, " + units.time.name, 84, true},

@@ -196,6 +196,17 @@ class TestTogether : public QObject {
     QCOMPARE(rig.view.items()->model()->rowCount(rig.view.items()->model()->index(0, 0)), kLayers);
   }
 
+  // Whether it is saved or computed again is what the table is for.
+  void whatBecomesOfAValueIsNotCut() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("training.vitrine").toStdString();
+    fixture::writeTraining(path);
+    Rig<TableView> rig(kit::SessionData::load(path).value(), "", {400, 300}, views::kSavedTable);
+    kit::ItemView* table = rig.view.items();
+    QVERIFY(table->items()->lines().join('\n').contains("recomputed"));
+    QVERIFY(table->columnWidth(1) >= kit::textWidth(kit::theme().ui(12), "recomputed") + kit::theme().px(16));
+  }
+
   void aPinOfTheirRowPinsAllOfThem() {
     Rig<views::SavedView> rig(session_, "", {900, 400});
     rig.model.setActive(ids_.kept[0]);
