@@ -90,7 +90,7 @@ class TestTimeline : public QObject {
   // Steps that lie within one column of pixels are drawn as one: behind them nothing of the ground shows.
   void memoryHasNoGapsWhereItsStepsAreNarrow() {
     const QRgb fill = kit::Theme::mix(kit::theme().bg1, kit::theme().accent, 0.22).rgb();
-    for (int width = 260; width < 300; ++width) {
+    for (int width = 380; width < 440; ++width) {
       Rig<TimelineView> rig(session(), "timeline", {width, 600});
       const QImage image = rig.view.grab().toImage();
       auto filled = [&](int y) {
