@@ -71,6 +71,21 @@ TEST_CASE("a product with its activation does what the product does") {
   CHECK(work("aten._addmm_activation.default") == 2 * 2 * 4 * 3);
 }
 
+TEST_CASE("attention multiplies queries and keys, and with the values; a causal one half of it") {
+  auto work = [](const std::string& call) {
+    const auto g =
+        graph("  %q = placeholder() : f16[2,3,8,16]\n  %k = placeholder() : f16[2,3,10,16]\n  %y = aten." +
+              call + " : f16[2,3,8,16]");
+    return flops(*g, last(g));
+  };
+  const int64_t product = 2 * 2 * 3 * 8 * 10 * 16;
+  CHECK(work("scaled_dot_product_attention.default(%q, %k, %k)") == 2 * product);
+  CHECK(work("scaled_dot_product_attention.default(%q, %k, %k, is_causal=True)") == product);
+  CHECK(work("_scaled_dot_product_cudnn_attention.default(%q, %k, %k, None, True, 0.0, True)") == product);
+  CHECK(work("_scaled_dot_product_flash_attention_for_cpu.default(%q, %k, %k)") == 2 * product);
+  CHECK(work("_scaled_dot_product_flash_attention_for_cpu_backward.default(%q, %q, %k, %k)") == 5 * product);
+}
+
 TEST_CASE("what a node writes") {
   auto count = [](const std::string& body) { return written(last(graph(body))).size(); };
   CHECK(count("  %y = aten.add.Tensor(%x, %x) : f32[2,3]") == 0);
