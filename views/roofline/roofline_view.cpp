@@ -239,13 +239,8 @@ QString RooflineView::copy(CopyAs as) const {
 QString RooflineView::whyEmpty() const {
   if (!session()) return QStringLiteral("Kernels stand here under what the machine can do.");
   if (session()->imported()) return QStringLiteral("No roofline: what was imported tells no ceilings.");
-  if (copy_ <= 0) {
-    const session::RunRow* run = session()->runs.find(session()->runOf(compilation()));
-    const QString out = QStringLiteral("No roofline: what this machine can do was not measured in this run.");
-    return run && run->entry == "script"
-               ? out + QStringLiteral(" Of a script it is where forward and backward are two graphs.")
-               : out;
-  }
+  if (copy_ <= 0)
+    return QStringLiteral("No roofline: what this machine can do was not measured in this run.");
   if (work_) return QStringLiteral("No kernel with operations is at work in the selected time.");
   const QString why = whyMissing(*session(), compilation(), "kernels");
   return QStringLiteral("No roofline: no kernel with operations was measured. %1").arg(why).trimmed();

@@ -3,7 +3,9 @@
 import json
 import sqlite3
 
-from tests.python.support.command_line import recorded_tiny, said, vitrine
+import pytest
+
+from tests.python.support.command_line import recorded_tiny, said, vitrine, write
 
 
 def test_a_library_call_is_held_against_the_ceiling_of_its_type(tmp_path):
@@ -28,3 +30,20 @@ def test_a_library_call_is_held_against_the_ceiling_of_its_type(tmp_path):
 def columns(db, sql):
     found = db.execute(sql)
     return [name for name, *_ in found.description], found.fetchone()
+
+
+SCRIPT = """
+import torch, vitrine
+double = {}(lambda x: x * 2)
+for _ in range(7):
+    double(torch.ones(1000))
+"""
+
+
+@pytest.mark.parametrize("wrapped", ["vitrine.compile", "torch.no_grad()"])
+def test_a_script_that_makes_kernels_has_roofs(wrapped, tmp_path):
+    made = vitrine("run", write(tmp_path, "s.py", SCRIPT.format(wrapped)), "-o", tmp_path / "s.vitrine")
+    assert made.returncode == 0, said(made)
+    with sqlite3.connect(tmp_path / "s.vitrine") as db:
+        kinds = {kind for (kind,) in db.execute("SELECT kind FROM ceiling")}
+    assert kinds == ({"copy", "product"} if wrapped == "vitrine.compile" else set())

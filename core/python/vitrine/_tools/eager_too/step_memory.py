@@ -101,10 +101,10 @@ def record_compiled_step(recording, run, timeline, entries: list[tuple], memory:
 
 
 def record_prices(recording, run, timeline) -> None:
-    """Where forward and backward were divided: the machine's ceilings, by which what is kept has a price."""
+    """Where kernels were made: the machine's ceilings, by which kernels and what is kept for backward have a price."""
     from vitrine._tools.measuring import record_ceilings
 
-    if timeline is not None and timeline[0].db.execute("SELECT 1 FROM partition LIMIT 1").fetchone():
+    if timeline is not None and timeline[0].db.execute("SELECT 1 FROM kernel LIMIT 1").fetchone():
         record_ceilings(recording, run, torch.device("cuda" if torch.cuda.is_initialized() else "cpu"))
 
 
