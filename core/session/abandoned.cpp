@@ -36,8 +36,10 @@ void tell_death(sqlite3* db, const Death& death) {
   }
   sqlite3_finalize(st);
   if (!row.id) return;
+  std::string marks;
+  MessageRow::each(row, [&](const char*, auto&) { marks += marks.empty() ? "?" : ", ?"; });
   const std::string text =
-      "INSERT INTO message (" + sql::column_list<MessageRow>() + ") VALUES (?,?,?,?,?,?,?,?,?)";
+      "INSERT INTO message (" + sql::column_list<MessageRow>() + ") VALUES (" + marks + ")";
   if (sqlite3_prepare_v2(db, text.c_str(), -1, &st, nullptr) == SQLITE_OK) {
     int i = 0;
     MessageRow::each(row, [&](const char*, auto& field) { sql::bind(st, ++i, field); });

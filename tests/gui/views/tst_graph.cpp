@@ -344,6 +344,7 @@ class TestGraph : public QObject {
     }
     KernelRow kernel{w->next(Kind::Kernel), c, 0, "K0", "mul", "generated"};
     w->put(kernel);
+    w->put(LaunchRow{w->next(Kind::Launch), c, 0, "kernel", "K0 mul", "x, buf0", kernel.id});
     w->finish("finished");
     w.reset();
     Rig<GraphView> rig(kit::SessionData::load(path).value(), "fused", {400, 300});
