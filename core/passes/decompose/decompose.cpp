@@ -381,14 +381,8 @@ GraphPtr written_out(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& 
       continue;
     }
     const DecompositionRow* rule = wanted(node) && !has_complex(*graph, node) ? rule_for(node) : nullptr;
-    auto args = rule ? ops::bind(*ops::find(node.op), node) : Error{};
-    OutputValues values;
-    if (args.ok() && out.may_rewrite(node)) {
-      NodeWriter writer(out, node, args.value(), used);
-      values = rule->write(writer);
-    }
-    if (values)
-      out.replace(node, *values);
+    if (rule)
+      write_or_keep(out, node, used, rule->write);
     else
       out.keep(node);
   }

@@ -45,15 +45,8 @@ GraphPtr sums_of_one(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& 
   Rewriter out(graph, ids, "sums_of_one", true);
   const std::set<Ref> used;
   for (const Node& node : graph->nodes()) {
-    const OneElementRow* row = reduction(node);
-    auto args = row ? ops::bind(*ops::find(node.op), node) : Error{};
-    OutputValues values;
-    if (args.ok() && out.may_rewrite(node)) {
-      NodeWriter writer(out, node, args.value(), used);
-      values = of_one(writer, *row);
-    }
-    if (values)
-      out.replace(node, *values);
+    if (const OneElementRow* row = reduction(node))
+      write_or_keep(out, node, used, [&](NodeWriter& w) { return of_one(w, *row); });
     else
       out.keep(node);
   }

@@ -67,17 +67,11 @@ constexpr WindowRow kRows[] = {
 
 GraphPtr image_windows(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
   Rewriter out(graph, ids, "image_windows", true);
+  const std::set<Ref> used;
   for (const Node& node : graph->nodes()) {
     const auto* row = std::ranges::find(kRows, std::string_view(node.op), &WindowRow::op);
-    auto args = row != std::end(kRows) ? ops::bind(*ops::find(node.op), node) : Error{};
-    OutputValues values;
-    if (args.ok() && out.may_rewrite(node)) {
-      const std::set<Ref> used;
-      NodeWriter writer(out, node, args.value(), used);
-      values = row->write(writer);
-    }
-    if (values)
-      out.replace(node, *values);
+    if (row != std::end(kRows))
+      write_or_keep(out, node, used, row->write);
     else
       out.keep(node);
   }

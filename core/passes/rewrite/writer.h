@@ -114,4 +114,20 @@ class NodeWriter {
   bool low_;
 };
 
+// The node as `write` writes it, or as it is where that or a bisection says so. write:
+// OutputValues(NodeWriter&).
+template <class Write>
+void write_or_keep(Rewriter& out, const Node& node, const std::set<Ref>& used, Write write) {
+  auto args = ops::bind(*ops::find(node.op), node);
+  OutputValues values;
+  if (args.ok() && out.may_rewrite(node)) {
+    NodeWriter writer(out, node, args.value(), used);
+    values = write(writer);
+  }
+  if (values)
+    out.replace(node, *values);
+  else
+    out.keep(node);
+}
+
 }  // namespace vitrine::passes
