@@ -13,6 +13,7 @@
 #include <set>
 
 #include "app/cli/exports/exports.h"
+#include "app/cli/exports/page.h"
 #include "app/cli/run_command.h"
 #include "app/cli/show_parts.h"
 #include "core/base/closest.h"
@@ -92,18 +93,12 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// The last snapshot of the stage that has nodes. Of no stage in particular: of loops in kernels, and of what
-// was never fused the last of all.
+// Of the last snapshot of the stage. Of no stage in particular: of loops in kernels, and of what was never
+// fused the last of all.
 std::vector<NodeRow> last_nodes(const Reader& s, Id compilation, const std::string& stage) {
-  std::vector<NodeRow> last;
-  const std::string wanted = stage.empty() ? "fused" : stage;
-  for (const GraphRow& graph : s.rows<GraphRow>("compilation = ?1", {compilation}, "ORDER BY ordinal DESC")) {
-    if (graph.stage != wanted && (!stage.empty() || !last.empty())) continue;
-    auto nodes = s.rows<NodeRow>("graph = ?1", {graph.id}, "ORDER BY ordinal");
-    if (graph.stage == wanted && !nodes.empty()) return nodes;
-    if (last.empty()) last = std::move(nodes);
-  }
-  return stage.empty() ? last : std::vector<NodeRow>();
+  GraphRow graph = page::last_graph(s, compilation, stage.empty() ? "fused" : stage);
+  if (!graph.id && stage.empty()) graph = page::last_graph(s, compilation, "");
+  return graph.id ? s.rows<NodeRow>("graph = ?1", {graph.id}, "ORDER BY ordinal") : std::vector<NodeRow>();
 }
 
 // Stages of which the session has graphs, in their order.

@@ -58,7 +58,7 @@ std::string guards(const session::Reader& session, const EntityNames& names, con
 std::string recompilations(const session::Reader& session, const EntityNames& names);
 std::string totals(const session::Reader& session, const EntityNames& names);
 
-// The last snapshot of a stage that has nodes; id 0: none.
+// The last snapshot of a stage ("": of any) that has nodes; id 0: none.
 session::GraphRow last_graph(const session::Reader& session, Id compilation, std::string_view stage);
 
 }  // namespace vitrine::cli::page

@@ -127,7 +127,9 @@ std::string Places::files() const {
 
 GraphRow last_graph(const Reader& s, Id compilation, std::string_view stage) {
   for (GraphRow& graph : s.rows<GraphRow>("compilation = ?1", {compilation}, "ORDER BY ordinal DESC"))
-    if (graph.stage == stage && !s.rows<NodeRow>("graph = ?1", {graph.id}, "LIMIT 1").empty()) return graph;
+    if ((stage.empty() || graph.stage == stage) &&
+        !s.rows<NodeRow>("graph = ?1", {graph.id}, "LIMIT 1").empty())
+      return graph;
   return {};
 }
 
