@@ -218,9 +218,8 @@ std::string totals(const Reader& s, const EntityNames& names) {
   const auto stages = s.all<StageRow>();
   const bool gpu = !s.all<GpuKernelRow>().empty();
   auto title = [&](const StageRow& row) {
-    for (const StageInfo& stage : kStages)
-      if (stage.name == row.name) return std::string(stage_title(stage, gpu));
-    return row.name;
+    const StageInfo* stage = find_timed_stage(row.name);
+    return stage ? std::string(stage_title(*stage, gpu)) : row.name;
   };
   for (const CompilationRow& c : s.all<CompilationRow>()) {
     std::vector<const StageRow*> own;
