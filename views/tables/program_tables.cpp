@@ -108,9 +108,9 @@ std::vector<EqualBuffers> equal_buffers(const TableScope& s) {
   return groupedBy(all, [&](const BufferRow* b) { return equal_by(s, *b); });
 }
 
-MeasureUnit buffer_unit(const TableScope& s) {
+MeasureUnit buffer_unit(const std::vector<EqualBuffers>& all) {
   Extent bytes;
-  for (const EqualBuffers& equal : equal_buffers(s)) {
+  for (const EqualBuffers& equal : all) {
     double all = 0;
     for (const BufferRow* each : equal) {
       bytes.add(static_cast<double>(each->bytes));
@@ -156,11 +156,10 @@ MeasureUnit last_unit(const TableScope& s) {
   return bytesUnit(extent(last_bytes(s), [](int64_t bytes) { return bytes; }));
 }
 
-std::vector<Column> memory_columns(const TableScope& s) {
+std::vector<Column> memory_columns(const TableScope& s, const MeasureUnit& unit, const Placed& known) {
   std::vector<Column> out{{"buffer", 190, false, true, true}, {"kind", 90},
-                          {"type", 200, false, true, true},   {unit_title("size", buffer_unit(s)), 90, true},
+                          {"type", 200, false, true, true},   {unit_title("size", unit), 90, true},
                           {"first launch", 90, true},         {"last launch", 90, true}};
-  const Placed known = placed(s);
   if (known.offsets) out.push_back({"offset, B", 100, true});
   if (known.reuses) out.push_back({"reuses", 90, false, true});
   if (const InstanceRow* last = last_instance(s))
@@ -170,10 +169,9 @@ std::vector<Column> memory_columns(const TableScope& s) {
 
 // The memory of the program from which plans for new sizes are made: sizes are expressions, in bytes, and
 // what the last sizes that were met gave has a column of its own.
-Item sized_item(const TableScope& s) {
+Item sized_item(const TableScope& s, const MeasureUnit& unit) {
   Item heading{0, {{QStringLiteral("for any size")}}, {}, {}, true, true};
   const auto plan = s.data.launches.of(s.compilation);
-  const MeasureUnit unit = buffer_unit(s);
   const std::vector<int64_t> bytes = last_bytes(s);
   const MeasureUnit now_unit = last_unit(s);
   for (const SizedBufferRow& b : s.data.sized_buffers.of(s.compilation)) {
@@ -247,14 +245,15 @@ Item memory_row(const TableScope& s, const EqualBuffers& equal, const MeasureUni
   return out;
 }
 
-std::vector<Item> memory_rows(const TableScope& s) {
-  std::vector<Item> out;
-  const MeasureUnit unit = buffer_unit(s);
+TableContent memory_content(const TableScope& s) {
+  const std::vector<EqualBuffers> all = equal_buffers(s);
+  const MeasureUnit unit = buffer_unit(all);
   const Placed known = placed(s);
-  for (const EqualBuffers& equal : equal_buffers(s))
-    out.push_back(
+  TableContent out{memory_columns(s, unit, known), {}};
+  for (const EqualBuffers& equal : all)
+    out.rows.push_back(
         rowTogether(equal, [&](const EqualBuffers& some) { return memory_row(s, some, unit, known); }));
-  if (Item any = sized_item(s); !any.children.empty()) out.push_back(std::move(any));
+  if (Item any = sized_item(s, unit); !any.children.empty()) out.rows.push_back(std::move(any));
   return out;
 }
 
@@ -427,14 +426,15 @@ const TableSpec kLaunchesTable{.id = "launches",
                                .in_range = true};
 const TableSpec kMemoryTable{.id = "memory",
                              .title = "Memory",
-                             .columns = memory_columns,
-                             .rows = memory_rows,
+                             .columns = nullptr,
+                             .rows = nullptr,
                              .subtitle = memory_subtitle,
                              .empty = "No memory plan: this compilation has none.",
                              .sort = 3,
                              .stage = "memory",
                              .count = buffer_count,
-                             .in_range = true};
+                             .in_range = true,
+                             .content = memory_content};
 const TableSpec kBecameTable{.id = "became",
                              .title = "What became what",
                              .columns = nullptr,
