@@ -89,14 +89,12 @@ QString GraphView::counts() const {
 QString GraphView::fusedCounts(const session::GraphRow& g) const {
   std::map<std::string, qint64> kinds;
   for (const session::KernelRow& kernel : session()->kernels.of(g.compilation)) ++kinds[kernel.kind];
-  qint64 launches = 0;
-  for (const session::LaunchRow& row : session()->launches.of(g.compilation))
-    launches += session::launches_something(row);
   if (kinds.empty()) return {};
   QString out = countText(kinds["generated"], "kernel");
   if (kinds["library"]) out += ", " + countText(kinds["library"], "library call");
   if (kinds["opaque"]) out += QStringLiteral(", %1 of PyTorch").arg(kinds["opaque"]);
-  return out + ", " + countText(launches, "launch", "launches");
+  return out + ", " +
+         countText(session::launches_in(session()->launches.of(g.compilation)), "launch", "launches");
 }
 
 // "10 loop nests, 5 other operators": what is computed where it is read is no nest of its own.

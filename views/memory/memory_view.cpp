@@ -49,9 +49,8 @@ QString why_none(const SessionData& data, Id run) {
     return QStringLiteral("Not recorded: a script is looked at in its sixth step, and this one has %1.")
         .arg(most_steps(data, run));
   return QStringLiteral(
-      "Not recorded: a script is looked at in its sixth step, if a seventh follows and nothing is compiled "
-      "in "
-      "it.");
+      "Not recorded: a script is looked at in its sixth step, if a seventh follows and nothing is "
+      "compiled in it.");
 }
 }  // namespace
 
@@ -119,12 +118,11 @@ void MemoryView::take(MemoryUsePtr use) {
   const bool none = !use_ || use_->empty();
   if (!session())
     empty_->set(QStringLiteral("What a call holds of memory over its time stands here."));
-  else if (none && session()->imported())
-    empty_->set(why_none(*session(), run()));
   else if (none)
-    empty_->set(why_none(*session(), run()),
-                has_too_few(*session(), run()) ? QString() : QStringLiteral("Record again"),
-                QStringLiteral("run.start"));
+    empty_->set(
+        why_none(*session(), run()),
+        session()->imported() || has_too_few(*session(), run()) ? QString() : QStringLiteral("Record again"),
+        QStringLiteral("run.start"));
   pages_->setCurrentIndex(none ? 1 : 0);
   chart_->set(none ? nullptr : use_);
   if (!none) table_->setColumns(memory_columns(*session(), *use_));
