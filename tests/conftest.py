@@ -1,6 +1,16 @@
-"""The marks of tests, and what keeps a marked test from running here: one row each."""
+"""The marks of tests, what keeps a marked test from running here (one row each), and their random numbers."""
+
+import sys
+import zlib
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def same_numbers(request):
+    """A test draws the same random tensors in every run: what fails once fails again."""
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(zlib.crc32(request.node.nodeid.encode()))
 
 
 def no_gpu():
