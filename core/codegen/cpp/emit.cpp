@@ -232,11 +232,24 @@ class Emitter : VectorText {
     close();
   }
   void add_parts(const ScheduledValue& v) {
-    line(vector_type(v) + " acc_" + v.name + " = " + start_text(v) + ";", v.node);
-    line("for (i64 t = 0; t < " + size(s_.parts) + "; ++t) acc_" + v.name + " = " +
-             joined(v, "acc_" + v.name, "load1(" + part(v) + " + r * " + size(s_.parts) + " + t)") + ";",
-         v.node);
-    define_sum(v, "acc_" + v.name);
+    const std::string parts = size(s_.parts), acc = "acc_" + v.name, sub = "sub_" + v.name;
+    line(vector_type(v) + " " + acc + " = " + start_text(v) + ";", v.node);
+    auto add = [&](const std::string& from, const std::string& to, const std::string& sum) {
+      line("for (i64 t = " + from + "; t < " + to + "; ++t) " + sum + " = " +
+               joined(v, sum, "load1(" + part(v) + " + r * " + parts + " + t)") + ";",
+           v.node);
+    };
+    if (parts_in_groups(v)) {
+      const std::string group = std::to_string(kPartsOfGroup);
+      open("for (i64 first = 0; first < " + parts + "; first += " + group + ") {");
+      line(vector_type(v) + " " + sub + " = " + start_text(v) + ";", v.node);
+      add("first", "(first + " + group + " < " + parts + " ? first + " + group + " : " + parts + ")", sub);
+      line(acc + " = " + joined(v, acc, sub) + ";", v.node);
+      close();
+    } else {
+      add("0", parts, acc);
+    }
+    define_sum(v, acc);
   }
   void scratch() {
     if (s_.scratch_rows == 0) return;

@@ -236,18 +236,20 @@ class Across : VectorText {
     if (s_.phases[p].values.empty()) return;
     const std::vector<int> sums = reductions(p);
     comment(p);
-    bool subtotals = false;
+    std::vector<int> settled;
     for (int i : s_.phases[p].values)
       if (scans(value(i))) start_scan(value(i));
     for (int i : sums) {
       const ScheduledValue& v = value(i);
       start(v, array(v));
-      if (in_subtotals(v)) start(v, "sub_" + v.name);
-      subtotals |= in_subtotals(v);
+      if (!in_subtotals(v)) continue;
+      start(v, "sub_" + v.name);
+      settled.push_back(i);
     }
+    const bool subtotals = !settled.empty();
     const std::string settle = "settle" + num(static_cast<int64_t>(p)),
                       added = "added" + num(static_cast<int64_t>(p));
-    if (subtotals) define_settle(settle, added, sums);
+    if (subtotals) define_settle(settle, added, settled);
     for (size_t k = s_.rows; k < s_.dims.size(); ++k) {
       const std::string c = "c" + num(static_cast<int64_t>(k - s_.rows)), n = size(s_.dims[k]);
       const bool split = parts_ > 1 && k == split_dim(s_);
@@ -283,7 +285,6 @@ class Across : VectorText {
     open("for (i64 j = 0; j < " + num(width_) + "; j += " + num(lanes_) + ") {");
     for (int i : sums) {
       const ScheduledValue& v = value(i);
-      if (!in_subtotals(v)) continue;
       line("store(" + array(v) + " + j, load(" + array(v) + " + j, all) + load(sub_" + v.name +
                " + j, all), all);",
            v.node);
@@ -337,17 +338,23 @@ class Across : VectorText {
   void add_parts(size_t p) {
     for (int i : reductions(p)) {
       const ScheduledValue& v = value(i);
+      const bool groups = parts_in_groups(v);
+      const std::string settle = "settle_" + v.name, added = "added_" + v.name;
       start(v, array(v));
+      if (groups) start(v, "sub_" + v.name);
+      if (groups) define_settle(settle, added, {i});
       open("for (i64 t = 0; t < " + size(s_.parts) + "; ++t) {");
       each_vector("more_" + v.name, [&](const std::string& n) {
-        const std::string to = array(v) + " + j";
+        const std::string to = (groups ? "sub_" + v.name : array(v)) + " + j";
         line("store(" + to + ", " +
                  joined(v, "load(" + to + ", all)",
                         "load(" + part(v) + " + t * " + size(s_.row_count()) + " + place + j, " + n + ")") +
                  ", all);",
              v.node);
       });
+      if (groups) line("if (++" + added + " == " + num(kPartsOfGroup) + ") " + settle + "();", v.node);
       close();
+      if (groups) line(settle + "();", v.node);
     }
   }
 

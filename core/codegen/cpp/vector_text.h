@@ -54,6 +54,13 @@ class VectorText : protected KernelText {
   static bool reduces(const ScheduledValue& v) {
     return v.statement->reduce != fusion::Statement::Reduce::none;
   }
+  // Sums of parts are large numbers, and each addition rounds by an ulp of the sum so far. More parts than
+  // these are therefore added in groups, and the groups then.
+  static constexpr int64_t kPartsOfGroup = 8;
+  bool parts_in_groups(const ScheduledValue& v) const {
+    return v.statement->reduce == fusion::Statement::Reduce::sum && ir::is_float(lane_of(v)) &&
+           s_.parts > kPartsOfGroup;
+  }
   // Of a value whose every step is kept: the type that it is added up in, as PyTorch does.
   bool scans(const ScheduledValue& v) const {
     return scan_ != fusion::Statement::Reduce::none && v.store >= 0;

@@ -184,12 +184,12 @@ def test_products(folder):
 
 @pytest.mark.parametrize("shape,dims", [((100000, 20), [0]), ((2, 300000), [1])])
 def test_long_sums_stay_exact(folder, shape, dims):
-    """As a sum in one go they would be a hundred times worse."""
+    """As a sum in one go they would be a hundred times worse, with parts in one go four times."""
     g = Wide()
-    x = g.input(torch.rand(shape) + 1000)
+    x = g.input(torch.rand(shape, generator=torch.Generator().manual_seed(33)) + 1000)
     s = g.op("aten.sum.dim_IntList", x, dims)
     got = check(g, [s], folder).run(g.inputs)[0].double()
-    assert ((got - s.wide).abs() / s.wide).amax() < 4e-7
+    assert ((got - s.wide).abs() / s.wide).amax() < 2.5e-7
 
 
 def test_nothing_at_all(folder):
