@@ -6,7 +6,7 @@
 #include "core/ops/unlisted.h"
 #include "core/recording/operator_call.h"
 #include "core/recording/sized_attention.h"
-#include "core/recording/sized_types.h"
+#include "core/ops/sized/types.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/sym_node.h"
 #include "core/torch_api/symbolic_tensor.h"
