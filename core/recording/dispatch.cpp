@@ -27,8 +27,6 @@ PyRef conjugated(DispatchState& state, PyObject* args, PyObject* kwargs) {
   if (!op) throw Raised{};
   Recording& r = state.recording;
   const int of = state.in_backward ? -1 : r.find(PyTuple_GET_ITEM(args, 0));
-  if (of >= 0 && ir::has_expression(r.at(of).type))
-    stop("unsupported_operator", "aten._conj.default of a tensor whose sizes are expressions");
   if (of >= 0 && r.at(of).type.numel() != extent(r.at(of).type))
     stop("unsupported_operator", "aten._conj.default of a tensor with gaps");
   PyRef out = OperatorCall(r, *op, args, kwargs).run();

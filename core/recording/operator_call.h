@@ -76,7 +76,8 @@ class OperatorCall {
 
   // operator_expressions.cpp
   bool is_of_expressions() const;
-  std::vector<ir::TensorType> types_by_rule() const;
+  std::vector<ir::TensorType> types_by_rule(const ops::OpRow* row) const;
+  bool is_other_type() const;
   PyRef view_by_rule();
   bool gives_what_it_writes() const;
   std::vector<FallbackArg> args_at_hints(std::deque<ir::TensorType>& types, std::deque<PyRef>& numbers) const;

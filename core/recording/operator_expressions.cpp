@@ -3,10 +3,10 @@
 
 #include "core/ir/each_integer.h"
 #include "core/ops/device.h"
+#include "core/ops/sized/types.h"
 #include "core/ops/unlisted.h"
 #include "core/recording/operator_call.h"
 #include "core/recording/sized_attention.h"
-#include "core/ops/sized/types.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/sym_node.h"
 #include "core/torch_api/symbolic_tensor.h"
@@ -33,8 +33,7 @@ bool OperatorCall::is_of_expressions() const {
          });
 }
 
-std::vector<ir::TensorType> OperatorCall::types_by_rule() const {
-  const ops::OpRow* row = op_.row ? op_.row : ops::unlisted::view_like(op_.name);
+std::vector<ir::TensorType> OperatorCall::types_by_rule(const ops::OpRow* row) const {
   if (!row || !row->shape)
     stop("unsupported_operator", op_.name + " of sizes that are expressions has no rule");
   auto types = ops::types_of(*row, shape_call());
@@ -43,12 +42,25 @@ std::vector<ir::TensorType> OperatorCall::types_by_rule() const {
   return types.take();
 }
 
+// A view of complex numbers as pairs, or of pairs as those.
+bool OperatorCall::is_other_type() const {
+  return op_.name == "aten.view_as_real.default" || op_.name == "aten.view_as_complex.default";
+}
+
 PyRef OperatorCall::view_by_rule() {
   if (bound_[0].tensors.size() != 1) stop("unsupported_operator", op_.name + " is no view of one tensor");
   std::vector<PyRef> made;
   node_.id = recording_.next_id();
-  for (const ir::TensorType& type : types_by_rule()) {
-    made.push_back(symbolic_view(recording_.at(bound_[0].tensors[0]).object.get(), type));
+  PyObject* base = recording_.at(bound_[0].tensors[0]).object.get();
+  if (is_other_type()) {
+    made.push_back(symbolic_view_by(op_.object, base));
+    output(recording_.add(made.back(), symbolic_type(made.back().get())));
+    add_node();
+    return packed(made);
+  }
+  const ops::OpRow* row = op_.row ? op_.row : ops::unlisted::view_like(op_.name);
+  for (const ir::TensorType& type : types_by_rule(row)) {
+    made.push_back(symbolic_view(base, type));
     output(recording_.add(made.back(), type));
   }
   add_node();

@@ -3,6 +3,7 @@
 
 #include "core/ir/each_integer.h"
 #include "core/ops/device.h"
+#include "core/ops/table.h"
 #include "core/recording/lowering_state.h"
 #include "core/torch_api/fake_tensor.h"
 #include "core/torch_api/symbolic_tensor.h"
@@ -79,14 +80,20 @@ PyRef OperatorCall::reshaped_in_place() {
   PyErr_Clear();
   if (!view || !view->view || bound_[0].tensors.size() != 1)
     stop("unsupported_operator", op_.name + " changes a tensor's storage or shape");
-  if (is_of_expressions())
-    stop("unsupported_operator", op_.name + " reshapes a tensor whose sizes are expressions");
+  const bool by_rule = is_of_expressions();
   const int index = bound_[0].tensors[0];
   if (recording_.storage_of_tensor(index).input)
     stop("unsupported_operator", op_.name + " changes the shape of an input");
-  PyRef out = call_as_cpu();
+  PyRef out;
+  if (by_rule) {
+    const std::vector<ir::TensorType> types = types_by_rule(ops::find(name));
+    symbolic_reshape(bound_[0].object, types.at(0));
+    out = PyRef::borrow(bound_[0].object);
+  } else {
+    out = call_as_cpu();
+  }
   node_.id = recording_.next_id();
-  recording_.set_type(index, type_of(bound_[0].object));
+  recording_.set_type(index, by_rule ? symbolic_type(bound_[0].object) : type_of(bound_[0].object));
   output(index);
   add_node();
   recording_.aten_nodes().back().op = name;

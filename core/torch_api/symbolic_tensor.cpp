@@ -110,18 +110,38 @@ PyRef symbolic_tensor(const ir::TensorType& type) {
   return out;
 }
 
-PyRef symbolic_view(PyObject* base, const ir::TensorType& type) {
+// What the operator gives for a tensor on the meta device.
+template <class... Rest>
+static PyRef on_meta(PyObject* op, PyObject* base, Rest... rest) {
+  const uint64_t keys = keys_of(base);
+  keys_of(base) = meta_keys();
+  PyObject* made = PyObject_CallFunctionObjArgs(op, base, rest..., nullptr);
+  keys_of(base) = keys;
+  return needed(made, "a view");
+}
+
+// By aten.as_strided or aten.as_strided_.
+static PyRef strided(const char* op, PyObject* base, const ir::TensorType& type) {
   const PyRef sizes = needed(sym_tuple(type.sizes), "sizes"),
               strides = needed(sym_tuple(type.strides), "strides"),
               offset = needed(sym_int(type.offset), "an offset");
-  const uint64_t keys = keys_of(base);
-  keys_of(base) = meta_keys();
-  PyObject* made = PyObject_CallFunctionObjArgs(overload("aten.as_strided.default"), base, sizes.get(),
-                                                strides.get(), offset.get(), nullptr);
-  keys_of(base) = keys;
-  PyRef out = needed(made, "a view");
-  keys_of(out.get()) = keys;
+  return on_meta(overload(op), base, sizes.get(), strides.get(), offset.get());
+}
+
+PyRef symbolic_view(PyObject* base, const ir::TensorType& type) {
+  PyRef out = strided("aten.as_strided.default", base, type);
+  keys_of(out.get()) = keys_of(base);
   return out;
+}
+
+PyRef symbolic_view_by(PyObject* op, PyObject* base) {
+  PyRef out = on_meta(op, base);
+  keys_of(out.get()) = keys_of(base);
+  return out;
+}
+
+void symbolic_reshape(PyObject* tensor, const ir::TensorType& type) {
+  strided("aten.as_strided_.default", tensor, type);
 }
 
 ir::TensorType symbolic_type(PyObject* tensor) {

@@ -18,6 +18,10 @@ ir::Dims strides_by_sizes(const ir::TensorType& type);
 PyRef symbolic_tensor(const ir::TensorType& type);
 // On the memory of `base`, a fake tensor of either kind; of no autograd graph, as below it.
 PyRef symbolic_view(_object* base, const ir::TensorType& type);
+// That which an operator of PyTorch's makes of it alone, one that takes expressions for sizes.
+PyRef symbolic_view_by(_object* op, _object* base);
+// The tensor itself is another view of its memory from now on.
+void symbolic_reshape(_object* tensor, const ir::TensorType& type);
 // The type of a fake tensor of either kind, expressions and all.
 ir::TensorType symbolic_type(_object* tensor);
 

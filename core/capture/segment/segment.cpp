@@ -279,7 +279,8 @@ std::pair<const char*, std::string> Segment::how_made(const Instance& instance) 
     return {"evaluated", what_fails("its program", graph->table, instance.numbers)};
   }
   const bool first = instance.graphs.captured == trace_->graphs.captured;
-  if (first || symbolic_.empty()) return {"compiled", ""};
+  if (symbolic_.empty()) return {"compiled", ""};
+  if (first) return {"compiled", symbolic_.front()->why};
   const SymbolicGraph& graph = *symbolic_.back();
   return {"recorded", !graph.why.empty() ? graph.why : what_fails("it", graph.table, instance.values)};
 }

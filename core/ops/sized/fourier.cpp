@@ -1,35 +1,66 @@
-// Fourier transforms.
+// Fourier transforms, laid out as MKL's are in ATen/native/mkl/SpectralOps.cpp.
+#include <algorithm>
+
 #include "core/ops/sized/rules.h"
 
 namespace vitrine::ops {
 
 namespace {
 
-// Fourier transforms along the last dimension. Windows that overlap lie in their order, too.
-void along_last(const TensorType& t, const Dims& dims) {
-  need(t.numel() > 0, "no elements");
-  for (size_t d = 1; d < t.strides.size(); ++d) need(t.strides[d] <= t.strides[d - 1], "another order");
-  need(dims.size() == 1 && wrap_dim(dims[0], t.sizes.size()) + 1 == t.sizes.size(), "another dimension");
-}
-Types fft_of_reals(const Call& c) {
+using Order = std::vector<size_t>;  // of dims, the innermost last
+
+Order dims_of(const Call& c) {
   const TensorType& t = c.tensor(0);
-  along_last(t, c.ints(1));
+  need(t.numel() > 0, "no elements");
+  Order out;
+  for (const Sym& dim : c.ints(1)) out.push_back(wrap_dim(dim, t.sizes.size()));
+  need(!out.empty(), "no dimension");
+  return out;
+}
+void by_strides(const TensorType& t, Order::iterator first, Order::iterator last) {
+  std::stable_sort(first, last, [&](size_t a, size_t b) { return t.strides[a] > t.strides[b]; });
+}
+
+// What is transformed lies innermost, by its strides; `last` of it stays at the end.
+TensorType transformed(const TensorType& t, Order dims, bool last, DType dtype, Dims sizes) {
+  Order order;
+  for (size_t d = 0; d < t.sizes.size(); ++d)
+    if (std::ranges::find(dims, d) == dims.end()) order.push_back(d);
+  by_strides(t, order.begin(), order.end());
+  by_strides(t, dims.begin(), last ? dims.end() - 1 : dims.end());
+  order.insert(order.end(), dims.begin(), dims.end());
+  TensorType out = TensorType::contiguous(dtype, std::move(sizes));
+  Sym stride = 1;
+  for (auto d = order.rbegin(); d != order.rend(); ++d) {
+    out.strides[*d] = stride;
+    stride *= out.sizes[*d];
+  }
+  return out;
+}
+
+Types fft(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  return {transformed(t, dims_of(c), false, t.dtype, t.sizes)};
+}
+Types fft_of_reals(const Call& c) {  // self, dim, normalization, onesided
+  const TensorType& t = c.tensor(0);
+  const Order dims = dims_of(c);
   need(t.dtype == DType::f32 || t.dtype == DType::f64, "another type");
   Dims sizes = t.sizes;
-  if (c.flag(3)) sizes.back() = floordiv(t.sizes.back(), 2) + 1;
-  return {TensorType::contiguous(t.dtype == DType::f32 ? DType::c64 : DType::c128, sizes)};
+  if (c.flag(3)) sizes[dims.back()] = floordiv(sizes[dims.back()], 2) + 1;
+  return {transformed(t, dims, true, t.dtype == DType::f32 ? DType::c64 : DType::c128, sizes)};
 }
-Types fft_to_reals(const Call& c) {
-  const TensorType& t = c.tensor(0);
-  along_last(t, c.ints(1));
+// The last dimension comes after the others, which stay complex.
+Types fft_to_reals(const Call& c) {  // self, dim, normalization, last_dim_size
+  TensorType t = c.tensor(0);
+  Order dims = dims_of(c);
   need(t.dtype == DType::c64 || t.dtype == DType::c128, "another type");
+  const size_t last = dims.back();
+  dims.pop_back();
+  if (!dims.empty()) t = transformed(t, dims, false, t.dtype, t.sizes);
   Dims sizes = t.sizes;
-  sizes.back() = c.integer(3);
-  return {TensorType::contiguous(t.dtype == DType::c64 ? DType::f32 : DType::f64, sizes)};
-}
-Types fft(const Call& c) {
-  along_last(c.tensor(0), c.ints(1));
-  return same<0>(c);
+  sizes[last] = c.integer(3);
+  return {transformed(t, {last}, true, t.dtype == DType::c64 ? DType::f32 : DType::f64, sizes)};
 }
 
 constexpr SizedRow kSizedFourier[] = {

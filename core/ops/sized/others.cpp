@@ -8,10 +8,66 @@ namespace {
 Types truths(const Call& c) {
   return {TensorType::contiguous(DType::b1, whole(c.tensor(0)).sizes)};
 }
-Types with_indices(const Call& c) {
-  TensorType values = same<0>(c)[0], indices = values;
-  indices.dtype = DType::i64;
-  return {values, indices};
+// Both laid out as what is sorted, but without its gaps.
+Types sorted(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  need(t.numel() > 0, "no elements");
+  return {{t.dtype, t.sizes, preserved_strides(t), 0}, {DType::i64, t.sizes, preserved_strides(t), 0}};
+}
+// Elements by their places in memory order.
+Types taken(const Call& c) {
+  const TensorType &t = c.tensor(0), &index = whole(c.tensor(1));
+  need(t.numel() > 0, "no elements");
+  return {of_sizes(t, index.sizes)};
+}
+// self, offset, dim1, dim2
+Types diagonal_copy(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  const size_t n = t.sizes.size(), first = wrap_dim(c.integer(2), n), second = wrap_dim(c.integer(3), n);
+  const Sym offset = c.integer(1);
+  need(n >= 2 && first != second, "a diagonal needs 2 dimensions");
+  const Sym length = offset >= 0 ? ir::min(t.sizes[first], t.sizes[second] - offset)
+                                 : ir::min(t.sizes[first] + offset, t.sizes[second]);
+  need(length > 0, "no elements");
+  Dims out;
+  for (size_t d = 0; d < n; ++d)
+    if (d != first && d != second) out.push_back(t.sizes[d]);
+  out.push_back(length);
+  return {of_sizes(t, out)};
+}
+// Flipped, and by an odd number of quarter turns transposed: self, k, dims
+Types turned(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  need(t.numel() > 0, "no elements");
+  const Dims dims = c.ints(2);
+  need(dims.size() == 2, "two dimensions");
+  TensorType out{t.dtype, t.sizes, preserved_strides(t), 0};
+  const int64_t turns = ((static_cast<int64_t>(c.integer(1)) % 4) + 4) % 4;
+  if (turns == 0) return {of_sizes(t, t.sizes)};
+  if (turns == 2) return {out};
+  const size_t a = wrap_dim(dims[0], t.sizes.size()), b = wrap_dim(dims[1], t.sizes.size());
+  std::swap(out.sizes[a], out.sizes[b]);
+  std::swap(out.strides[a], out.strides[b]);
+  return {out};
+}
+// data, reduce, lengths, indices, offsets, axis: of segments along the first dimension, by their lengths
+Types segments(const Call& c) {
+  const TensorType &t = whole(c.tensor(0)), &lengths = whole(c.tensor(2));
+  need(c.none(3) && c.none(4) && c.integer(5) == 0 && lengths.sizes.size() == 1, "other segments");
+  Dims out = t.sizes;
+  out[0] = lengths.sizes[0];
+  return {of_sizes(t, out)};
+}
+// Of rows against the places of a class, and of several classes: which of the arguments reduces.
+template <size_t reduction>
+Types margin_loss(const Call& c) {
+  const TensorType& t = whole(c.tensor(0));
+  need(t.sizes.size() == 2, "rows");
+  return {of_sizes(t, c.integer(reduction) == 0 ? Dims{t.sizes[0]} : Dims{})};
+}
+Types margin_loss_of_several(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  return {margin_loss<2>(c)[0], of_sizes(t, t.sizes)};
 }
 
 // How many, of all or along a dimension.
@@ -89,14 +145,15 @@ Types histogram(const Call& c) {  // self, bins, min, max
   return {TensorType::contiguous(whole(c.tensor(0)).dtype, {c.integer(1)})};
 }
 
-// A matrix with these values on its main diagonal: self, offset, dim1, dim2
+// A matrix with these values on a diagonal: self, offset, dim1, dim2
 Types diag_embed(const Call& c) {
   const TensorType& t = whole(c.tensor(0));
   const size_t n = t.sizes.size() + 1;
-  need(c.integer(1) == 0 && wrap_dim(c.integer(2), n) + 2 == n && wrap_dim(c.integer(3), n) + 1 == n,
-       "another diagonal");
+  need(wrap_dim(c.integer(2), n) + 2 == n && wrap_dim(c.integer(3), n) + 1 == n, "other dimensions");
+  const Sym offset = c.integer(1), side = t.sizes.back() + (offset >= 0 ? offset : 0 - offset);
   Dims out = t.sizes;
-  out.push_back(t.sizes.back());
+  out.back() = side;
+  out.push_back(side);
   return {of_sizes(t, out)};
 }
 
@@ -157,7 +214,17 @@ constexpr SizedRow kSizedOthers[] = {
     {"aten.count_nonzero.default", covered<count>},
     {"aten.trace.default", covered<trace>},
     {"aten.diag_embed.default", covered<diag_embed>},
-    {"aten.sort.default", covered<with_indices>},
+    {"aten.sort.default", covered<sorted>},
+    {"aten.sort.stable", covered<sorted>},
+    {"aten.take.default", covered<taken>},
+    {"aten.diagonal_copy.default", covered<diagonal_copy>},
+    {"aten.rot90.default", covered<turned>},
+    {"aten.segment_reduce.default", covered<segments>},
+    {"aten._segment_reduce_backward.default", covered<same<2>>},
+    {"aten.multi_margin_loss.default", covered<margin_loss<5>>},
+    {"aten.multi_margin_loss_backward.default", covered<same<1>>},
+    {"aten.multilabel_margin_loss_forward.default", covered<margin_loss_of_several>},
+    {"aten.multilabel_margin_loss_backward.default", covered<same<1>>},
     {"aten.binary_cross_entropy.default", covered<loss>},
     {"aten.binary_cross_entropy_backward.default", covered<same<1>>},
     {"aten.index_fill.int_Scalar", covered<same<0>>},

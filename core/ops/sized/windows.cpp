@@ -5,21 +5,30 @@ namespace vitrine::ops {
 
 namespace {
 
-// floor((size + 2 pad - dilation (kernel - 1) - 1) / stride) + 1
-Sym windows(const Sym& size, const Sym& kernel, const Sym& stride, const Sym& pad, const Sym& dilation) {
+// floor or ceil((size + 2 pad - dilation (kernel - 1) - 1) / stride) + 1; no window starts in the padding.
+Sym windows(const Sym& size, const Sym& kernel, const Sym& stride, const Sym& pad, const Sym& dilation,
+            bool ceil = false) {
   need(stride > 0 && kernel > 0, "window");
   const Sym room = size + 2 * pad - dilation * (kernel - 1) - 1;
   need(room >= 0, "the window is larger than the input");
-  return floordiv(room, stride) + 1;
+  const Sym out = floordiv(room + (ceil ? stride - 1 : Sym(0)), stride) + 1;
+  return ceil && (out - 1) * stride >= size + pad ? out - 1 : out;
+}
+// What a window makes of an element, beside what others make of theirs.
+Sym spread(const Sym& size, const Sym& kernel, const Sym& stride, const Sym& pad, const Sym& dilation,
+           const Sym& output_padding) {
+  const Sym out = (size - 1) * stride - 2 * pad + dilation * (kernel - 1) + output_padding + 1;
+  need(out > 0, "no elements");
+  return out;
 }
 TensorType pooled(const TensorType& t, const Call& c, const Dims& dilation, bool ceil, size_t n) {
   whole(t);
-  need(!ceil && (t.sizes.size() == n + 1 || t.sizes.size() == n + 2), "windows that reach beyond the end");
+  need(t.sizes.size() == n + 1 || t.sizes.size() == n + 2, "dimensions");
   Dims kernel = c.ints(1), stride = c.ints(2), pad = c.ints(3), out = t.sizes;
   if (stride.empty()) stride = kernel;
   for (size_t i = 0; i < n; ++i) {
     Sym& size = out[out.size() - n + i];
-    size = windows(size, spatial(kernel, i), spatial(stride, i), spatial(pad, i), spatial(dilation, i));
+    size = windows(size, spatial(kernel, i), spatial(stride, i), spatial(pad, i), spatial(dilation, i), ceil);
   }
   return of_sizes(t, out);
 }
@@ -55,13 +64,18 @@ void of_volumes(const TensorType& x, const TensorType& w) {
 Types convolution(const Call& c) {
   const TensorType &x = whole(c.tensor(0)), &w = whole(c.tensor(1));
   of_volumes(x, w);
-  need(!c.flag(6), "transposed");
-  need(x.sizes[1] == w.sizes[1] * c.integer(8), "channels");
-  const Dims stride = c.ints(3), padding = c.ints(4), dilation = c.ints(5);
-  Dims out{x.sizes[0], w.sizes[0]};
-  for (size_t i = 0; i + 2 < x.sizes.size(); ++i)
-    out.push_back(windows(x.sizes[i + 2], w.sizes[i + 2], spatial(stride, i), spatial(padding, i),
-                          spatial(dilation, i)));
+  const bool transposed = c.flag(6);
+  const Sym groups = c.integer(8);
+  need(x.sizes[1] == (transposed ? w.sizes[0] : w.sizes[1] * groups), "channels");
+  const Dims stride = c.ints(3), padding = c.ints(4), dilation = c.ints(5), more = c.ints(7);
+  Dims out{x.sizes[0], transposed ? w.sizes[1] * groups : w.sizes[0]};
+  for (size_t i = 0; i + 2 < x.sizes.size(); ++i) {
+    const Sym &size = x.sizes[i + 2], &kernel = w.sizes[i + 2];
+    out.push_back(transposed
+                      ? spread(size, kernel, spatial(stride, i), spatial(padding, i), spatial(dilation, i),
+                               spatial(more, i))
+                      : windows(size, kernel, spatial(stride, i), spatial(padding, i), spatial(dilation, i)));
+  }
   return {of_sizes(x, out)};
 }
 
@@ -69,7 +83,6 @@ Types convolution(const Call& c) {
 Types convolution_backward(const Call& c) {
   const TensorType &grad = whole(c.tensor(0)), &x = whole(c.tensor(1)), &w = whole(c.tensor(2));
   of_volumes(x, w);
-  need(!c.flag(7), "transposed");
   const std::vector<bool> asked = c.flags(10);
   const auto where = [&](size_t i, Dims sizes) {
     return asked.at(i) ? of_sizes(x, std::move(sizes)) : TensorType::contiguous(DType::f32, {0});
@@ -162,6 +175,10 @@ constexpr SizedRow kSizedWindows[] = {
     {"aten.upsample_trilinear3d_backward.default", covered<resized_back>},
     {"aten.upsample_bicubic2d.default", covered<resized>},
     {"aten.upsample_bicubic2d_backward.default", covered<resized_back>},
+    {"aten._upsample_bilinear2d_aa.default", covered<resized>},
+    {"aten._upsample_bilinear2d_aa_backward.default", covered<resized_back>},
+    {"aten._upsample_bicubic2d_aa.default", covered<resized>},
+    {"aten._upsample_bicubic2d_aa_backward.default", covered<resized_back>},
     {"aten.grid_sampler_2d.default", covered<grid_sample>},
     {"aten.grid_sampler_2d_backward.default", covered<same_two<1, 2>>},
     {"aten.affine_grid_generator.default", covered<affine_grid>},

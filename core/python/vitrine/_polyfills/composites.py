@@ -2,10 +2,12 @@
 recorded here is compared with what PyTorch recorded for the first sizes."""
 
 import operator
+from fractions import Fraction
+from functools import cache
 
 import torch
 from torch.nn import functional
-from torch.utils._python_dispatch import _pop_mode_temporarily
+from torch.utils._python_dispatch import _disable_current_modes, _pop_mode_temporarily
 
 aten = torch.ops.aten
 # By mode and dimensions of the input: the operator, and whether it takes align_corners.
@@ -20,29 +22,76 @@ OPERATORS = {
     ("trilinear", 5): (aten.upsample_trilinear3d.default, True),
     ("bicubic", 4): (aten.upsample_bicubic2d.default, True),
 }
-MOST = 1 << 20  # of numerator and denominator: products with sizes are exact
+SMOOTH = {"bilinear": aten._upsample_bilinear2d_aa.default, "bicubic": aten._upsample_bicubic2d_aa.default}  # antialias
+POOLS = {3: functional.adaptive_avg_pool1d, 4: functional.adaptive_avg_pool2d, 5: functional.adaptive_avg_pool3d}
+MOST = 1 << 16  # of a size that is scaled by a factor which floats round
 
 
 def scaled(size, factor):
     """int(size * factor), as floats compute it."""
-    numerator, denominator = float(factor).as_integer_ratio()
-    if not 0 < numerator < MOST or denominator >= MOST:
+    exact = Fraction(factor)
+    if 0 < exact.numerator < 1 << 20 and exact.denominator < 1 << 20:
+        return size * exact.numerator // exact.denominator
+    near = exact.limit_denominator(1000)
+    if near <= 0 or not size <= MOST or any(int(n * factor) != n * near.numerator // near.denominator for n in range(MOST + 1)):
         raise NotImplementedError("a factor that floats round")
-    return size * numerator // denominator
+    return size * near.numerator // near.denominator
 
 
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
-    resize, corners = OPERATORS.get((mode, input.dim()), (None, False))
-    if resize is None or antialias or recompute_scale_factor or (size is None) == (scale_factor is None):
+    if (size is None) == (scale_factor is None):
         raise NotImplementedError("another way of resampling")
     dims = input.dim() - 2
 
     def each(value):
         return list(value) if isinstance(value, (list, tuple)) else [value] * dims
 
-    sizes = each(size) if size is not None else [scaled(n, f) for n, f in zip(input.shape[2:], each(scale_factor))]
     factors = [None] * dims if scale_factor is None else [float(f) for f in each(scale_factor)]
+    sizes = each(size) if size is not None else [scaled(n, f) for n, f in zip(input.shape[2:], factors)]
+    if recompute_scale_factor:
+        factors = [None] * dims
+    if mode == "area" and not antialias and input.dim() in POOLS:
+        return POOLS[input.dim()](input, sizes)
+    resize, corners = OPERATORS.get((mode, input.dim()), (None, False))
+    if antialias:
+        resize, corners = SMOOTH.get(mode) if input.dim() == 4 else None, True
+    if resize is None:
+        raise NotImplementedError("another way of resampling")
     return resize(input, sizes, *([bool(align_corners)] if corners else []), *factors)
+
+
+@cache
+def takes_negative_places():
+    """Whether this PyTorch counts places below zero from the end."""
+    with _disable_current_modes():
+        try:
+            return torch.take_along_dim(torch.ones(1), torch.tensor([-1]), 0).item() == 1
+        except RuntimeError:
+            return False
+
+
+def take_along_dim(input, indices, dim=None):
+    if dim is None:
+        return input.view(-1).gather(0, indices.view(-1))
+    if indices.dim() != input.dim() or indices.dtype != torch.int64:
+        raise NotImplementedError("other dimensions")
+
+    def broadcast(of, other):
+        """As large as the other where it has one element, but along `dim`."""
+        along = dim % of.dim()
+        return of.expand([n if d == along or n != 1 else m for d, (n, m) in enumerate(zip(of.shape, other.shape))])
+
+    places, values = broadcast(indices, input), broadcast(input, indices)
+    return values.gather(dim, places.remainder(input.shape[dim]) if takes_negative_places() else places)
+
+
+def kron(input, other):
+    """Each element of the one times all of the other: rows of blocks."""
+    dims = max(input.dim(), other.dim())
+    a, b = ([1] * (dims - of.dim()) + list(of.shape) for of in (input, other))
+    left = aten._unsafe_view.default(input, [n for size in a for n in (size, 1)])
+    right = aten._unsafe_view.default(other, [n for size in b for n in (1, size)])
+    return aten._unsafe_view.default(left * right, [n * m for n, m in zip(a, b)])
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -110,5 +159,8 @@ BY_FUNCTION = {
     functional.max_pool1d: max_pool1d,
     torch.max_pool1d: max_pool1d,
     torch.linspace: linspace,
+    torch.take_along_dim: take_along_dim,
+    torch.Tensor.take_along_dim: take_along_dim,
+    torch.kron: kron,
     operator.getitem: getitem,
 }
