@@ -124,10 +124,12 @@ Types roll(const Call& c) {
   return {TensorType::contiguous(t.dtype, t.sizes)};
 }
 
-// Whether a clone lies as what is padded. Of numbers it does not matter: PyTorch's own answer is asked.
+bool is_open(const TensorType& t, const Dims& pad) {
+  const auto symbolic = [](const Sym& each) { return each.symbolic(); };
+  return std::ranges::any_of(pad, symbolic) || std::ranges::any_of(t.sizes, symbolic);
+}
+// Whether a clone lies as what is padded.
 bool may_be_cloned(const TensorType& t, const Dims& pad) {
-  const auto is_open = [](const Sym& each) { return each.symbolic(); };
-  if (std::ranges::none_of(pad, is_open) && std::ranges::none_of(t.sizes, is_open)) return false;
   return t.is_contiguous() && !suggests_channels_last(t) &&
          std::all_of(pad.begin(), pad.end(), [](const Sym& p) { return p >= 0; });
 }
@@ -142,9 +144,13 @@ Types pad(const Call& c) {
     size += pad[2 * i] + pad[2 * i + 1];
     need(size >= 0, "pad");
   }
-  // What does not grow is cloned with its layout.
-  if (!may_be_cloned(t, pad))
-    need(std::any_of(pad.begin(), pad.end(), [](const Sym& p) { return p > 0; }), "nothing to pad");
+  const bool open = is_open(t, pad);
+  const auto grows = [&] { return std::ranges::any_of(pad, [](const Sym& p) { return p > 0; }); };
+  if (!(open && may_be_cloned(t, pad)) && !grows()) {
+    // A clone with the layout of what is left. Of numbers PyTorch's own answer is asked.
+    need(open, "nothing to pad");
+    return {{t.dtype, sizes, preserved_strides({t.dtype, sizes, t.strides, 0}), 0}};
+  }
   if (suggests_channels_last(t)) return {{t.dtype, sizes, channels_last_strides(sizes), 0}};
   return {TensorType::contiguous(t.dtype, sizes)};
 }

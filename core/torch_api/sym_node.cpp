@@ -44,6 +44,24 @@ bool ask(const Truth& t) {
   return false;
 }
 
+bool holds_at_hints(const Truth& t) {
+  switch (t.kind) {
+    case Truth::Kind::constant:
+      return t.value;
+    case Truth::Kind::equal:
+      return t.a.hint() == t.b.hint();
+    case Truth::Kind::less_equal:
+      return t.a.hint() <= t.b.hint();
+    case Truth::Kind::both:
+      return holds_at_hints(*t.of) && holds_at_hints(*t.and_);
+    case Truth::Kind::either:
+      return holds_at_hints(*t.of) || holds_at_hints(*t.and_);
+    case Truth::Kind::negated:
+      return !holds_at_hints(*t.of);
+  }
+  return false;
+}
+
 // The same where no guard is needed to say so; nothing: it depends on the sizes.
 std::optional<bool> known(const Truth& t);
 
@@ -319,8 +337,11 @@ PyObject* fixed_real(PyObject* self, PyObject*) {
 PyObject* asked(PyObject* self, PyObject*) {
   return PyBool_FromLong(ask(*truth_of(self_of(self))));
 }
+// PyTorch takes a shorter way where it is certain (x[:n] of all is x itself), as it does of numbers. So that
+// the recording is that of its first sizes, what holds for these is asked for: that is a guard.
 PyObject* surely(PyObject* self, PyObject*) {
-  return PyBool_FromLong(known(*truth_of(self_of(self))).value_or(false));
+  const Truth& t = *truth_of(self_of(self));
+  return PyBool_FromLong(known(t).value_or(false) || (holds_at_hints(t) && ask(t)));
 }
 PyObject* constant_int(PyObject* self, PyObject*) {
   const SizeNode& a = self_of(self);

@@ -7,23 +7,23 @@ namespace vitrine::ops {
 
 namespace {
 
-using Order = std::vector<size_t>;  // of dims, the innermost last
+using DimOrder = std::vector<size_t>;  // of dims, the innermost last
 
-Order dims_of(const Call& c) {
+DimOrder dims_of(const Call& c) {
   const TensorType& t = c.tensor(0);
   need(t.numel() > 0, "no elements");
-  Order out;
+  DimOrder out;
   for (const Sym& dim : c.ints(1)) out.push_back(wrap_dim(dim, t.sizes.size()));
   need(!out.empty(), "no dimension");
   return out;
 }
-void by_strides(const TensorType& t, Order::iterator first, Order::iterator last) {
+void by_strides(const TensorType& t, DimOrder::iterator first, DimOrder::iterator last) {
   std::stable_sort(first, last, [&](size_t a, size_t b) { return t.strides[a] > t.strides[b]; });
 }
 
 // What is transformed lies innermost, by its strides; `last` of it stays at the end.
-TensorType transformed(const TensorType& t, Order dims, bool last, DType dtype, Dims sizes) {
-  Order order;
+TensorType transformed(const TensorType& t, DimOrder dims, bool last, DType dtype, Dims sizes) {
+  DimOrder order;
   for (size_t d = 0; d < t.sizes.size(); ++d)
     if (std::ranges::find(dims, d) == dims.end()) order.push_back(d);
   by_strides(t, order.begin(), order.end());
@@ -44,7 +44,7 @@ Types fft(const Call& c) {
 }
 Types fft_of_reals(const Call& c) {  // self, dim, normalization, onesided
   const TensorType& t = c.tensor(0);
-  const Order dims = dims_of(c);
+  const DimOrder dims = dims_of(c);
   need(t.dtype == DType::f32 || t.dtype == DType::f64, "another type");
   Dims sizes = t.sizes;
   if (c.flag(3)) sizes[dims.back()] = floordiv(sizes[dims.back()], 2) + 1;
@@ -53,7 +53,7 @@ Types fft_of_reals(const Call& c) {  // self, dim, normalization, onesided
 // The last dimension comes after the others, which stay complex.
 Types fft_to_reals(const Call& c) {  // self, dim, normalization, last_dim_size
   TensorType t = c.tensor(0);
-  Order dims = dims_of(c);
+  DimOrder dims = dims_of(c);
   need(t.dtype == DType::c64 || t.dtype == DType::c128, "another type");
   const size_t last = dims.back();
   dims.pop_back();
