@@ -28,7 +28,8 @@
 namespace vitrine::capture {
 namespace {
 
-enum class Answer : uint8_t { Known, Node, Reads, Refused };
+// OfType: known, too, and of an input by its guard, whatever its sizes.
+enum class Answer : uint8_t { Known, OfType, Node, Reads, Refused };
 struct MemberRow {
   const char* name;
   Answer answer;
@@ -37,22 +38,22 @@ struct MemberRow {
 
 constexpr MemberRow kAttributes[] = {
     {"shape", Answer::Known},
-    {"dtype", Answer::Known},
-    {"device", Answer::Known},
-    {"ndim", Answer::Known},
-    {"layout", Answer::Known},
-    {"requires_grad", Answer::Known},
-    {"is_cuda", Answer::Known},
-    {"is_cpu", Answer::Known},
-    {"is_mps", Answer::Known},
-    {"is_xpu", Answer::Known},
-    {"is_meta", Answer::Known},
-    {"is_sparse", Answer::Known},
-    {"is_sparse_csr", Answer::Known},
-    {"is_mkldnn", Answer::Known},
-    {"is_quantized", Answer::Known},
-    {"is_nested", Answer::Known},
-    {"itemsize", Answer::Known},
+    {"dtype", Answer::OfType},
+    {"device", Answer::OfType},
+    {"ndim", Answer::OfType},
+    {"layout", Answer::OfType},
+    {"requires_grad", Answer::OfType},
+    {"is_cuda", Answer::OfType},
+    {"is_cpu", Answer::OfType},
+    {"is_mps", Answer::OfType},
+    {"is_xpu", Answer::OfType},
+    {"is_meta", Answer::OfType},
+    {"is_sparse", Answer::OfType},
+    {"is_sparse_csr", Answer::OfType},
+    {"is_mkldnn", Answer::OfType},
+    {"is_quantized", Answer::OfType},
+    {"is_nested", Answer::OfType},
+    {"itemsize", Answer::OfType},
     {"nbytes", Answer::Known},
     {"T", Answer::Node},
     {"mT", Answer::Node},
@@ -66,20 +67,20 @@ constexpr MemberRow kAttributes[] = {
 
 constexpr MemberRow kMethods[] = {
     {"size", Answer::Known},
-    {"dim", Answer::Known},
-    {"ndimension", Answer::Known},
+    {"dim", Answer::OfType},
+    {"ndimension", Answer::OfType},
     {"numel", Answer::Known},
     {"nelement", Answer::Known},
     {"stride", Answer::Known},
     {"storage_offset", Answer::Refused, "where a part of memory begins is known only when it runs"},
     {"is_contiguous", Answer::Known},
-    {"is_floating_point", Answer::Known},
-    {"is_complex", Answer::Known},
-    {"is_signed", Answer::Known},
-    {"is_conj", Answer::Known},
-    {"is_neg", Answer::Known},
-    {"element_size", Answer::Known},
-    {"get_device", Answer::Known},
+    {"is_floating_point", Answer::OfType},
+    {"is_complex", Answer::OfType},
+    {"is_signed", Answer::OfType},
+    {"is_conj", Answer::OfType},
+    {"is_neg", Answer::OfType},
+    {"element_size", Answer::OfType},
+    {"get_device", Answer::OfType},
     {"__len__", Answer::Known},
     {"item", Answer::Reads, ".item()"},
     {"tolist", Answer::Reads, ".tolist()"},
@@ -126,6 +127,22 @@ const MemberRow* find(const MemberRow (&rows)[N], const std::string& name) {
 
 }  // namespace
 
+namespace {
+
+bool is_known(const MemberRow* row) {
+  return row && (row->answer == Answer::Known || row->answer == Answer::OfType);
+}
+// args: the tensor first.
+Value* answer_of(Tracer& t, const MemberRow* row, Value* v, PyObject* callable, PyObject* args) {
+  const bool is_guarded = v->source && t.sizes.of_tensors.contains(v);
+  if (!row || row->answer != Answer::OfType || !is_guarded) return fact(t, callable, args);
+  PyRef answer(PyObject_Call(callable, args, nullptr));
+  if (!answer) t.raise_python();
+  return t.fold(answer.release());
+}
+
+}  // namespace
+
 Value* tensor_attr(Tracer& t, Value* v, const std::string& name) {
   PyTypeObject* type = v->cls;
   // What is put in the place of a method is seen by the guard on PyTorch's state (replaced.h).
@@ -140,10 +157,11 @@ Value* tensor_attr(Tracer& t, Value* v, const std::string& name) {
   if (as_ever && name == "__class__") return t.pinned(reinterpret_cast<PyObject*>(type));
   if (const MemberRow* row = as_ever ? find(kAttributes, name) : nullptr) {
     switch (row->answer) {
-      case Answer::Known: {
+      case Answer::Known:
+      case Answer::OfType: {
         if (Value* sizes = size_question(t, v, name, {})) return sizes;
         PyRef text(PyUnicode_FromString(name.c_str())), args(PyTuple_Pack(2, v->obj, text.get()));
-        return fact(t, find_object("builtins.getattr"), args.get());
+        return answer_of(t, row, v, find_object("builtins.getattr"), args.get());
       }
       case Answer::Node: {
         PyRef key(PyUnicode_FromString(name.c_str()));
@@ -198,7 +216,7 @@ Value* tensor_method(Tracer& t, Value* self, const std::string& name, PyObject* 
   if (!a.keyword.empty())
     if (Value* scaled = scaled_by_tensor(t, self, name, a)) return scaled;
   const bool plain_type = name == "type" && a.positional.empty() && a.keyword.empty();
-  if ((row && row->answer == Answer::Known) || plain_type) {
+  if (is_known(row) || plain_type) {
     if (Value* sizes = size_question(t, self, name, a)) return sizes;
     for (Value* v : a.positional) settle(t, v);
     for (auto& [key, value] : a.keyword) settle(t, value);
@@ -207,7 +225,7 @@ Value* tensor_method(Tracer& t, Value* self, const std::string& name, PyObject* 
     PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(self->obj));
     for (size_t i = 0; i < a.positional.size(); ++i)
       PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i) + 1, to_python(t, a.positional[i]));
-    if (a.keyword.empty()) return fact(t, callable, all.get());
+    if (a.keyword.empty()) return answer_of(t, row, self, callable, all.get());
     PyRef keyword(PyDict_New());
     for (auto& [key, value] : a.keyword) {
       PyRef o(to_python(t, value));
