@@ -77,6 +77,24 @@ void unfold(Vjp& v) {
          v.op("aten.unfold_backward.default", {v.g(), Arg::ints(v.sizes(0)), v.arg(1), v.arg(2), v.arg(3)}));
 }
 
+// Windows of x's last dimension, as torch.stft takes them; other memory than x's own, or other parts of it,
+// PyTorch's backward knows.
+void as_strided(Vjp& v) {
+  const TensorType x = v.type(v.in(0));
+  const Dims sizes = v.dims(1), strides = v.dims(2);
+  const size_t last = x.sizes.size() - 1;
+  if (x.sizes.empty() || sizes.size() != last + 2 || !(v.none(3) || x.offset == v.integer(3)))
+    refuse("it takes no windows");
+  for (size_t d = 0; d < last; ++d)
+    if (sizes[d] != x.sizes[d] || strides[d] != x.strides[d]) refuse("it takes no windows");
+  const ir::Sym &step = strides[last], &size = sizes[last + 1];
+  if (x.strides[last] != 1 || strides[last + 1] != 1 || step < 1 || size > x.sizes[last] ||
+      sizes[last] != ir::floordiv(x.sizes[last] - size, step) + 1)
+    refuse("it takes no windows");
+  v.give(0, v.op("aten.unfold_backward.default",
+                 {v.g(), Arg::ints(x.sizes), Arg(static_cast<int64_t>(last)), Arg(size), Arg(step)}));
+}
+
 // y, y1, ... = pieces of x: joined again, zeros for pieces without a gradient
 void joined(Vjp& v, const char* join, const Arg& dim) {
   std::vector<Arg> pieces;
@@ -115,6 +133,7 @@ const std::vector<RuleRow> kViewRules = {
     {"aten.split_with_sizes.default", split},
     {"aten.diagonal.default", diagonal},
     {"aten.unfold.default", unfold},
+    {"aten.as_strided.default", as_strided},
     {"aten.alias.default", same},
     {"aten.lift_fresh.default", same},
 };

@@ -200,6 +200,31 @@ F.embedding({i} % {m}.shape[0], {m}) if {m}.dim() == 2 else {m}
 F.cross_entropy({m}, ({i}.reshape(-1)[:1] % {m}.shape[1]).expand({m}.shape[0])) if {m}.dim() == 2 else {m}
 F.mse_loss({t}, {u}.expand_as({t}))
 F.scaled_dot_product_attention({m}, {m}, {m}) if {m}.dim() > 2 else {m}
+torch.take_along_dim({t}, {t}.argsort({d}), {d})
+torch.take_along_dim({t}, ({t} > 0).long().sum({d}, keepdim=True) % {t}.shape[{d}], {d})
+{m}.reshape(-1, {m}.shape[-1])[0] @ {m}.reshape(-1, {m}.shape[-1]).mT
+{m} @ {m}.reshape(-1, {m}.shape[-1])[0]
+torch.matmul({m}.reshape(-1, {m}.shape[-1])[0], {m}.mT)
+torch.fft.fft2({m}.float()).real.to({t}.dtype)
+torch.fft.fft({t}.float(), dim={d}).abs().to({t}.dtype)
+torch.fft.irfft(torch.fft.rfft({t}.float(), dim={d}) * 2j, n={t}.shape[{d}], dim={d}).to({t}.dtype)
+torch.view_as_real(torch.fft.rfft({t}.float(), dim={d}).conj()).to({t}.dtype)
+torch.rot90({m}, {n}, (-2, -1))
+torch.kron({m}.reshape(-1, {m}.shape[-1])[:2], {m}.reshape(-1, {m}.shape[-1])[:3])
+torch.block_diag({t}.reshape(-1)[:3], {m}.reshape(-1, {m}.shape[-1])[:2])
+torch.diag({t}.reshape(-1)[:5], {n})
+torch.diag({m}.reshape(-1, {m}.shape[-1]))
+torch.linalg.svdvals({m}.double()).to({t}.dtype)
+torch.linalg.det(({m} @ {m}.mT).double() / 9 + 2 * torch.eye({m}.shape[-2]).double()).to({t}.dtype)
+torch.linalg.solve(({m} @ {m}.mT).double() + 5 * torch.eye({m}.shape[-2]).double(), {m}.double()).to({t}.dtype)
+{t}.float().quantile(0.5, dim={d}).to({t}.dtype)
+F.pad({t}, (-1, 0))
+F.pad({t}[..., :-1], (0, 0))
+{t}[..., : {u}.shape[-1]]
+torch.hypot({t}, {u}.expand_as({t}).abs() + 1)
+{t}.sinc() + {t}.deg2rad()
+torch.dist({t}, {u}.expand_as({t}).contiguous())
+F.interpolate({m}, scale_factor=1.3) if {m}.dim() == 3 else {m}
 torch.cdist({m}, {m} + 1) if {m}.dim() == 2 else {m}
 torch.outer({t}.reshape(-1)[:5], {u}.reshape(-1)[:7])
 torch.bmm({m}, {m}.mT) if {m}.dim() == 3 else {m}

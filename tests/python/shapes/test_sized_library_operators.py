@@ -87,6 +87,7 @@ def programs():
         "complex": (turned, of("n", 3)),
         "conj": (lambda x: (torch.fft.fft(x).conj() * torch.fft.fft(x)).real, of(2, "n")),
         "angle": (lambda x: torch.fft.rfft(x).angle().cos(), of(2, "n"), (0,)),
+        "stft": (lambda x: torch.stft(x, 8, hop_length=3, window=torch.hann_window(8), return_complex=True).abs(), lambda n: [rand(2, n + 8)]),
         "sort of columns": (lambda x: x.mT.sort(1), of(3, "n")),
         "quantile": (lambda x: x.quantile(0.3, dim=0), of("n", 3)),
         "take_along_dim": (lambda x: torch.take_along_dim(x, x.argsort(0), 0), of("n", 3)),

@@ -117,6 +117,7 @@ def views(x, name):
         "aten.split_with_sizes.default": [(x(5, 4), [2, 3]), (x(5, 4), [1, 3], 1)],
         "aten.diagonal.default": [(x(3, 4),), (x(2, 3, 4), 1, 1, 2)],
         "aten.unfold.default": [(x(7, 2), 0, 3, 2)],
+        "aten.as_strided.default": [(x(2, 9), (2, 3, 4), (9, 2, 1)), (x(8), (6, 3), (1, 1))],
         "aten.alias.default": [(x(3),)],
         "aten.lift_fresh.default": [],
     }
