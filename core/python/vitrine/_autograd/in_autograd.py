@@ -30,6 +30,19 @@ def named_node(function, name):
     return made
 
 
+_apply = torch._C._FunctionBase.__dict__["apply"]
+
+
+def applying(node):
+    """node.apply without its way through Python, which looks at each argument for what functorch's transforms alone leave there."""
+    plain = _apply.__get__(None, node)
+
+    def apply(*args):
+        return node.apply(*args) if torch._C._are_functorch_transforms_active() else plain(*args)
+
+    return apply
+
+
 def as_traced(tangent, sizes, strides, dtype, device):
     if tangent is None:
         return torch.empty_strided(sizes, (0,) * len(sizes), dtype=dtype, device=device)  # not read: one element's memory

@@ -23,7 +23,7 @@ from torch.utils.hooks import RemovableHandle
 
 from vitrine._errors import DoubleBackwardError
 from vitrine._autograd.partial_backward import Failure, failure_in_between, assign_then_raise, roots_of_pass
-from vitrine._autograd.in_autograd import BACKWARD_TWICE, graph_is_kept, name_in_errors, named_node
+from vitrine._autograd.in_autograd import BACKWARD_TWICE, applying, graph_is_kept, name_in_errors, named_node
 
 _WRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s]%s is at "
@@ -317,7 +317,10 @@ def _result_node(name):
     node = named_node(_Result, name)
     for registers in ("register_hook", "register_prehook"):
         setattr(node._backward_cls, registers, _noting(registers))
-    return node
+    return applying(node)
+
+
+_apply_inputs = applying(_Inputs)
 
 
 class _Making:
@@ -343,7 +346,7 @@ class _Making:
             if stem.points and self.region.has_hooks:  # the names as well are made behind the points
                 inputs = self.region.in_eagers_order(self.own, stem.inputs)
             indices = self.region.edges_of_stem(stem, self.leaves, self.own, len(self.stems))
-            self.stems.append((stem, _Inputs.apply(self.call, indices, like, *[inputs[i] for i in indices])))
+            self.stems.append((stem, _apply_inputs(self.call, indices, like, *[inputs[i] for i in indices])))
 
     def attach(self, tangent, points=()):
         """The result with its node. points: behind it."""
@@ -351,7 +354,7 @@ class _Making:
         self.grow(lambda stem: tangent in stem.depends)
         stems = [made for stem, made in self.stems if tangent in stem.depends] or [_anchor]
         name, place = self.region.nodes[i]
-        made = _result_node(name).apply(self.call, tangent, place, [self.results[i]], len(stems), *stems, *points)[-1]
+        made = _result_node(name)(self.call, tangent, place, [self.results[i]], len(stems), *stems, *points)[-1]
         self.results[i] = made
         self.call.nodes[tangent] = weakref.ref(made.grad_fn)
         return made

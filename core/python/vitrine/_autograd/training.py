@@ -20,7 +20,7 @@ from vitrine._autograd.autograd_graph import nodes_behind, outputs_behind, outpu
 from vitrine._autograd.edges import Edges, laid
 from vitrine._errors import DoubleBackwardError
 from vitrine._autograd.partial_backward import failure_in_between, failure_of, assign_then_raise, versions_of
-from vitrine._autograd.in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
+from vitrine._autograd.in_autograd import BACKWARD_TWICE, applying, as_traced, graph_is_kept, lying_as, named_node, strides_of
 from vitrine._autograd.several_results import attach, attach_in_turn, stems_of
 from vitrine._autograd.walked_backward import NotAsThere, hooked, run_backward
 
@@ -240,7 +240,7 @@ class Region:
         self.layouts_found = {}
         self.hooks_seen, self.has_hooks = -1, False
         self.plain, self.edges = None, {}  # inputs that may be leaves or not; edges by which of them are
-        self.node = named_node(_Node, next((name for name, _ in self.nodes if name), ""))
+        self.apply = applying(named_node(_Node, next((name for name, _ in self.nodes if name), "")))
         self.is_cut = any(self.behind)
         self.stems = stems_of(self)
         self.gives_early = any(stem.points for stem in self.stems)
@@ -275,7 +275,7 @@ class Region:
                 results = attach(self, named, made)
             else:
                 edges = self.edges_of(inputs)
-                results = self.in_order(self.node.apply(self, edges, *edges.handed(named)))
+                results = self.in_order(self.apply(self, edges, *edges.handed(named)))
         else:
             with torch.no_grad():
                 results = tuple(self.forward(inputs))
