@@ -27,15 +27,24 @@ POOLS = {3: functional.adaptive_avg_pool1d, 4: functional.adaptive_avg_pool2d, 5
 MOST = 1 << 16  # of a size that is scaled by a factor which floats round
 
 
-def scaled(size, factor):
-    """int(size * factor), as floats compute it."""
+@cache
+def ratio_of(factor):
+    """By which int(size * factor) is exact, as floats compute it; whether for sizes up to MOST alone."""
     exact = Fraction(factor)
     if 0 < exact.numerator < 1 << 20 and exact.denominator < 1 << 20:
-        return size * exact.numerator // exact.denominator
+        return exact, False
     near = exact.limit_denominator(1000)
-    if near <= 0 or not size <= MOST or any(int(n * factor) != n * near.numerator // near.denominator for n in range(MOST + 1)):
+    if near <= 0 or any(int(n * factor) != n * near.numerator // near.denominator for n in range(MOST + 1)):
         raise NotImplementedError("a factor that floats round")
-    return size * near.numerator // near.denominator
+    return near, True
+
+
+def scaled(size, factor):
+    """int(size * factor)."""
+    ratio, is_bounded = ratio_of(factor)
+    if is_bounded and not size <= MOST:
+        raise NotImplementedError("a size whose product floats may round")
+    return size * ratio.numerator // ratio.denominator
 
 
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
