@@ -1,5 +1,6 @@
 #include "core/ops/layout.h"
 
+#include <limits>
 #include <numeric>
 
 namespace vitrine::ops {
@@ -206,6 +207,8 @@ std::optional<Dims> view_strides(const TensorType& t, const Dims& sizes) {
 }
 
 Sym clamped(const Sym& value, const Sym& low, const Sym& high) {
+  // The end of x[-3:]: less than a size it leaves 64 bits.
+  if (!value.symbolic() && value.hint() == std::numeric_limits<int64_t>::max()) return high;
   if (value < low) return low;
   return value > high ? high : value;
 }

@@ -124,7 +124,8 @@ PyObject* always_capture(PyObject*, PyObject* function) {
   Py_RETURN_NONE;
 }
 
-// The rows of segments(): (name, calls, fast_checks, walks, backward, [(sizes, how, why), ...])
+// The rows of segments(): (name, calls, fast_checks, walks, why a backward graph does not serve all sizes,
+// how many do, [(sizes, how, why), ...])
 PyObject* row_of(const capture::Segment& segment) {
   PyObject* instances = PyList_New(0);
   for (const auto& instance : segment.instances()) {
@@ -139,11 +140,16 @@ PyObject* row_of(const capture::Segment& segment) {
     Py_XDECREF(row);
   }
   std::string backward;
+  long long backwards = 0;
   for (const auto& graph : segment.symbolic())
-    if (!graph->backward.why.empty()) backward = graph->backward.why;
-  return Py_BuildValue("(sLLLsN)", segment.name.c_str(), static_cast<long long>(segment.calls),
+    for (const auto& [asked, compiled] : graph->backward) {
+      if (!compiled.why.empty()) backward = compiled.why;
+      if (compiled.plans) ++backwards;
+    }
+  return Py_BuildValue("(sLLLsLN)", segment.name.c_str(), static_cast<long long>(segment.calls),
                        static_cast<long long>(segment.guards().fast_checks()),
-                       static_cast<long long>(segment.guards().walks()), backward.c_str(), instances);
+                       static_cast<long long>(segment.guards().walks()), backward.c_str(), backwards,
+                       instances);
 }
 
 // segments() -> what is compiled, for tests: how often its guards took the fast path, and how its sizes got
@@ -172,7 +178,8 @@ PyMethodDef kMethods[] = {
     {"always_capture", torch_api::border<always_capture>, METH_O,
      "always_capture(function): captures it although it is a library's."},
     {"segments", torch_api::border<segments>, METH_NOARGS,
-     "[(name, calls, fast_checks, walks, backward, [(sizes, how, why), ...]), ...] of what is compiled."},
+     "[(name, calls, fast_checks, walks, why_no_backward, backwards, [(sizes, how, why), ...]), ...] of what "
+     "is compiled."},
     {"cancel", torch_api::border<cancel>, METH_NOARGS,
      "Ends compilation as soon as possible; what is not compiled runs eagerly."},
     {"configure", torch_api::border<configure>, METH_VARARGS,

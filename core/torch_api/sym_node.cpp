@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -66,6 +67,8 @@ bool holds_at_hints(const Truth& t) {
 std::optional<bool> known(const Truth& t);
 
 std::optional<bool> known_relation(const Truth& t) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();  // the end of x[3:]
+  if (t.kind == Truth::Kind::less_equal && !t.b.symbolic() && t.b.hint() == kMost) return true;
   const ir::SymRange range = ir::known_range(t.a - t.b);
   if (t.kind == Truth::Kind::less_equal) {
     if (range.hi <= 0) return true;

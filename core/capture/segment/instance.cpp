@@ -183,16 +183,19 @@ std::shared_ptr<runtime::Plan> sized_plan(Instance& instance, const runtime::Com
   return graph->forward.plans ? graph->forward.plans->at(instance.numbers) : nullptr;
 }
 
-std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& instance,
-                                                               runtime::CompileOptions options, Tell tell) {
+SizedBackward sized_backward(const Instance& instance, runtime::CompileOptions options, Tell tell) {
+  constexpr size_t kMost = 8;  // some results, or others
   if (!instance.evaluated) return {};
   options.kept_results = -1;
   options.versions = {};
   options.is_backward = true;
   return [graph = instance.evaluated, numbers = instance.numbers, options = std::move(options),
-          tell = std::move(tell)]() -> std::shared_ptr<runtime::Plan> {
-    compile_once(graph->joint->halves.backward, *graph, options, {}, tell, graph->backward);
-    return graph->backward.plans ? graph->backward.plans->at(numbers) : nullptr;
+          tell = std::move(tell)](const torch_api::BackwardVariant& asked) -> std::shared_ptr<runtime::Plan> {
+    if (!graph->backward.contains(asked) && graph->backward.size() >= kMost) return nullptr;
+    SymbolicGraph::Compiled& out = graph->backward[asked];
+    if (!out.tried)
+      compile_once(torch_api::backward_of(*graph->joint, asked), *graph, options, {}, tell, out);
+    return out.plans ? out.plans->at(numbers) : nullptr;
   };
 }
 

@@ -81,9 +81,10 @@ using Tell = std::function<void(const runtime::Problem&)>;
 // is first asked for. Null: the instance has none, or the compilation does not serve its sizes.
 std::shared_ptr<runtime::Plan> sized_plan(Instance& instance, const runtime::CompileOptions& options,
                                           const std::function<bool()>& cancelled, const Tell& tell);
-// The same of its backward graph; options: the forward half's. Empty: there is none.
-std::function<std::shared_ptr<runtime::Plan>()> sized_backward(const Instance& instance,
-                                                               runtime::CompileOptions options, Tell tell);
+// The same of its backward graphs, each compiled when it is first asked for; options: the forward half's.
+// Empty: there is none.
+using SizedBackward = std::function<std::shared_ptr<runtime::Plan>(const torch_api::BackwardVariant&)>;
+SizedBackward sized_backward(const Instance& instance, runtime::CompileOptions options, Tell tell);
 
 // The instance that the expressions of a graph give for these sizes; null: they do not serve them.
 std::shared_ptr<Instance> evaluated_instance(const Trace& trace, const std::shared_ptr<SymbolicGraph>& graph,

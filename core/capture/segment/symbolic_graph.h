@@ -4,11 +4,13 @@
 // at most. Where there is none, the program is recorded for the new sizes (relower.h).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/autograd/backward_variant.h"
 #include "core/capture/objects/owned.h"
 #include "core/capture/trace/trace.h"
 #include "core/runtime/compile.h"
@@ -33,7 +35,8 @@ struct SymbolicGraph {
     bool tried = false;
     std::string why;  // it cannot be: the reason
   };
-  Compiled forward, backward;
+  Compiled forward;
+  std::map<torch_api::BackwardVariant, Compiled> backward;
   PyRef region;     // RegionPlace::like
   std::string why;  // there is none: the reason
   int tries = 0;

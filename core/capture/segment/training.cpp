@@ -5,11 +5,9 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <unordered_set>
 #include <vector>
 
 #include "core/autodiff/layouts.h"
-#include "core/autodiff/undefined_tangents.h"
 #include "core/autograd/partial_backward.h"
 #include "core/base/once.h"
 #include "core/torch_api/border.h"
@@ -23,19 +21,15 @@ namespace vitrine::capture {
 namespace {
 
 using autodiff::Crossing;
+using torch_api::backward_of;
+using torch_api::BackwardVariant;
 using torch_api::Joint;
+using torch_api::whole_backward;
 
 struct Backward {
   std::shared_ptr<runtime::Plan> plan;
   Id compilation = 0;     // 0: not recorded
   bool recorded = false;  // itself, not one for other sizes
-};
-
-// Which backward graph.
-struct BackwardVariant {
-  std::vector<bool> defined;  // by tangent
-  bool cut = false;           // at the results that others are computed from
-  auto operator<=>(const BackwardVariant&) const = default;
 };
 
 struct Plans {
@@ -102,24 +96,6 @@ PyObject* run_forward(PyObject* self, PyObject* inputs) {
   return results;
 }
 
-const ir::GraphPtr& whole_backward(const Joint& joint, bool cut) {
-  return cut ? joint.cut.backward : joint.halves.backward;
-}
-
-// The backward graph for calls where only these tangents are defined.
-ir::GraphPtr backward_of(const Joint& joint, const BackwardVariant& asked) {
-  const ir::GraphPtr& backward = whole_backward(joint, asked.cut);
-  const std::vector<const ir::Node*> inputs = backward->inputs();
-  const size_t first = joint.halves.handed_over();
-  std::vector<ir::NodeId> tangents;
-  std::unordered_set<ir::NodeId> undefined;
-  for (size_t i = 0; i < asked.defined.size(); ++i) {
-    tangents.push_back(inputs.at(first + i)->id);
-    if (!asked.defined[i]) undefined.insert(tangents.back());
-  }
-  return undefined.empty() ? backward : autodiff::without_tangents(backward, tangents, undefined);
-}
-
 // By value handed over: how it, an input, has not the layout any more that the graph was made for; "": it
 // has.
 std::vector<std::string> changes(const torch_api::JointAtSizes& joint, PyObject* const* given) {
@@ -176,9 +152,7 @@ std::string tangents_text(const Joint& joint, const BackwardVariant& asked) {
 
 // Null: there is none for these sizes, or somebody wants to see how it is compiled.
 std::shared_ptr<runtime::Plan> sized_backward(const Plans& plans, const BackwardVariant& asked, bool shown) {
-  const bool whole =
-      !asked.cut && std::find(asked.defined.begin(), asked.defined.end(), false) == asked.defined.end();
-  return whole && !shown && plans.place.backward ? plans.place.backward() : nullptr;
+  return !shown && plans.place.backward ? plans.place.backward(asked) : nullptr;
 }
 
 // Errors: a Python error is set, and nothing is returned.

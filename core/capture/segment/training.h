@@ -2,13 +2,13 @@
 // compiled plans (vitrine._autograd.training).
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "core/autograd/joint_at_sizes.h"
 #include "core/capture/objects/owned.h"
 #include "core/capture/segment/engine.h"
+#include "core/capture/segment/instance.h"
 #include "core/runtime/compile.h"
 
 namespace vitrine::capture {
@@ -18,8 +18,8 @@ struct RegionPlace {
   Engine& engine;
   std::string name;       // what errors call it
   BackwardOrigin origin;  // empty: nothing was recorded
-  // The plan of its whole backward graph, where one that serves all sizes has been compiled; may be empty.
-  std::function<std::shared_ptr<runtime::Plan>()> backward = {};
+  // The plan of a backward graph, where one that serves all sizes has been compiled; may be empty.
+  SizedBackward backward = {};
   // A region of the same graph for other sizes, which keeps nothing of it alive; made if it is empty. May be
   // null: there are no others.
   PyRef* like = nullptr;

@@ -104,6 +104,7 @@ def programs():
         "pool beyond the end": (lambda x: F.max_pool3d(x, 2, ceil_mode=True), of(1, 2, "n", 4, 5)),
         "transposed volume": (nn.ConvTranspose3d(2, 3, 2, stride=2), of(1, 2, "n", 3, 2)),
         "cut by a pad": (lambda x: (F.pad(x[..., :-1], (0, x.shape[1] - x.shape[2])), F.pad(x, (-1, 0)), F.pad(x[:, 1:], (0, 0))), of(2, "n", "n")),
+        "the last of a slice": (lambda x: (x[:, -2:].sin(), torch.cat([x, x], 1)[:, -3:]), of(2, "n", 3)),
         "all of a slice": (lambda x, y: (x[:, : y.shape[0]].sin(), x[:, : y.shape[0] + 5].cos()), two((2, "n", 3), ("n",))),
         "resampled": (below_or_above, of(1, 2, "n", 6)),
     }  # fmt: skip

@@ -17,6 +17,7 @@ class Compiled(NamedTuple):
     fast_checks: int
     walks: int
     why_no_backward: str
+    backwards: int  # backward graphs that serve all sizes
     instances: list[Instance]
 
 
