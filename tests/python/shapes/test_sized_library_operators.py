@@ -119,7 +119,7 @@ def nothing_compiled():
 
 
 @pytest.mark.parametrize("grad", [False, True], ids=["forward", "backward"])
-@pytest.mark.parametrize("name", part(NAMES, 3))
+@pytest.mark.parametrize("name", part(NAMES, 5))
 def test_no_size_is_made_by_itself(name, grad):
     fn, make, *without = programs()[name]
     same_at_any_size(fn, make, grad, *without)
