@@ -5,12 +5,6 @@ namespace vitrine::ops {
 
 namespace {
 
-// One number stands for every spatial dimension.
-Sym spatial(const Dims& list, size_t i) {
-  need(!list.empty(), "an empty list");
-  return list.size() == 1 ? list[0] : list.at(i);
-}
-
 // NHWC in, NHWC out; else contiguous.
 TensorType like_layout(const TensorType& t, Dims sizes) {
   if (suggests_channels_last(t)) return {t.dtype, sizes, channels_last_strides(sizes), 0};
@@ -81,19 +75,6 @@ Types convolution_add_relu(const Call& c) {
   return out;
 }
 
-// floor or ceil((size + 2 pad - dilation (kernel - 1) - 1) / stride) + 1; no window starts in the padding.
-Sym pooled(const Sym& size, const Sym& kernel, const Sym& stride, const Sym& pad, const Sym& dilation,
-           bool ceil) {
-  need(stride > 0 && kernel > 0 && dilation > 0 && pad >= 0 && 2 * pad <= (kernel - 1) * dilation + 1,
-       "window");
-  const Sym top = size + 2 * pad - dilation * (kernel - 1) - 1 + (ceil ? stride - 1 : Sym(0));
-  need(top >= 0, "the window is larger than the input");
-  Sym out = floordiv(top, stride) + 1;
-  if (ceil && (out - 1) * stride >= size + pad) out -= 1;
-  need(out > 0, "output size");
-  return out;
-}
-
 TensorType pooled2d(const Call& c, const Dims& dilation, bool ceil) {
   const TensorType& t = c.tensor(0);
   need((t.sizes.size() == 3 || t.sizes.size() == 4) && t.numel() > 0 && ir::is_float(t.dtype), "input");
@@ -101,7 +82,8 @@ TensorType pooled2d(const Call& c, const Dims& dilation, bool ceil) {
   if (stride.empty()) stride = kernel;
   for (size_t i = 0; i < 2; ++i) {
     Sym& size = out[out.size() - 2 + i];
-    size = pooled(size, spatial(kernel, i), spatial(stride, i), spatial(pad, i), spatial(dilation, i), ceil);
+    size = pooled_size(size, spatial(kernel, i), spatial(stride, i), spatial(pad, i), spatial(dilation, i),
+                       ceil);
   }
   return like_layout(t, out);
 }

@@ -17,6 +17,23 @@ Types pointwise(const Call& call, std::initializer_list<size_t> operands, Promot
   return {elementwise(std::move(types), common, outcome == PromotedType::boolean ? DType::b1 : common)};
 }
 
+Sym spatial(const Dims& list, size_t i) {
+  need(!list.empty(), "an empty list");
+  return list.size() == 1 ? list[0] : list.at(i);
+}
+
+Sym pooled_size(const Sym& size, const Sym& kernel, const Sym& stride, const Sym& pad, const Sym& dilation,
+                bool ceil) {
+  need(stride > 0 && kernel > 0 && dilation > 0 && pad >= 0 && 2 * pad <= (kernel - 1) * dilation + 1,
+       "window");
+  const Sym top = size + 2 * pad - dilation * (kernel - 1) - 1 + (ceil ? stride - 1 : Sym(0));
+  need(top >= 0, "the window is larger than the input");
+  Sym out = floordiv(top, stride) + 1;
+  if (ceil && (out - 1) * stride >= size + pad) out -= 1;
+  need(out > 0, "output size");
+  return out;
+}
+
 Types unary(const Call& call) {
   return pointwise(call, {0});
 }

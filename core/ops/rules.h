@@ -19,4 +19,10 @@ Types unary_floating(const Call& call);    // integers become the default floati
 Types unary_float_only(const Call& call);  // integers are refused, as eager does
 Types unary_bool(const Call& call);
 
+// Of a list of numbers, one for each spatial dimension: one alone stands for all.
+Sym spatial(const Dims& list, size_t i);
+// floor or ceil((size + 2 pad - dilation (kernel - 1) - 1) / stride) + 1; no window starts in the padding.
+Sym pooled_size(const Sym& size, const Sym& kernel, const Sym& stride, const Sym& pad, const Sym& dilation,
+                bool ceil);
+
 }  // namespace vitrine::ops

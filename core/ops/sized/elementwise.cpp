@@ -1,5 +1,4 @@
 // Element by element, and copies.
-#include "core/ops/rules.h"
 #include "core/ops/sized/rules.h"
 
 namespace vitrine::ops {
@@ -34,27 +33,18 @@ Types complex_truths(const Call& c) {
   return {{DType::b1, t.sizes, preserved_strides(t), 0}};
 }
 
-bool is_double(DType t) {
-  return t == DType::f64 || t == DType::c128;
-}
-DType complex_like(DType t) {
-  return is_double(t) ? DType::c128 : DType::c64;
-}
-DType real_like(DType t) {
-  need(ir::is_complex(t), "another type");
-  return is_double(t) ? DType::f64 : DType::f32;
-}
-
 // Of two that are real, as wide as each other.
 Types complex_of(const Call& c) {
   const TensorType &a = c.tensor(0), &b = c.tensor(1);
   need(a.numel() > 0 && b.numel() > 0, "no elements");
-  need(a.dtype == b.dtype && (a.dtype == DType::f32 || a.dtype == DType::f64), "another type");
+  need(a.dtype == b.dtype, "several types");
+  need_single_or_double(a.dtype);
   return {elementwise({a, b}, a.dtype, complex_like(a.dtype))};
 }
 Types magnitude(const Call& c) {
   const TensorType& t = c.tensor(0);
   need(t.numel() > 0, "no elements");
+  need_complex(t.dtype);
   return {{real_like(t.dtype), t.sizes, preserved_strides(t), 0}};
 }
 Types angle(const Call& c) {

@@ -45,22 +45,22 @@ Types fft(const Call& c) {
 Types fft_of_reals(const Call& c) {  // self, dim, normalization, onesided
   const TensorType& t = c.tensor(0);
   const DimOrder dims = dims_of(c);
-  need(t.dtype == DType::f32 || t.dtype == DType::f64, "another type");
+  need_single_or_double(t.dtype);
   Dims sizes = t.sizes;
   if (c.flag(3)) sizes[dims.back()] = floordiv(sizes[dims.back()], 2) + 1;
-  return {transformed(t, dims, true, t.dtype == DType::f32 ? DType::c64 : DType::c128, sizes)};
+  return {transformed(t, dims, true, complex_like(t.dtype), sizes)};
 }
 // The last dimension comes after the others, which stay complex.
 Types fft_to_reals(const Call& c) {  // self, dim, normalization, last_dim_size
   TensorType t = c.tensor(0);
   DimOrder dims = dims_of(c);
-  need(t.dtype == DType::c64 || t.dtype == DType::c128, "another type");
+  need_complex(t.dtype);
   const size_t last = dims.back();
   dims.pop_back();
   if (!dims.empty()) t = transformed(t, dims, false, t.dtype, t.sizes);
   Dims sizes = t.sizes;
   sizes[last] = c.integer(3);
-  return {transformed(t, {last}, true, t.dtype == DType::c64 ? DType::f32 : DType::f64, sizes)};
+  return {transformed(t, {last}, true, real_like(t.dtype), sizes)};
 }
 
 constexpr SizedRow kSizedFourier[] = {

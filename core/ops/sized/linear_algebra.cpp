@@ -104,8 +104,8 @@ Types eigh(const Call& c) {  // A, UPLO, compute_v: values, vectors
 }
 Types eig(const Call& c) {
   TensorType t = squares(c.tensor(0));
-  need(t.dtype == DType::f32 || t.dtype == DType::f64, "another type");
-  t.dtype = t.dtype == DType::f32 ? DType::c64 : DType::c128;
+  need_single_or_double(t.dtype);
+  t.dtype = complex_like(t.dtype);
   return {of_sizes(t, batched(t, {rows_of(t)})), by_columns(t, t.sizes)};
 }
 Types det(const Call& c) {  // with its factors

@@ -20,21 +20,6 @@ Types taken(const Call& c) {
   need(t.numel() > 0, "no elements");
   return {of_sizes(t, index.sizes)};
 }
-// self, offset, dim1, dim2
-Types diagonal_copy(const Call& c) {
-  const TensorType& t = c.tensor(0);
-  const size_t n = t.sizes.size(), first = wrap_dim(c.integer(2), n), second = wrap_dim(c.integer(3), n);
-  const Sym offset = c.integer(1);
-  need(n >= 2 && first != second, "a diagonal needs 2 dimensions");
-  const Sym length = offset >= 0 ? ir::min(t.sizes[first], t.sizes[second] - offset)
-                                 : ir::min(t.sizes[first] + offset, t.sizes[second]);
-  need(length > 0, "no elements");
-  Dims out;
-  for (size_t d = 0; d < n; ++d)
-    if (d != first && d != second) out.push_back(t.sizes[d]);
-  out.push_back(length);
-  return {of_sizes(t, out)};
-}
 // Flipped, and by an odd number of quarter turns transposed: self, k, dims
 Types turned(const Call& c) {
   const TensorType& t = c.tensor(0);
@@ -197,6 +182,13 @@ Types whole_attention(const Call& c) {
   return {of_sizes(query, query.sizes), of_sizes(query, weights)};
 }
 
+// As the view of that name, in memory of its own.
+Result<Types> diagonal_copy(const ShapeCall& call) {
+  auto types = find("aten.diagonal.default")->shape(call);
+  if (!types) return types.error();
+  return Types{of_sizes(types.value()[0], types.value()[0].sizes)};
+}
+
 constexpr SizedRow kSizedOthers[] = {
     {"aten._cdist_forward.default", covered<distances>},
     {"aten._cdist_backward.default", covered<same<1>>},
@@ -217,7 +209,7 @@ constexpr SizedRow kSizedOthers[] = {
     {"aten.sort.default", covered<sorted>},
     {"aten.sort.stable", covered<sorted>},
     {"aten.take.default", covered<taken>},
-    {"aten.diagonal_copy.default", covered<diagonal_copy>},
+    {"aten.diagonal_copy.default", diagonal_copy},
     {"aten.rot90.default", covered<turned>},
     {"aten.segment_reduce.default", covered<segments>},
     {"aten._segment_reduce_backward.default", covered<same<2>>},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/ops/layout.h"
+#include "core/ops/rules.h"
 
 namespace vitrine::ops {
 
@@ -26,10 +27,21 @@ inline const TensorType& whole(const TensorType& t) {
 inline TensorType of_sizes(const TensorType& like, Dims sizes) {
   return TensorType::contiguous(like.dtype, std::move(sizes));
 }
-// One number stands for every spatial dimension.
-inline Sym spatial(const Dims& list, size_t i) {
-  need(!list.empty(), "an empty list");
-  return list.size() == 1 ? list[0] : list.at(i);
+// The types of complex numbers and of their parts, as wide as each other.
+inline bool is_double(DType t) {
+  return t == DType::f64 || t == DType::c128;
+}
+inline DType complex_like(DType t) {
+  return is_double(t) ? DType::c128 : DType::c64;
+}
+inline DType real_like(DType t) {
+  return is_double(t) ? DType::f64 : DType::f32;
+}
+inline void need_complex(DType t) {
+  need(t == DType::c64 || t == DType::c128, "another type");
+}
+inline void need_single_or_double(DType t) {
+  need(t == DType::f32 || t == DType::f64, "another type");
 }
 
 // As large as an argument, in memory of its own.

@@ -5,14 +5,12 @@ namespace vitrine::ops {
 
 namespace {
 
-// floor or ceil((size + 2 pad - dilation (kernel - 1) - 1) / stride) + 1; no window starts in the padding.
-Sym windows(const Sym& size, const Sym& kernel, const Sym& stride, const Sym& pad, const Sym& dilation,
-            bool ceil = false) {
+// floor((size + 2 pad - dilation (kernel - 1) - 1) / stride) + 1, whatever the pad.
+Sym windows(const Sym& size, const Sym& kernel, const Sym& stride, const Sym& pad, const Sym& dilation) {
   need(stride > 0 && kernel > 0, "window");
   const Sym room = size + 2 * pad - dilation * (kernel - 1) - 1;
   need(room >= 0, "the window is larger than the input");
-  const Sym out = floordiv(room + (ceil ? stride - 1 : Sym(0)), stride) + 1;
-  return ceil && (out - 1) * stride >= size + pad ? out - 1 : out;
+  return floordiv(room, stride) + 1;
 }
 // What a window makes of an element, beside what others make of theirs.
 Sym spread(const Sym& size, const Sym& kernel, const Sym& stride, const Sym& pad, const Sym& dilation,
@@ -28,7 +26,8 @@ TensorType pooled(const TensorType& t, const Call& c, const Dims& dilation, bool
   if (stride.empty()) stride = kernel;
   for (size_t i = 0; i < n; ++i) {
     Sym& size = out[out.size() - n + i];
-    size = windows(size, spatial(kernel, i), spatial(stride, i), spatial(pad, i), spatial(dilation, i), ceil);
+    size = pooled_size(size, spatial(kernel, i), spatial(stride, i), spatial(pad, i), spatial(dilation, i),
+                       ceil);
   }
   return of_sizes(t, out);
 }
