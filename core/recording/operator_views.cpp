@@ -80,20 +80,21 @@ PyRef OperatorCall::reshaped_in_place() {
   PyErr_Clear();
   if (!view || !view->view || bound_[0].tensors.size() != 1)
     stop("unsupported_operator", op_.name + " changes a tensor's storage or shape");
-  const bool by_rule = is_of_expressions();
   const int index = bound_[0].tensors[0];
   if (recording_.storage_of_tensor(index).input)
     stop("unsupported_operator", op_.name + " changes the shape of an input");
-  PyRef out;
-  if (by_rule) {
-    const std::vector<ir::TensorType> types = types_by_rule(ops::find(name));
-    symbolic_reshape(bound_[0].object, types.at(0));
-    out = PyRef::borrow(bound_[0].object);
+  PyObject* tensor = bound_[0].object;
+  PyRef out = PyRef::borrow(tensor);
+  ir::TensorType type;
+  if (is_of_expressions()) {
+    type = types_by_rule(ops::find(name)).at(0);
+    symbolic_reshape(tensor, type);
   } else {
     out = call_as_cpu();
+    type = type_of(tensor);
   }
   node_.id = recording_.next_id();
-  recording_.set_type(index, by_rule ? symbolic_type(bound_[0].object) : type_of(bound_[0].object));
+  recording_.set_type(index, std::move(type));
   output(index);
   add_node();
   recording_.aten_nodes().back().op = name;

@@ -27,40 +27,36 @@ struct Truth {
 };
 using TruthPtr = std::shared_ptr<const Truth>;
 
-bool ask(const Truth& t) {
+// equal, less_equal: of two Syms.
+template <class Equal, class LessEqual>
+bool evaluated(const Truth& t, const Equal& equal, const LessEqual& less_equal) {
+  const auto again = [&](const Truth& part) { return evaluated(part, equal, less_equal); };
   switch (t.kind) {
     case Truth::Kind::constant:
       return t.value;
     case Truth::Kind::equal:
-      return ir::equal(t.a, t.b);
+      return equal(t.a, t.b);
     case Truth::Kind::less_equal:
-      return ir::less_equal(t.a, t.b);
+      return less_equal(t.a, t.b);
     case Truth::Kind::both:
-      return ask(*t.of) && ask(*t.and_);
+      return again(*t.of) && again(*t.and_);
     case Truth::Kind::either:
-      return ask(*t.of) || ask(*t.and_);
+      return again(*t.of) || again(*t.and_);
     case Truth::Kind::negated:
-      return !ask(*t.of);
+      return !again(*t.of);
   }
   return false;
 }
 
+bool ask(const Truth& t) {
+  return evaluated(
+      t, [](const Sym& a, const Sym& b) { return ir::equal(a, b); },
+      [](const Sym& a, const Sym& b) { return ir::less_equal(a, b); });
+}
 bool holds_at_hints(const Truth& t) {
-  switch (t.kind) {
-    case Truth::Kind::constant:
-      return t.value;
-    case Truth::Kind::equal:
-      return t.a.hint() == t.b.hint();
-    case Truth::Kind::less_equal:
-      return t.a.hint() <= t.b.hint();
-    case Truth::Kind::both:
-      return holds_at_hints(*t.of) && holds_at_hints(*t.and_);
-    case Truth::Kind::either:
-      return holds_at_hints(*t.of) || holds_at_hints(*t.and_);
-    case Truth::Kind::negated:
-      return !holds_at_hints(*t.of);
-  }
-  return false;
+  return evaluated(
+      t, [](const Sym& a, const Sym& b) { return a.hint() == b.hint(); },
+      [](const Sym& a, const Sym& b) { return a.hint() <= b.hint(); });
 }
 
 // The same where no guard is needed to say so; nothing: it depends on the sizes.

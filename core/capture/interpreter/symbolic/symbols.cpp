@@ -223,10 +223,10 @@ PyRef question_arguments(Value* tensor, const std::vector<PyObject*>& more) {
 }  // namespace
 
 // A fact about a tensor that the program has used, when it could be another one with other sizes.
-Value* fact(Tracer& t, PyObject* callable, PyObject* args) {
+Value* fact(Tracer& t, PyObject* callable, PyObject* args, bool may_change) {
   PyRef answer(PyObject_Call(callable, args, nullptr));
   if (!answer) t.raise_python();
-  if (dynamic(t)) {
+  if (may_change && dynamic(t)) {
     t.lowering().note_question(callable, args);
     t.sizes.symbolic->questions.push_back({-1, Py_NewRef(answer.get())});
   }

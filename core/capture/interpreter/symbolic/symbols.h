@@ -19,7 +19,8 @@ void fix_all_sizes(Tracer& t);
 // or -1. In a trace with sizes that depend on data it may be any from `least` on, else it is neither 0 nor 1.
 Value* symbol_of_question(Tracer& t, const std::string& text, int64_t answer, int64_t least,
                           int32_t node = -1);
-Value* fact(Tracer& t, PyObject* callable, PyObject* args);
+// What the call gives now. may_change: for other sizes it may give something else, so these ask again.
+Value* fact(Tracer& t, PyObject* callable, PyObject* args, bool may_change = true);
 std::string asked_at(Tracer& t);
 // What statically_known_true and statically_known_false are given of a comparison: they add no guard.
 // nullptr: it is another function, or no comparison of sizes that may change.

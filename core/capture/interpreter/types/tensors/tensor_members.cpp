@@ -132,13 +132,10 @@ namespace {
 bool is_known(const MemberRow* row) {
   return row && (row->answer == Answer::Known || row->answer == Answer::OfType);
 }
-// args: the tensor first.
-Value* answer_of(Tracer& t, const MemberRow* row, Value* v, PyObject* callable, PyObject* args) {
+// Whether the answer may be another one for other sizes.
+bool may_change(Tracer& t, const MemberRow* row, Value* v) {
   const bool is_guarded = v->source && t.sizes.of_tensors.contains(v);
-  if (!row || row->answer != Answer::OfType || !is_guarded) return fact(t, callable, args);
-  PyRef answer(PyObject_Call(callable, args, nullptr));
-  if (!answer) t.raise_python();
-  return t.fold(answer.release());
+  return !row || row->answer != Answer::OfType || !is_guarded;
 }
 
 }  // namespace
@@ -161,7 +158,7 @@ Value* tensor_attr(Tracer& t, Value* v, const std::string& name) {
       case Answer::OfType: {
         if (Value* sizes = size_question(t, v, name, {})) return sizes;
         PyRef text(PyUnicode_FromString(name.c_str())), args(PyTuple_Pack(2, v->obj, text.get()));
-        return answer_of(t, row, v, find_object("builtins.getattr"), args.get());
+        return fact(t, find_object("builtins.getattr"), args.get(), may_change(t, row, v));
       }
       case Answer::Node: {
         PyRef key(PyUnicode_FromString(name.c_str()));
@@ -225,7 +222,7 @@ Value* tensor_method(Tracer& t, Value* self, const std::string& name, PyObject* 
     PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(self->obj));
     for (size_t i = 0; i < a.positional.size(); ++i)
       PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i) + 1, to_python(t, a.positional[i]));
-    if (a.keyword.empty()) return answer_of(t, row, self, callable, all.get());
+    if (a.keyword.empty()) return fact(t, callable, all.get(), may_change(t, row, self));
     PyRef keyword(PyDict_New());
     for (auto& [key, value] : a.keyword) {
       PyRef o(to_python(t, value));
