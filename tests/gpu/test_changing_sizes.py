@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
-from vitrine import _engine
+from tests.python.support import segments
 
 pytestmark = pytest.mark.gpu
 
@@ -78,7 +78,7 @@ def test_tuned(tmp_path, monkeypatch):
 
 
 def how_made():
-    return [how for segment in _engine.segments() for _, how, _ in segment[5]]
+    return [i.how for c in segments.compiled() for i in c.instances]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

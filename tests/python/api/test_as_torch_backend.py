@@ -11,6 +11,7 @@ from torch._dynamo.backends import registry
 from torch._dynamo.testing import CompileCounter
 
 import vitrine
+from tests.python.support import segments
 from vitrine.take_over import torch_compile_taken_over
 
 
@@ -24,7 +25,7 @@ def _forgotten():
 
 
 def names_of_segments():
-    return [row[0] for row in vitrine._engine.segments()]
+    return [c.name for c in segments.compiled()]
 
 
 def network():

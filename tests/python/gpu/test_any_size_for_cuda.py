@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import vitrine
-from vitrine import _engine
+from tests.python.support import segments
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def fresh():
 
 def ways(name):
     """How each size's plan was made, of the segments of a function."""
-    return [(how, why) for segment in _engine.segments() if segment[0].endswith(name) for _, how, why in segment[5]]
+    return [(i.how, i.why) for c in segments.compiled() if c.name.endswith(name) for i in c.instances]
 
 
 def for_gpu(f, **settings):

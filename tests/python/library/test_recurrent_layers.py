@@ -5,6 +5,7 @@ eager, which runs it as one call."""
 import pytest
 import torch
 import vitrine
+from tests.python.support import segments
 from tests.python.support.recorded import recorded
 from torch import nn
 
@@ -42,7 +43,7 @@ def test_one_operator_without_gradients(cls, how, dtype, tmp_path):
             assert compiled(x).stride() == function(x).stride()
     assert len(session.rows("compilation", status="ok")) == 2
     assert not operators(session, "aten.sigmoid")
-    assert all(how != "recorded" for *_, sizes in vitrine._engine.segments() for _, how, _ in sizes)
+    assert all(i.how != "recorded" for c in segments.compiled() for i in c.instances)
 
 
 def test_one_operator_of_a_hidden_state_given_and_of_no_batch():

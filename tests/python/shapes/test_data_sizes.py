@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import vitrine
-from vitrine import _engine
+from tests.python.support import segments
 
 
 def nonzero(x):
@@ -354,7 +354,7 @@ def test_sizes_that_depend_on_data_are_symbols_from_the_first():
     for count in (5, 3, 2, 6):
         x = torch.full((7, 6), -1.0).index_fill(0, torch.arange(count), 1.0)
         same(compiled(x), f(x))
-    compiled_pieces = [row for row in _engine.segments() if "pieces" in row[0]]
+    compiled_pieces = [c for c in segments.compiled() if "pieces" in c.name]
     assert len(compiled_pieces) == 2  # in front of what reads the mask, and behind it
 
 
