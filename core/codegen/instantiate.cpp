@@ -45,20 +45,21 @@ Instances::Instances(Program program) : program_(std::move(program)) {
   std::unordered_map<const ir::SymExpr*, uint32_t> known;
   each_number(program_, [&](ir::Sym& number) {
     if (!number.symbolic()) return;
-    const auto [at, fresh] = known.try_emplace(number.expr(), static_cast<uint32_t>(expressions_.size()));
-    if (fresh) expressions_.push_back(number);
+    const auto [at, fresh] = known.try_emplace(number.expr(), 0);
+    if (fresh) {
+      expressions_.push_back(number);
+      at->second = tape_.add(number);
+    }
     places_.push_back({&number, at->second});
   });
-  values_.resize(expressions_.size());
 }
 
 const Program& Instances::at(std::span<const int64_t> values) {
-  for (size_t i = 0; i < expressions_.size(); ++i) {
-    const auto value = expressions_[i].expr()->table->evaluate(expressions_[i], values);
-    VITRINE_CHECK(value, "a size leaves 64 bits: " + ir::text(expressions_[i]));
-    values_[i] = *value;
-  }
-  for (const Place& place : places_) *place.number = values_[place.expression];
+  if (!tape_.run(values))
+    for (const ir::Sym& expression : expressions_)
+      VITRINE_CHECK(expression.expr()->table->evaluate(expression, values),
+                    "a size leaves 64 bits: " + ir::text(expression));
+  for (const Place& place : places_) *place.number = tape_.at(place.on_tape);
   return program_;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/codegen/schedule/program.h"
+#include "core/ir/sym_tape.h"
 
 namespace vitrine::codegen {
 
@@ -27,12 +28,12 @@ class Instances {
  private:
   struct Place {
     ir::Sym* number;  // of program_
-    uint32_t expression;
+    uint32_t on_tape;
   };
   Program program_;
   std::vector<ir::Sym> expressions_;  // each once
+  ir::SymTape tape_;
   std::vector<Place> places_;
-  std::vector<ir::Sym> values_;  // of expressions_, in the last call
 };
 
 // The same once.

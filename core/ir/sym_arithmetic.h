@@ -40,6 +40,20 @@ inline int64_t floor_mod(int64_t a, int64_t b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+inline bool answers(SymRelation relation, int64_t value, int64_t bound) {
+  switch (relation) {
+    case SymRelation::Eq:
+      return value == bound;
+    case SymRelation::Ne:
+      return value != bound;
+    case SymRelation::Le:
+      return value <= bound;
+    case SymRelation::Ge:
+      return value >= bound;
+  }
+  return false;
+}
+
 inline Polynomial polynomial(const Sym& value) {
   return value.expr() ? value.expr()->sum : Polynomial{{}, value.hint()};
 }

@@ -42,20 +42,6 @@ Normal normal(const Polynomial& sum) {
   return result;
 }
 
-bool answers(SymRelation relation, int64_t value, int64_t bound) {
-  switch (relation) {
-    case SymRelation::Eq:
-      return value == bound;
-    case SymRelation::Ne:
-      return value != bound;
-    case SymRelation::Le:
-      return value <= bound;
-    case SymRelation::Ge:
-      return value >= bound;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string range_text(const SymRange& range) {

@@ -107,7 +107,8 @@ ProgramPlans::~ProgramPlans() {
 }
 
 std::shared_ptr<Plan> ProgramPlans::at(std::span<const int64_t> values) {
-  if (!table_.holds(values)) return nullptr;
+  if (!required_.requires_all(table_)) required_.require(table_);
+  if (!required_.run(values)) return nullptr;
   if (options_.graphs || !changing_.in_place) {
     auto plan = make(values);
     return plan ? plan.take() : nullptr;

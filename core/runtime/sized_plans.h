@@ -46,6 +46,7 @@ class ProgramPlans : public SizedPlans, public std::enable_shared_from_this<Prog
   const std::vector<LoadedKernel> kernels_;
   const std::vector<Problem> problems_;
   const ir::SymbolTable& table_;
+  ir::SymTape required_;  // by the table
   CompileOptions options_;
   std::vector<std::shared_ptr<Kept>> kept_;  // most recently used first
   size_t arena_ = 0;                         // bytes that stay with the pool from call to call

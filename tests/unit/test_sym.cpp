@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/ir/sym.h"
+#include "core/ir/sym_tape.h"
 #include "tests/unit/sweep.h"
 
 using namespace vitrine;
@@ -246,6 +247,26 @@ TEST_CASE("the text form is read back") {
   CHECK_FALSE(table.parse(std::string(100000, '-')).ok());
 }
 
+TEST_CASE("a tape has no values where a size leaves 64 bits, divides by zero or is forbidden") {
+  SymbolTable table;
+  const Sym a = table.integer("a", 4), b = table.integer("b", 2, {0, 9});
+  SymTape tape;
+  const uint32_t product = tape.add(a * a * 8 + 1), quotient = tape.add(floordiv(a, b));
+  CHECK(tape.add(8 * a * a + 1) == product);
+  tape.require(table);
+  CHECK(tape.run(std::array<int64_t, 2>{-7, 2}));
+  CHECK(tape.at(product) == 393);
+  CHECK(tape.at(quotient) == -4);
+  CHECK_FALSE(tape.run(std::array<int64_t, 2>{int64_t{1} << 32, 2}));
+  CHECK_FALSE(tape.run(std::array<int64_t, 2>{4, 0}));
+  CHECK_FALSE(tape.run(std::array<int64_t, 2>{4, 10}));
+  CHECK(a <= 6);
+  CHECK_FALSE(tape.requires_all(table));
+  tape.require(table);
+  CHECK(tape.run(std::array<int64_t, 2>{6, 1}));
+  CHECK_FALSE(tape.run(std::array<int64_t, 2>{7, 1}));
+}
+
 TEST_CASE("normal forms keep the value, and guards hold exactly where every answer stays the same") {
   int reused = 0, refused = 0;
   for (unsigned seed = 0; seed < 3000 / kEvery; ++seed) {
@@ -266,6 +287,11 @@ TEST_CASE("normal forms keep the value, and guards hold exactly where every answ
     Symbolic symbolic = run_symbolic(steps, inputs, ops);
     Outcome compiled = run_plain(steps, hints, ops);
     CHECK(symbolic.answers == compiled.answers);
+    SymTape tape;
+    std::vector<uint32_t> places;
+    for (const Sym& value : symbolic.values) places.push_back(tape.add(value));
+    tape.require(table);
+    CHECK(tape.requires_all(table));
     for (int trial = 0; trial < 20; ++trial) {
       std::vector<int64_t> sizes = hints;
       if (trial > 0) sizes = {draw(2, 14), draw(2, 12), draw(-6, 6), 4, -3, 1};
@@ -274,10 +300,12 @@ TEST_CASE("normal forms keep the value, and guards hold exactly where every answ
       CAPTURE(seed);
       CAPTURE(trial);
       CHECK(holds == (!other.failed && other.answers == compiled.answers));
+      CHECK(tape.run(std::span(sizes).first(3)) == holds);
       ++(holds ? reused : refused);
       for (size_t i = 0; holds && i < other.values.size(); ++i) {
         CAPTURE(table.text(symbolic.values[i]));
         CHECK(table.evaluate(symbolic.values[i], std::span(sizes).first(3)) == other.values[i]);
+        CHECK(tape.at(places[i]) == other.values[i]);
         auto again = table.parse(table.text(symbolic.values[i]));
         REQUIRE(again.ok());
         CHECK(table.evaluate(again.value(), std::span(sizes).first(3)) == other.values[i]);

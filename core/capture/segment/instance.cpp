@@ -93,13 +93,27 @@ std::shared_ptr<Instance> first_instance(const Trace& trace, const CallSizes& si
 
 namespace {
 
+// A guard that came since the last call is asked, too.
+SizeTapes& tapes_of(SymbolicGraph& graph, const Symbolic& symbolic) {
+  if (graph.tapes && graph.tapes->graph.requires_all(graph.table) &&
+      graph.tapes->trace.requires_all(symbolic.table) &&
+      graph.tapes->integers.size() == symbolic.integers.size())
+    return *graph.tapes;
+  graph.tapes = std::make_unique<SizeTapes>();
+  SizeTapes& tapes = *graph.tapes;
+  tapes.graph.require(graph.table);
+  for (const auto& [at, stride] : graph.strides) tapes.strides.push_back(tapes.graph.add(stride));
+  tapes.trace.require(symbolic.table);
+  for (const ir::Sym& integer : symbolic.integers) tapes.integers.push_back(tapes.trace.add(integer));
+  return tapes;
+}
+
 // Whether tensors of these sizes lie in memory as the expressions say.
-bool lie_as_expected(const SymbolicGraph& graph, const CallSizes& sizes, std::span<const int64_t> values) {
-  const auto lies = [&](const auto& stride) {
-    return graph.table.evaluate(stride.second, values) == sizes.key.at(stride.first);
-  };
-  const auto has_gaps = [&](const auto& input) { return !may_overlap(sizes.key, input.first, input.second); };
-  return std::ranges::all_of(graph.strides, lies) && std::ranges::all_of(graph.with_gaps, has_gaps);
+bool lie_as_expected(const SymbolicGraph& graph, const SizeTapes& tapes, const CallSizes& sizes) {
+  for (size_t i = 0; i < graph.strides.size(); ++i)
+    if (tapes.graph.at(tapes.strides[i]) != sizes.key.at(graph.strides[i].first)) return false;
+  return std::ranges::all_of(
+      graph.with_gaps, [&](const auto& input) { return !may_overlap(sizes.key, input.first, input.second); });
 }
 
 constexpr int kTries = 3;
@@ -120,9 +134,11 @@ std::shared_ptr<Instance> evaluated_instance(const Trace& trace, const std::shar
     if (!value) return nullptr;
     numbers[i] = values[i] = *value;
   }
-  if (!graph->table.holds(numbers) || !trace.symbolic->table.holds(values) ||
-      !lie_as_expected(*graph, sizes, numbers) || !make_integers(*trace.symbolic, values, instance->integers))
+  SizeTapes& tapes = tapes_of(*graph, *trace.symbolic);
+  if (!tapes.graph.run(numbers) || !lie_as_expected(*graph, tapes, sizes) || !tapes.trace.run(values))
     return nullptr;
+  for (const uint32_t at : tapes.integers)
+    instance->integers.emplace_back(PyLong_FromLongLong(tapes.trace.at(at)));
   instance->graphs = trace.graphs;
   instance->graphs.views = nullptr;  // the trace's own may be views where this graph's results are none
   if (graph->graphs.views) {

@@ -13,9 +13,16 @@
 #include "core/autograd/backward_variant.h"
 #include "core/capture/objects/owned.h"
 #include "core/capture/trace/trace.h"
+#include "core/ir/sym_tape.h"
 #include "core/runtime/compile.h"
 
 namespace vitrine::capture {
+
+// What new sizes are asked, as tapes: of the graph, and of the trace that it is of.
+struct SizeTapes {
+  ir::SymTape graph, trace;
+  std::vector<uint32_t> strides, integers;  // where on them are SymbolicGraph::strides, Symbolic::integers
+};
 
 struct SymbolicGraph {
   ir::SymbolTable table;               // the trace's symbols, by the same numbers
@@ -36,6 +43,7 @@ struct SymbolicGraph {
     std::string why;  // it cannot be: the reason
   };
   Compiled forward;
+  std::unique_ptr<SizeTapes> tapes;  // made when sizes are first asked
   std::map<torch_api::BackwardVariant, Compiled> backward;
   PyRef region;     // RegionPlace::like
   std::string why;  // there is none: the reason
