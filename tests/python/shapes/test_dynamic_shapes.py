@@ -4,7 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
+from tests.python.support import segments
 from tests.python.support.recorded import recorded
+from torch import nn
 
 
 @pytest.fixture(autouse=True)
@@ -446,3 +448,24 @@ def test_the_first_size_goes_on_with_what_was_compiled_for_it(tmp_path):
     first, any_size = (c["id"] for c in session.rows("compilation", status="ok"))
     expected = [first if x.shape[1] == 16 else any_size for x, _ in calls]
     assert [call["compilation"] for call in session.rows("call")] == expected
+
+
+def test_numbers_of_a_module_are_fixed_until_they_change():
+    class Heads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.heads = 4
+
+        def forward(self, x):
+            return x.view(len(x), self.heads, -1).softmax(-1) * self.heads
+
+    module = Heads()
+    compiled = vitrine.compile(module, dynamic=True)
+    for n in (3, 7, 9):
+        x = torch.randn(n, 48)
+        torch.testing.assert_close(compiled(x), module(x))
+    (first,) = segments.compiled()
+    assert sorted(first.instances[0].values) == [9, 48]
+    for module.heads in (6, 8, 12):
+        torch.testing.assert_close(compiled(x), module(x))
+    assert len(segments.compiled()) == 2  # the number of heads is a size now

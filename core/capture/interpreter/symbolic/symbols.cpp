@@ -88,14 +88,18 @@ bool is_argument(const Source* source) {
 
 }  // namespace
 
-// mark_static on a class of modules: ints among the attributes of its instances stay what they are.
-static bool is_static_member(const Tracer& t, const Source* source) {
+// The class of the module whose attribute it is; nullptr: it is none.
+static PyTypeObject* module_of_member(const Tracer& t, const Source* source) {
   if (!source->base || (source->kind != SourceKind::InstanceDict && source->kind != SourceKind::Attr))
-    return false;
+    return nullptr;
   Temporaries keep;
   PyObject* owner = read_source(*source->base, t.frames.live, keep);
-  if (!owner || !torch_names().is_module(Py_TYPE(owner))) return false;
-  PyRef marked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(owner)), "_dynamo_marked_static"));
+  return owner && torch_names().is_module(Py_TYPE(owner)) ? Py_TYPE(owner) : nullptr;
+}
+
+// mark_static on a class of modules: ints among the attributes of its instances stay what they are.
+static bool is_marked_static(PyTypeObject* module) {
+  PyRef marked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(module), "_dynamo_marked_static"));
   PyErr_Clear();
   return marked.get() == Py_True;
 }
@@ -105,14 +109,16 @@ static std::string why_changed(const SizeHistory::Change& change) {
                                           : "changed: it was " + std::to_string(change.before);
 }
 
-// An int of the user's that has changed between two compilations.
+// An int of the user's that has changed between two compilations. With dynamic=True those that are handed in
+// are symbols from the start; a module's are how it was built, as a number of heads.
 void open_integer(Tracer& t, Value* v) {
   int64_t n = 0;
   if (!t.options.sizes || t.options.dynamic == DynamicMode::Never || !fits(v->obj, &n)) return;
   if (!t.options.ints_vary) return;
   const SizeHistory::Change change = t.options.sizes->note(v->source->path() + " int", {n}).at(0);
-  const bool always = t.options.dynamic == DynamicMode::Always && is_argument(v->source);
-  if ((!change.changed && !always) || is_static_member(t, v->source)) return;
+  PyTypeObject* const module = module_of_member(t, v->source);
+  const bool always = t.options.dynamic == DynamicMode::Always && is_argument(v->source) && !module;
+  if ((!change.changed && !always) || (module && is_marked_static(module))) return;
   t.guard(GuardKind::TypeIs, v->source, reinterpret_cast<PyObject*>(&PyLong_Type), 0, "", nullptr, "a int");
   Symbolic::Input input{v->source, false, {static_cast<int32_t>(t.sizes.symbolic->table.symbols().size())}};
   become(v, ValueKind::Symbol);
