@@ -234,6 +234,32 @@ void cumsum(Vjp& v) {
   v.give(0, v.op("aten.flip.default", {g, dims}));
 }
 
+// y_i = product of x_j up to i: sum of g_j y_j from i on, over x_i. At the first zero the product before it
+// times the sum of g_j and the products behind it; nothing from there on. An y of 0 may be a small product.
+void cumprod(Vjp& v) {
+  const Dims from = v.sizes(0);
+  const TensorType& type = v.type(v.in(0));
+  if (v.type(v.out()).dtype != type.dtype || ir::is_complex(type.dtype)) refuse("a product of another type");
+  const auto dim = from.empty() ? 0 : static_cast<size_t>(ops::wrap_dim(v.integer(1), from.size()));
+  if (type.numel() <= 1 || from[dim] == 1) return v.give(0, v.g());
+  const Arg dims = Arg::ints({static_cast<int64_t>(dim)});
+  Dims shift(2 * (from.size() - dim), 0);  // the last dim comes first
+  shift[shift.size() - 2] = 1, shift[shift.size() - 1] = -1;
+  const auto before = [&](Ref all) {
+    return v.op("aten.constant_pad_nd.default", {all, Arg::ints(shift), Arg(1.0)});
+  };
+  const auto running = [&](const char* op, Ref of) { return v.op(op, {of, v.arg(1)}); };
+  const Ref free = running("aten.cumprod.default", v.cast(v.eval("a != 0"), type.dtype));
+  v.let("free", free), v.let("free_before", before(free));
+  v.let("product_before", before(v.out()));
+  v.let("behind", running("aten.cumprod.default", v.eval("where(free_before == 0, a, 1)")));
+  const Ref part = v.eval("where(free == 0, g * behind, 0)");
+  v.let("sum", v.op("aten.sum.dim_IntList", {part, dims, Arg(true)}));
+  const Ref turned = v.op("aten.flip.default", {v.eval("where(free == 0, 0, g * y)"), dims});
+  v.let("rest", v.op("aten.flip.default", {running("aten.cumsum.default", turned), dims}));
+  v.give(0, v.eval("where(free == 0, where(free_before == 0, 0, sum * product_before), rest / a)"));
+}
+
 // y = log sum exp x: g exp(x - y)
 void logsumexp(Vjp& v) {
   const size_t n = v.sizes(0).size();
@@ -294,6 +320,7 @@ const std::vector<RuleRow> kReductionRules = {
     {"aten.nansum.default", nansum},
     {"aten.aminmax.default", smallest_and_largest},
     {"aten.cumsum.default", cumsum},
+    {"aten.cumprod.default", cumprod},
     {"aten.logsumexp.default", logsumexp},
     {"aten.linalg_vector_norm.default", vector_norm},
     {"aten.norm.ScalarOpt_dim", vector_norm},

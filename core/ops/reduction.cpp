@@ -295,7 +295,7 @@ const std::vector<OpRow> kReduction = {
     {"aten.cumsum.default", "self, dim, *, dtype=None", kFamily, Lower::scan, covered<cumulative>, "", kRule,
      "running sum along a dimension"},
     {"aten.cumprod.default", "self, dim, *, dtype=None", kFamily, Lower::scan, covered<cumulative>, "",
-     "borrowed(\"PyTorch's asks where zeros are\")", "running product along a dimension"},
+     kRule, "running product along a dimension"},
     {"aten.logsumexp.default", "self, dim, keepdim=False", kFamily, Lower::decompose, covered<logsumexp>, "",
      kRule, "log of the sum of exponentials"},
     {"aten.linalg_vector_norm.default", "self, ord=2, dim=None, keepdim=False, *, dtype=None", kFamily,

@@ -181,6 +181,7 @@ def programs():
         "cumsum": (lambda x: x.cumsum(0), of('n',3)),
         "cummax": (lambda x: x.cummax(0), of('n',3)),
         "logcumsumexp": (lambda x: x.logcumsumexp(0), of('n',3)),
+        "volume rendering": (lambda x: (x.sigmoid().cumprod(0) * x).sum(), of('n',3)),
         "one_hot": (lambda i: F.one_hot(i, 10), lambda n: [ints(n)]),
         "stack": (lambda x: torch.stack([x, x + 1, x * 2], 1), of('n',3)),
         "chunk": (lambda x: [c + 1 for c in x.chunk(2, 0)], of('n',3)),

@@ -42,6 +42,14 @@ def off_zero(t):
     return (t.detach() + t.detach().sign() * 0.5).requires_grad_(t.requires_grad)
 
 
+def some_zeros(t):
+    """None in its first row, one in the second, two in the third, and so on."""
+    t = t.detach().clone()
+    for row in range(len(t)):
+        t[row, 1 : 1 + row] = 0
+    return t.requires_grad_()
+
+
 def within(name, t):
     packet = name.split(".")[1]
     if packet in ABOVE_ZERO:
@@ -149,6 +157,7 @@ def others(row, x):
         "aten.pixel_unshuffle.default": [(x(2, 2, 6, 4), 2), (x(1, 3, 9), 3)],
         "aten.upsample_nearest2d.default": [(x(1, 2, 3, 4), [6, 8]), (x(2, 1, 3, 4), [6, 4]), (x(1, 2, 2, 3), [4, 12], 2.0, 4.0)],
         "aten.cumsum.default": [(x(3, 4), 1), (x(3, 4), 0), (x(1, 4), 0)],
+        "aten.cumprod.default": [(x(3, 4), 1), (x(3, 4), 0), (x(1, 4), 0), (some_zeros(x(5, 6)), 1), (some_zeros(x(5, 6)), 0)],
         "aten.logsumexp.default": [(x(3, 4), [1]), (x(3, 4), [0, 1]), (x(3, 4), [0], True)],
         "aten.linalg_vector_norm.default": [
             (x(3, 4),), (x(3, 4), 2, [1]), (x(4, 3).t(), 2, [1]), (x(3, 4), 1, [0], True), (x(3, 4), 2.5, [1]), (x(3, 4), 1.5), (x(3, 4), math.inf, [0]), (x(3, 4), -math.inf)],
