@@ -271,6 +271,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
   grad_mode = before.grad;
   autocast = before.autocast;
   attention = before.attention;
+  if (autocast.cache) clear_autocast_cache();  // casts of weights that are no longer in the recording
   return outcome;
 }
 

@@ -103,6 +103,23 @@ def test_attention_is_compiled_for_any_length(dtype, causal):
     assert "recorded" not in how_made(), how_made()
 
 
+def test_layers_of_attention_under_autocast():
+    """PyTorch's layer is recorded twice, as its attention wants numbers at first: casts of weights are made anew."""
+    layer = torch.nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True, norm_first=True).cuda()
+    compiled = vitrine.compile(layer, dynamic=True)
+    for n in (8, 15, 22, 64, 65):
+        x, found = torch.randn(2, n, 64, device="cuda"), []
+        for call in (layer, compiled):
+            layer.zero_grad()
+            with torch.autocast("cuda", torch.bfloat16):
+                y = call(x)
+            y.float().square().mean().backward()
+            found.append([y, *(p.grad for p in layer.parameters())])
+        for got, expected in zip(found[1], found[0], strict=True):
+            torch.testing.assert_close(got, expected, rtol=3e-2, atol=3e-2 * expected.abs().max().item())
+    assert "recorded" not in how_made(), how_made()
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_products_of_any_size(dtype):
     """cuBLASLt's algorithm for about a size computes each size near it."""
