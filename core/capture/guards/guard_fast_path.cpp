@@ -30,6 +30,11 @@ void Watches::word(const void* at, uint64_t expected, int32_t node) {
   all_.word_nodes.push_back(node);
 }
 
+// Its version, where CPython does not tell of changes.
+void Watches::content(PyObject* dict, int32_t node) {
+  if (!all_.dicts->add(dict, node)) word(dict_version(dict), *dict_version(dict), node);
+}
+
 bool Watches::object(PyObject* base, int32_t node) {
   if (objects_.contains(base)) return true;
   if (is_thread_local(Py_TYPE(base))) return false;
@@ -39,14 +44,14 @@ bool Watches::object(PyObject* base, int32_t node) {
   word(&base->ob_type, reinterpret_cast<uintptr_t>(Py_TYPE(base)), node);
   all_.classes.insert(Py_TYPE(base));
   word(slot, reinterpret_cast<uintptr_t>(*slot), node);
-  word(dict_version(*slot), *dict_version(*slot), node);
+  if (dicts_.insert(*slot).second) content(*slot, node);
   objects_.insert(base);
   return true;
 }
 
 bool Watches::dict(PyObject* base, int32_t node) {
   if (!base || !PyDict_Check(base) || !keeps_version(base)) return false;
-  if (dicts_.insert(base).second) word(dict_version(base), *dict_version(base), node);
+  if (dicts_.insert(base).second) content(base, node);
   return true;
 }
 
@@ -283,6 +288,7 @@ GuardTree::Shortened GuardTree::check_shortened(const Frame& frame) {
   using Kind = GuardFastPath::Op::Kind;
   if (!s.has_values) std::memcpy(values_.data(), s.values.data(), values_.size() * sizeof(PyObject*));
   s.has_values = true;
+  if (const int32_t node = s.watched.dicts->changed(); node >= 0) return missed(node);
   for (size_t t = 0; t < s.watched.types.size(); ++t)
     if (!s.watched.types[t].holds()) return missed(s.watched.type_nodes[t]);
   for (const GuardFastPath::Op& op : s.ops) {

@@ -14,6 +14,7 @@
 
 #include "core/capture/guards/lifeline.h"
 #include "core/capture/guards/source_reader.h"
+#include "core/capture/guards/watched_dicts.h"
 #include "core/capture/objects/owned.h"
 #include "core/torch_api/tensor_fields.h"
 
@@ -46,7 +47,8 @@ struct WatchedState {
   std::vector<int32_t> word_nodes;
   std::vector<WatchedType> types;
   std::vector<int32_t> type_nodes;
-  std::unordered_set<PyTypeObject*> classes;  // whose addresses are among these
+  std::unordered_set<PyTypeObject*> classes;                               // whose addresses are among these
+  std::unique_ptr<WatchedDicts> dicts = std::make_unique<WatchedDicts>();  // are known by their addresses
 };
 
 // The names of an nn.Module's dicts of hooks, and the dicts of those for all modules.
@@ -70,6 +72,7 @@ class Watches {
 
  private:
   bool own_dict(PyObject* base, PyObject* name, int32_t node);
+  void content(PyObject* dict, int32_t node);
   void word(const void* at, uint64_t expected, int32_t node);
   WatchedState& all_;
   std::unordered_set<const void*> objects_, dicts_, types_;
