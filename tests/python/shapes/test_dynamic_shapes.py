@@ -454,10 +454,10 @@ def test_numbers_of_a_module_are_fixed_until_they_change():
     class Heads(nn.Module):
         def __init__(self):
             super().__init__()
-            self.heads = 4
+            self.heads, self.factors = 4, (2, 3)
 
         def forward(self, x):
-            return x.view(len(x), self.heads, -1).softmax(-1) * self.heads
+            return x.view(len(x), self.heads, -1).softmax(-1) * self.heads + self.factors[0]
 
     module = Heads()
     compiled = vitrine.compile(module, dynamic=True)

@@ -88,8 +88,9 @@ bool is_argument(const Source* source) {
 
 }  // namespace
 
-// The class of the module whose attribute it is; nullptr: it is none.
+// The class of the module whose attribute it is, or in whose attribute it is an item; nullptr: it is none.
 static PyTypeObject* module_of_member(const Tracer& t, const Source* source) {
+  while (source->kind == SourceKind::Item && source->base) source = source->base;
   if (!source->base || (source->kind != SourceKind::InstanceDict && source->kind != SourceKind::Attr))
     return nullptr;
   Temporaries keep;
