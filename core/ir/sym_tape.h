@@ -15,9 +15,11 @@ class SymTape {
  public:
   // All of one table. Returns the place of its value; equal expressions share it.
   uint32_t add(const Sym& value);
-  // The table's declared ranges and guards; false: it has had more of these since.
+  // The table's declared ranges and guards; false: not yet, or it has had more of these since.
   void require(const SymbolTable& table);
-  bool requires_all(const SymbolTable& table) const { return required_.size() == table.guards().size(); }
+  bool requires_all(const SymbolTable& table) const {
+    return ranges_.size() == table.symbols().size() && required_.size() == table.guards().size();
+  }
 
   // values[i] is that of symbol i. false: what is required does not hold, or a value leaves 64 bits or
   // divides by 0.

@@ -267,6 +267,17 @@ TEST_CASE("a tape has no values where a size leaves 64 bits, divides by zero or 
   CHECK_FALSE(tape.run(std::array<int64_t, 2>{7, 1}));
 }
 
+TEST_CASE("a tape of a table without guards asks for its ranges") {
+  SymbolTable table;
+  table.size("n", 4, {2, 8});
+  SymTape tape;
+  CHECK_FALSE(tape.requires_all(table));
+  tape.require(table);
+  CHECK(tape.requires_all(table));
+  CHECK(tape.run(std::array<int64_t, 1>{8}));
+  CHECK_FALSE(tape.run(std::array<int64_t, 1>{9}));
+}
+
 TEST_CASE("normal forms keep the value, and guards hold exactly where every answer stays the same") {
   int reused = 0, refused = 0;
   for (unsigned seed = 0; seed < 3000 / kEvery; ++seed) {
