@@ -117,9 +117,10 @@ void open_integer(Tracer& t, Value* v) {
   if (!t.options.sizes || t.options.dynamic == DynamicMode::Never || !fits(v->obj, &n)) return;
   if (!t.options.ints_vary) return;
   const SizeHistory::Change change = t.options.sizes->note(v->source->path() + " int", {n}).at(0);
+  const bool always = t.options.dynamic == DynamicMode::Always && is_argument(v->source);
+  if (!change.changed && !always) return;
   PyTypeObject* const module = module_of_member(t, v->source);
-  const bool always = t.options.dynamic == DynamicMode::Always && is_argument(v->source) && !module;
-  if ((!change.changed && !always) || (module && is_marked_static(module))) return;
+  if (module && (!change.changed || is_marked_static(module))) return;
   t.guard(GuardKind::TypeIs, v->source, reinterpret_cast<PyObject*>(&PyLong_Type), 0, "", nullptr, "a int");
   Symbolic::Input input{v->source, false, {static_cast<int32_t>(t.sizes.symbolic->table.symbols().size())}};
   become(v, ValueKind::Symbol);
