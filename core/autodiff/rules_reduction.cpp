@@ -164,17 +164,22 @@ void product_all(Vjp& v) {
   product(v, 0, true, [](Ref r) { return r; });
 }
 
+// What a running operator gives from the end of the dim on.
+Ref from_the_end(Vjp& v, const char* running, Ref of) {
+  const Arg dims = Arg::ints({v.integer(1)});
+  const Ref turned = v.op("aten.flip.default", {of, dims});
+  return v.op("aten.flip.default", {v.op(running, {turned, v.arg(1)}), dims});
+}
+
 // y_i = log sum exp x_j up to i: sum of g_j exp(x_i - y_j) from i on; logarithms of g's halves are summed
 void logcumsumexp(Vjp& v) {
   const Dims from = v.sizes(0);
   if (from.empty() || v.type(v.in(0)).numel() == 0) refuse("nothing runs");
   const double least = v.type(v.in(0)).dtype == DType::f64 ? std::numeric_limits<double>::lowest()
                                                            : double{std::numeric_limits<float>::lowest()};
-  const Arg dims = Arg::ints({v.integer(1)});
   v.let("least", Arg(least));
   const auto half = [&](const char* text) {
-    const Ref log = v.op("aten.flip.default", {v.eval(text), dims});
-    v.let("sum", v.op("aten.flip.default", {v.op("aten.logcumsumexp.default", {log, v.arg(1)}), dims}));
+    v.let("sum", from_the_end(v, "aten.logcumsumexp.default", v.eval(text)));
     return v.eval("exp(sum + a)");
   };
   const Ref above = half("where(g > 0, log(abs(g)), least) - y");
@@ -225,13 +230,11 @@ void std_mean(Vjp& v) {
 
 // y_i = sum of x_j up to i: sum of g_j from i on
 void cumsum(Vjp& v) {
-  Ref g = v.cast(v.g(), v.type(v.in(0)).dtype);
+  const Ref g = v.cast(v.g(), v.type(v.in(0)).dtype);
   const Dims from = v.sizes(0);
   const TensorType& type = v.type(g);
   if (type.numel() <= 1 || from[ops::wrap_dim(v.integer(1), from.size())] == 1) return v.give(0, g);
-  const Arg dims = Arg::ints({v.integer(1)});
-  g = v.op("aten.cumsum.default", {v.op("aten.flip.default", {g, dims}), v.arg(1)});
-  v.give(0, v.op("aten.flip.default", {g, dims}));
+  v.give(0, from_the_end(v, "aten.cumsum.default", g));
 }
 
 // y_i = product of x_j up to i: sum of g_j y_j from i on, over x_i. At the first zero the product before it
@@ -242,21 +245,19 @@ void cumprod(Vjp& v) {
   if (v.type(v.out()).dtype != type.dtype || ir::is_complex(type.dtype)) refuse("a product of another type");
   const auto dim = from.empty() ? 0 : static_cast<size_t>(ops::wrap_dim(v.integer(1), from.size()));
   if (type.numel() <= 1 || from[dim] == 1) return v.give(0, v.g());
-  const Arg dims = Arg::ints({static_cast<int64_t>(dim)});
   Dims shift(2 * (from.size() - dim), 0);  // the last dim comes first
   shift[shift.size() - 2] = 1, shift[shift.size() - 1] = -1;
   const auto before = [&](Ref all) {
     return v.op("aten.constant_pad_nd.default", {all, Arg::ints(shift), Arg(1.0)});
   };
-  const auto running = [&](const char* op, Ref of) { return v.op(op, {of, v.arg(1)}); };
-  const Ref free = running("aten.cumprod.default", v.cast(v.eval("a != 0"), type.dtype));
+  const auto product = [&](Ref of) { return v.op("aten.cumprod.default", {of, v.arg(1)}); };
+  const Ref free = product(v.cast(v.eval("a != 0"), type.dtype));
   v.let("free", free), v.let("free_before", before(free));
   v.let("product_before", before(v.out()));
-  v.let("behind", running("aten.cumprod.default", v.eval("where(free_before == 0, a, 1)")));
+  v.let("behind", product(v.eval("where(free_before == 0, a, 1)")));
   const Ref part = v.eval("where(free == 0, g * behind, 0)");
-  v.let("sum", v.op("aten.sum.dim_IntList", {part, dims, Arg(true)}));
-  const Ref turned = v.op("aten.flip.default", {v.eval("where(free == 0, 0, g * y)"), dims});
-  v.let("rest", v.op("aten.flip.default", {running("aten.cumsum.default", turned), dims}));
+  v.let("sum", v.op("aten.sum.dim_IntList", {part, Arg::ints({v.integer(1)}), Arg(true)}));
+  v.let("rest", from_the_end(v, "aten.cumsum.default", v.eval("where(free == 0, 0, g * y)")));
   v.give(0, v.eval("where(free == 0, where(free_before == 0, 0, sum * product_before), rest / a)"));
 }
 
